@@ -1,0 +1,65 @@
+"""The simulated API on a loopback port, over real HTTP, in our own process."""
+
+import socket
+from collections.abc import Callable
+
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IListeningPort, IReactorSocket
+from twisted.web.server import Site
+
+from api_exporter.demo.api import DemoApi
+from api_exporter.demo.network import Network
+
+TOKEN = "nbp_0demo0demo0demo0demo0demo0demo3xAz7n"  # noqa: S105 - opens nothing real
+"""What the simulated API wants to see."""
+
+
+def bind() -> socket.socket:
+    """A listening socket whose port is known before anything is served."""
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def environ(listening: socket.socket) -> dict[str, str]:
+    """The settings with which an exporter reads the simulation."""
+    port = listening.getsockname()[1]
+    return {
+        "UPSTREAM_API_URL": f"http://127.0.0.1:{port}",
+        "UPSTREAM_API_TOKEN": TOKEN,
+    }
+
+
+class DemoServer(Service):
+    """Serves a simulated network on a socket that already listens.
+
+    Args:
+        now: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        *,
+        peers: int,
+        reactor: IReactorSocket,
+        now: Callable[[], float],
+    ) -> None:
+        self._listening = listening
+        self._peers = peers
+        self._reactor = reactor
+        self._now = now
+        self._port: IListeningPort | None = None
+
+    def startService(self) -> None:
+        super().startService()
+        api = DemoApi(network=Network(self._peers), token=TOKEN, now=self._now)
+        self._port = self._reactor.adoptStreamPort(
+            self._listening.fileno(),
+            socket.AF_INET,
+            Site(api),  # type: ignore[arg-type]
+        )
+        self._listening.close()
+
+    def stopService(self) -> Deferred[None] | None:
+        super().stopService()
+        return self._port.stopListening() if self._port is not None else None

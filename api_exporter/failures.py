@@ -1,0 +1,151 @@
+"""Answers and exceptions that mean failure, translated once into UpstreamError."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NoReturn
+
+import msgspec
+from OpenSSL import SSL
+from service_identity import CertificateError, VerificationError
+from twisted.internet import error
+from twisted.internet.defer import CancelledError
+from twisted.python.failure import Failure
+from twisted.web.client import PartialDownloadError, ResponseFailed
+from twisted.web.http_headers import Headers
+
+from api_exporter.ports import Reason, UpstreamError
+
+_TLS = (SSL.Error, VerificationError, CertificateError)
+_LONGEST_MESSAGE = 200
+
+
+class _Message(msgspec.Struct):
+    """The body of every error that the upstream itself sends."""
+
+    message: str = ""
+
+
+def refusal(status: int, headers: Headers, body: bytes, *, now: float) -> UpstreamError:
+    """What an answer other than 2xx means.
+
+    Facts: the upstream's 404 is three things: an unknown token (JSON, the message
+    starts with "invalid token"), an unknown path (plain text), an unknown object (other
+    JSON). The body of the first holds a hash of the token and is never repeated.
+    """
+    said = _said(body)
+    detail = f"{status}: {said}" if said else str(status)
+    if status == 401 or (status == 404 and said.startswith("invalid token")):
+        return UpstreamError("auth", f"{status}: the upstream refuses the token")
+    if status == 403:
+        return UpstreamError("forbidden", detail)
+    if status == 404:
+        plain = _media_type(headers) == "text/plain"
+        return UpstreamError(
+            "not_found",
+            "404: the upstream does not have this path" if plain else detail,
+            unsupported=plain,
+        )
+    wait = retry_after(headers, now=now)
+    if status == 429:
+        return UpstreamError("rate_limited", detail, retry_after=wait)
+    if 300 <= status < 400:
+        return UpstreamError(
+            "redirect",
+            f"{status}: the upstream redirects elsewhere, and the token is not sent"
+            " there; UPSTREAM_API_URL must be the final address",
+        )
+    if status >= 500:
+        return UpstreamError("http_5xx", detail, retryable=True, retry_after=wait)
+    return UpstreamError("http_4xx", detail)
+
+
+def unusable(headers: Headers) -> UpstreamError | None:
+    """Why a 2xx answer cannot be what was asked for, if its headers tell."""
+    if _media_type(headers) == "text/html":
+        return UpstreamError(
+            "decode",
+            "a web page instead of JSON: is UPSTREAM_API_URL the API's address?",
+        )
+    return None
+
+
+def translate(failure: Failure) -> NoReturn:
+    """Raise what a failure of the network means; raise anything else as it is."""
+    if failure.check(UpstreamError, CancelledError):
+        failure.raiseException()
+    causes = list(_causes(failure))
+    for kinds, reason, words, retryable in _TABLE:
+        for cause in causes:
+            if isinstance(cause, kinds):
+                raise UpstreamError(
+                    reason, f"{words}{_explained(cause)}", retryable=retryable
+                ) from None
+    failure.raiseException()
+
+
+_TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str, bool], ...] = (
+    (_TLS, "tls", "no TLS connection that can be trusted", True),
+    ((error.DNSLookupError,), "dns", "the name cannot be resolved", True),
+    ((error.TimeoutError,), "timeout", "no connection in time", True),
+    ((error.ConnectError,), "connect", "no connection", True),
+    (
+        (error.ConnectionClosed, PartialDownloadError),
+        "connect",
+        "the connection broke off before the end of the answer",
+        True,
+    ),
+    ((ResponseFailed,), "decode", "the answer is not what its headers promise", False),
+)
+"""First match wins: a wrapper stands behind what it wraps."""
+
+
+def _causes(failure: Failure) -> Iterator[BaseException]:
+    for inner in getattr(failure.value, "reasons", ()):
+        yield from _causes(inner)
+    if failure.value is not None:
+        yield failure.value
+
+
+def _explained(cause: BaseException) -> str:
+    """A cause's own words, in one line; its type where it has none."""
+    if isinstance(cause, SSL.Error):
+        words = (
+            ", ".join(text for *_, text in cause.args[0] if text) if cause.args else ""
+        )
+    elif isinstance(cause, (VerificationError, ResponseFailed, error.ConnectionClosed)):
+        words = ""
+    else:
+        words = str(cause)
+    return f": {_one_line(words)}" if words else f" ({type(cause).__name__})"
+
+
+def _said(body: bytes) -> str:
+    try:
+        return _one_line(msgspec.json.decode(body, type=_Message).message)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return ""
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)[:_LONGEST_MESSAGE]
+
+
+def _media_type(headers: Headers) -> str:
+    (value, *_) = headers.getRawHeaders("content-type") or [""]
+    return value.partition(";")[0].strip().lower()
+
+
+def retry_after(headers: Headers, *, now: float) -> float | None:
+    """Seconds to wait (RFC 9110, 10.2.3: seconds or a date); None where not asked."""
+    (value, *_) = headers.getRawHeaders("retry-after") or [""]
+    if value.isascii() and value.isdigit() and len(value) <= 9:
+        return float(value)
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - datetime.fromtimestamp(now, UTC)).total_seconds())

@@ -1,0 +1,36 @@
+"""How late the event loop is: what stalls it shows here."""
+
+from collections.abc import Callable
+
+from twisted.application.service import Service
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+INTERVAL = 0.25
+"""Seconds between two looks. A shorter stall may fall between them unseen."""
+
+
+class LagMeter(Service):
+    """Sets a timer again and again and tells by how many seconds it was late."""
+
+    def __init__(self, clock: IReactorTime, observe: Callable[[float], None]) -> None:
+        self._clock = clock
+        self._observe = observe
+        self._timer: IDelayedCall | None = None
+
+    def startService(self) -> None:
+        super().startService()
+        self._set()
+
+    def stopService(self) -> None:
+        super().stopService()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set(self) -> None:
+        due = self._clock.seconds() + INTERVAL
+        self._timer = self._clock.callLater(INTERVAL, self._fired, due)
+
+    def _fired(self, due: float) -> None:
+        self._observe(max(0.0, self._clock.seconds() - due))
+        self._set()

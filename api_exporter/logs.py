@@ -1,0 +1,105 @@
+"""Log lines: one event, one line. What is important goes to standard error.
+
+`2026-11-21T09:25:52.123Z warning cannot refresh peers: … reason=timeout`
+"""
+
+import re
+import sys
+from datetime import UTC, datetime
+from string import Formatter
+from typing import TextIO
+
+from twisted.logger import (
+    FilteringLogObserver,
+    ILogObserver,
+    LogEvent,
+    LogLevel,
+    LogLevelFilterPredicate,
+    formatEvent,
+)
+from zope.interface import implementer
+
+_LEVELS = {
+    "debug": LogLevel.debug,
+    "info": LogLevel.info,
+    "warning": LogLevel.warn,
+    "error": LogLevel.error,
+}
+
+_NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
+
+
+def line(event: LogEvent) -> str:
+    """Time, level, message, then the fields that the message does not tell."""
+    time = datetime.fromtimestamp(event["log_time"], UTC)
+    stamp = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    parts = [stamp, level_name(event), formatEvent(event), *_fields(event)]
+    return _one_line(" ".join(parts)) + "\n"
+
+
+def level_name(event: LogEvent) -> str:
+    """As in LOG_LEVEL."""
+    level = event.get("log_level", LogLevel.info)
+    return _NAMES.get(level) or str(level.name)
+
+
+def _fields(event: LogEvent) -> list[str]:
+    told = {
+        re.split(r"[.\[(]", name, maxsplit=1)[0]
+        for _, name, _, _ in Formatter().parse(event.get("log_format") or "")
+        if name
+    }
+    fields = []
+    if event.get("log_namespace") != "log_legacy":  # those repeat the message
+        fields = [
+            f"{name}={value}"
+            for name, value in event.items()
+            if not name.startswith("log_") and name not in told
+        ]
+    failure = event.get("log_failure")
+    if failure is not None:
+        fields.append(f"traceback={failure.getTraceback()!r}")
+    return fields
+
+
+def _one_line(text: str) -> str:
+    return re.sub(
+        r"[\x00-\x1f\x7f-\x9f\u2028\u2029]",
+        lambda match: repr(match[0])[1:-1],
+        text,
+    )
+
+
+@implementer(ILogObserver)
+class LineObserver:
+    """Writes events of a level and above.
+
+    Args:
+        out: for what is below warning.
+        err: for warnings and errors; may be the same file.
+    """
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+
+    def __call__(self, event: LogEvent) -> None:
+        level = event.get("log_level", LogLevel.info)
+        file = self._err if level >= LogLevel.warn else self._out
+        file.write(line(event))
+        file.flush()
+
+
+def observer(level: str, out: TextIO, err: TextIO) -> ILogObserver:
+    """An observer for LOG_LEVEL. Twisted's own small talk is kept for debugging."""
+    threshold = LogLevelFilterPredicate(_LEVELS[level])
+    if level == "info":
+        threshold.setLogLevelForNamespace("twisted", LogLevel.warn)
+        threshold.setLogLevelForNamespace("log_legacy", LogLevel.warn)
+    return FilteringLogObserver(LineObserver(out, err), [threshold])
+
+
+def standard_streams() -> tuple[TextIO, TextIO]:
+    """The real ones: once twistd logs, `sys.stdout` and `sys.stderr` lead back here."""
+    assert sys.__stdout__ is not None and sys.__stderr__ is not None
+    return sys.__stdout__, sys.__stderr__

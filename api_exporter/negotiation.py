@@ -1,0 +1,115 @@
+"""What to send to whom: Accept and Accept-Encoding as decisions.
+
+Facts: Prometheus' content negotiation (docs: instrumenting/content_negotiation) and
+RFC 9110, section 12. Nothing of a request is ever echoed; what cannot be understood is
+ignored, and whoever asks for nothing that we have gets the text format 0.0.4.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Format(Enum):
+    """The formats we write, in the order in which we prefer them on equal terms."""
+
+    OPENMETRICS_1 = ("application/openmetrics-text", "1.0.0")
+    OPENMETRICS_0 = ("application/openmetrics-text", "0.0.1")
+    TEXT_1 = ("text/plain", "1.0.0")
+    TEXT_0 = ("text/plain", "0.0.4")
+
+    @property
+    def openmetrics(self) -> bool:
+        """Whether the page ends in `# EOF`."""
+        return self.value[0] == "application/openmetrics-text"
+
+
+ESCAPINGS = ("allow-utf-8", "underscores", "dots", "values")
+"""Ways to write names beyond ASCII. Ours are plain, so each gives the same page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentType:
+    """A format and, from version 1.0.0 on, the escaping that goes with it."""
+
+    format: Format
+    escaping: str = ""
+
+    def header(self) -> bytes:
+        """As the Content-Type of an answer."""
+        media, version = self.format.value
+        text = f"{media}; version={version}; charset=utf-8"
+        if self.escaping:
+            text += f"; escaping={self.escaping}"
+        return text.encode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    media: str
+    parameters: dict[str, str]
+    quality: float
+
+
+def content_type(accept: str | None) -> ContentType:
+    """The answer's type for a request's Accept header."""
+    best: tuple[float, int, ContentType] | None = None
+    for wish in _wishes(accept or ""):
+        if wish.quality == 0:
+            continue
+        for rank, format_ in enumerate(Format):
+            if _fits(wish, format_) and (
+                best is None or (wish.quality, -rank) > best[:2]
+            ):
+                best = (wish.quality, -rank, _answer(wish, format_))
+                break
+    return best[2] if best else ContentType(Format.TEXT_0)
+
+
+def accepts_gzip(accept_encoding: str | None) -> bool:
+    """Whether a gzip body may be sent: named, or covered by `*`, and not refused."""
+    qualities = {w.media: w.quality for w in _wishes(accept_encoding or "")}
+    quality = qualities.get("gzip", qualities.get("x-gzip", qualities.get("*", 0.0)))
+    return quality > 0
+
+
+def _fits(wish: _Wish, format_: Format) -> bool:
+    media, version = format_.value
+    if wish.media in {"*/*", "text/*"}:
+        # Who takes anything gets the format that everything can read.
+        return format_ is Format.TEXT_0
+    if wish.media != media:
+        return False
+    # No version asked for means the oldest of the media type.
+    oldest = "0.0.1" if format_.openmetrics else "0.0.4"
+    return wish.parameters.get("version", oldest) == version
+
+
+def _answer(wish: _Wish, format_: Format) -> ContentType:
+    if format_.value[1] != "1.0.0":
+        return ContentType(format_)
+    escaping = wish.parameters.get("escaping", "")
+    return ContentType(format_, escaping if escaping in ESCAPINGS else "underscores")
+
+
+def _wishes(header: str) -> list[_Wish]:
+    wishes = []
+    for element in header.split(","):
+        media, *rest = (part.strip() for part in element.split(";"))
+        parameters = {}
+        for part in rest:
+            name, _, value = part.partition("=")
+            parameters[name.strip().lower()] = value.strip().strip('"')
+        quality = _quality(parameters.pop("q", "1"))
+        if media and quality is not None:
+            wishes.append(_Wish(media.lower(), parameters, quality))
+    return wishes
+
+
+def _quality(text: str) -> float | None:
+    """RFC 9110, 12.4.2: 0 to 1 with at most three decimals; None for anything else."""
+    whole, _, decimals = text.partition(".")
+    valid = whole in {"0", "1"} and len(decimals) <= 3
+    if not valid or (decimals and not (decimals.isascii() and decimals.isdigit())):
+        return None
+    quality = float(text)
+    return quality if quality <= 1 else None

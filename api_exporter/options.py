@@ -1,0 +1,28 @@
+"""The command line. Everything else is a setting of the environment."""
+
+import sys
+from typing import ClassVar, NoReturn
+
+from twisted.python import usage
+
+from api_exporter.version import this_build
+
+
+class Options(usage.Options):
+    """The flags of `twistd api-exporter` and of `api-exporter`."""
+
+    synopsis = "Usage: api-exporter [--demo] [--enable-pprof]"
+    longdesc = (
+        "Serves Prometheus metrics of a NetBird network. Settings come from the"
+        " environment: UPSTREAM_API_URL and UPSTREAM_API_TOKEN at least; --demo needs"
+        " none."
+    )
+    optFlags: ClassVar = [
+        ["demo", None, "Show a simulated network; no upstream is needed."],
+        ["enable-pprof", None, "Serve profiles below /debug/pprof/."],
+    ]
+
+    def opt_version(self) -> NoReturn:
+        """Print the version and exit."""
+        sys.stdout.write(f"{this_build()}\n")
+        raise SystemExit(0)

@@ -1,0 +1,119 @@
+"""The newest text of every collector, ready to be sent plain or as gzip.
+
+A page is a tuple of pieces. Beside a piece's text lies its raw deflate form, ended with
+a full flush, so that pieces of different collectors and of different rounds, put one
+after the other, are one valid deflate stream: a refresh compresses what it rendered,
+and a scrape compresses nothing.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from api_exporter import crc
+
+PIECE_BYTES = 512 * 1024
+"""About how much text makes a piece. Larger slices are sent with fewer copies, smaller
+ones pin less memory for a reader that stops; half a mebibyte was the best of both."""
+
+_LEVEL = 1
+"""zlib's fastest: metrics are so repetitive that the levels above buy little."""
+
+_GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+"""RFC 1952: deflate, no flags, no time, unknown system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some text, its compressed form, and its checksum with what extends it."""
+
+    text: bytes
+    deflated: bytes
+    crc: int
+    shift: int
+
+
+def piece(text: bytes, *, last: bool = False) -> Piece:
+    """Compress a text; only the last piece of a body ends the deflate stream."""
+    deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    deflated = deflate.compress(text)
+    deflated += deflate.flush(zlib.Z_FINISH if last else zlib.Z_FULL_FLUSH)
+    return Piece(text, deflated, zlib.crc32(text), crc.shift(len(text)))
+
+
+def pieces(chunks: Iterable[str]) -> Iterator[Piece | None]:
+    """Gather chunks of text into pieces; None after a chunk that did not fill one."""
+    waiting: list[str] = []
+    size = 0
+    for chunk in chunks:
+        waiting.append(chunk)
+        size += len(chunk)
+        if size >= PIECE_BYTES:
+            yield piece("".join(waiting).encode())
+            waiting, size = [], 0
+        else:
+            yield None
+    if size:
+        yield piece("".join(waiting).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is sent for one scrape, in slices that are shared by all scrapes."""
+
+    slices: tuple[bytes, ...]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """All pages at one instant, in the collectors' order."""
+
+    pieces: tuple[Piece, ...]
+    text_length: int
+    deflated_length: int
+    crc: int
+
+    def plain(self, tail: Piece) -> Body:
+        """The text as it is."""
+        return Body(
+            (*(p.text for p in self.pieces), tail.text),
+            self.text_length + len(tail.text),
+        )
+
+    def gzipped(self, tail: Piece) -> Body:
+        """One gzip member (RFC 1952): header, deflated pieces, checksum, length."""
+        checksum = crc.combine(self.crc, tail.crc, tail.shift)
+        size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
+        end = tail.deflated + struct.pack("<LL", checksum, size)
+        length = len(_GZIP_HEADER) + self.deflated_length + len(end)
+        return Body((_GZIP_HEADER, *(p.deflated for p in self.pieces), end), length)
+
+
+class Pages:
+    """The newest page of each collector."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._pages: dict[str, tuple[Piece, ...]] = dict.fromkeys(names, ())
+        self._whole: Whole | None = None
+
+    def publish(self, name: str, page: tuple[Piece, ...]) -> None:
+        """Replace a collector's page; an empty one withdraws it."""
+        self._pages[name] = page
+        self._whole = None
+
+    def whole(self) -> Whole:
+        """All pages; put together once for all scrapes until the next publication."""
+        if self._whole is None:
+            every = tuple(p for page in self._pages.values() for p in page)
+            checksum = 0
+            for p in every:
+                checksum = crc.combine(checksum, p.crc, p.shift)
+            self._whole = Whole(
+                every,
+                sum(len(p.text) for p in every),
+                sum(len(p.deflated) for p in every),
+                checksum,
+            )
+        return self._whole

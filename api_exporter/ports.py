@@ -1,0 +1,79 @@
+"""The seams between the pure half and the world: what crosses them, and no logic."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Reason = Literal[
+    "auth",
+    "forbidden",
+    "rate_limited",
+    "not_found",
+    "redirect",
+    "http_4xx",
+    "http_5xx",
+    "timeout",
+    "dns",
+    "connect",
+    "tls",
+    "decode",
+    "too_large",
+    "internal",
+]
+
+REASONS: tuple[Reason, ...] = get_args(Reason)
+"""Why a refresh can fail: a closed set, because it becomes a label."""
+
+
+class UpstreamError(Exception):
+    """Why the upstream's answer cannot be used, in words for a person.
+
+    Attributes:
+        reason: the same in one word of a closed set.
+        retryable: whether asking again within the same round may help.
+        retry_after: seconds that the upstream asked us to wait, if it did.
+        unsupported: this upstream does not have the path at all.
+    """
+
+    def __init__(
+        self,
+        reason: Reason,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        unsupported: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.unsupported = unsupported
+
+
+Fetch = Callable[[str], Awaitable[bytes]]
+"""Given a path below the upstream's base URL, its decompressed body; retries included.
+
+Raises UpstreamError, and nothing else but the cancellation of what awaits it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One request on the wire, as it went.
+
+    Attributes:
+        started: seconds since the epoch.
+        number: 1 for the first of a round.
+        status: the HTTP status, or None where no answer came.
+        received: bytes of the decompressed body.
+        seconds: from the first packet to the last.
+        error: what was wrong with it, "" if nothing.
+    """
+
+    path: str
+    number: int
+    started: float
+    status: int | None
+    received: int
+    seconds: float
+    error: str = ""

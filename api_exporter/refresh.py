@@ -1,0 +1,282 @@
+"""Keeps every resource fresh: fetch, decode, measure, render, publish or withdraw.
+
+It is handed `fetch` and knows nothing of HTTP.
+"""
+
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredLock
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from api_exporter import pages
+from api_exporter.backoff import Jitter
+from api_exporter.collectors import Collector
+from api_exporter.exposition import render
+from api_exporter.inventory import Inventory
+from api_exporter.pages import Pages, Piece
+from api_exporter.ports import Fetch, UpstreamError
+from api_exporter.records import Undecodable
+from api_exporter.resources import Resource
+from api_exporter.schedule import Schedule
+from api_exporter.slices import Slicer
+from api_exporter.telemetry import Telemetry
+
+SHORTEST_MAX_AGE = 300.0
+"""Seconds for which metrics stay, at least, although they cannot be refreshed."""
+
+_NAMED_REJECTS = 20
+"""Rejected records of one answer that are logged one by one."""
+
+
+def max_age(period: float) -> float:
+    """Seconds after which records that could not be refreshed are no longer told."""
+    return max(SHORTEST_MAX_AGE, 3 * period)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """Of the newest good body: its hash, for recognising it, and what was in it."""
+
+    digest: bytes
+    records: int
+    rejected: tuple[str, ...]
+
+
+class Refresher(Service):
+    """Refreshes resources when they are due and withdraws what is too old.
+
+    Args:
+        resources: the enabled ones, in the order of the first round, with their periods
+            in seconds and the age in seconds after which each is withdrawn.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        *,
+        resources: Sequence[Resource],
+        periods: dict[str, float],
+        max_ages: dict[str, float],
+        collectors: Sequence[Collector],
+        fetch: Fetch,
+        pages: Pages,
+        telemetry: Telemetry,
+        clock: IReactorTime,
+        now: Callable[[], float],
+        jitter: Jitter,
+    ) -> None:
+        self._resources = {resource.name: resource for resource in resources}
+        self._periods = periods
+        self._max_ages = max_ages
+        self._collectors = collectors
+        self._fetch = fetch
+        self._pages = pages
+        self._telemetry = telemetry
+        self._clock = clock
+        self._now = now
+        self._jitter = jitter
+        self._slicer = Slicer(clock)
+        self._inventory = Inventory()
+        self._rendering = DeferredLock()
+        self._known: dict[str, _Known] = {}
+        self._expires: dict[str, float] = {}
+        self._failing: dict[str, int] = {}
+        self._tasks: set[Deferred[None]] = set()
+        self._alarm: IDelayedCall | None = None
+
+    def startService(self) -> None:
+        super().startService()
+        self._schedule = Schedule(
+            self._periods, now=self._clock.seconds(), jitter=self._jitter
+        )
+        self._wake()
+
+    def stopService(self) -> Deferred[list[tuple[bool, None]]]:
+        """Fires when nothing is under way any more."""
+        super().stopService()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        for task in list(self._tasks):
+            task.cancel()
+        return DeferredList(list(self._tasks))
+
+    def _wake(self) -> None:
+        self._alarm = None
+        now = self._clock.seconds()
+        for name in [name for name, time in self._expires.items() if time <= now]:
+            del self._expires[name]
+            del self._known[name]
+            self._start(self._withdraw(name))
+        while (taken := self._schedule.take(now)) is not None:
+            self._start(self._refresh(self._resources[taken]))
+        self._sleep()
+
+    def _start(self, work: Coroutine[Deferred[object], object, None]) -> None:
+        task = Deferred.fromCoroutine(work)
+        self._tasks.add(task)
+        task.addBoth(self._ended, task)
+
+    def _ended(self, result: Failure | None, task: Deferred[None]) -> None:
+        self._tasks.discard(task)
+        if isinstance(result, Failure) and not result.check(CancelledError):
+            self.log.failure("a defect while withdrawing", failure=result)
+        self._sleep()
+
+    def _sleep(self) -> None:
+        """Set the alarm to the next moment at which there may be something to do."""
+        if not self.running:
+            return
+        times = [*self._expires.values()]
+        wake_at = self._schedule.wake_at()
+        if wake_at is not None:
+            times.append(wake_at)
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if times:
+            delay = max(0.0, min(times) - self._clock.seconds())
+            self._alarm = self._clock.callLater(delay, self._wake)
+
+    async def _refresh(self, resource: Resource) -> None:
+        """One round for one resource. It never raises, so that the next one comes."""
+        name = resource.name
+        begin = self._clock.seconds()
+        try:
+            known = await self._read(resource)
+        except CancelledError:
+            return  # the service stops
+        except UpstreamError as error:
+            self._failed(name, error, begin)
+        except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
+            self.log.failure("a defect while refreshing {resource}", resource=name)
+            self._failed(
+                name, UpstreamError("internal", "a defect, see the log"), begin
+            )
+        else:
+            now = self._clock.seconds()
+            self._expires[name] = now + self._max_ages[name]
+            self._telemetry.succeeded(
+                name,
+                records=known.records,
+                rejected=len(known.rejected),
+                seconds=now - begin,
+                at=self._now(),
+            )
+            if failures := self._failing.pop(name, 0):
+                self.log.info(
+                    "{resource} can be refreshed again after {failures} failures",
+                    resource=name,
+                    failures=failures,
+                )
+            self._schedule.refreshed(name, now)
+
+    async def _read(self, resource: Resource) -> _Known:
+        name = resource.name
+        body = await self._fetch(resource.path)
+        digest = sha256(body).digest()
+        known = self._known.get(name)
+        if known is not None and known.digest == digest:
+            return known
+        try:
+            decoded = await self._slicer.run(resource.body.decode(body))
+        except Undecodable as error:
+            raise UpstreamError("decode", str(error)) from None
+        del body
+        if known is None or decoded.rejected != known.rejected:
+            self._log_rejected(name, decoded.rejected)
+        known = _Known(
+            digest=digest, records=len(decoded.records), rejected=decoded.rejected
+        )
+        await self._rendering.acquire()
+        try:
+            await self._render(name, decoded.records)
+            self._known[name] = known
+        finally:
+            self._rendering.release()
+        return known
+
+    async def _withdraw(self, name: str) -> None:
+        """Forget a resource that could not be refreshed for too long."""
+        self.log.warn(
+            "{resource} could not be refreshed for {seconds:g} s:"
+            " its metrics end until it can be",
+            resource=name,
+            seconds=self._max_ages[name],
+        )
+        await self._rendering.acquire()
+        try:
+            if name not in self._known:  # else a refresh got there first
+                await self._render(name, None)
+        finally:
+            self._rendering.release()
+
+    async def _render(self, name: str, records: tuple[object, ...] | None) -> None:
+        """Change the inventory and publish all that reads this resource.
+
+        One at a time: an older inventory must not be rendered over a newer one.
+        """
+        self._inventory = self._inventory.with_(name, records)
+        for collector in self._collectors:
+            if name in collector.reads:
+                families = collector.measure(self._inventory)
+                page = await self._slicer.run(_gather(pages.pieces(render(families))))
+                self._pages.publish(collector.name, page)
+
+    def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
+        now = self._clock.seconds()
+        seconds, at = now - begin, self._now()
+        if error.unsupported and name != self._schedule.first:
+            if self._telemetry.standings[name].supported is not False:
+                self.log.info("the upstream does not have {resource}", resource=name)
+            self._telemetry.unsupported(name, seconds=seconds, at=at)
+            self._schedule.unsupported(name, now)
+            return
+        self._telemetry.failed(name, error, seconds=seconds, at=at)
+        self._failing[name] = self._failing.get(name, 0) + 1
+        if self._failing[name] == 1:
+            self.log.warn(
+                "cannot refresh {resource}: {why}",
+                resource=name,
+                why=str(error),
+                reason=error.reason,
+            )
+        if error.reason == "rate_limited":
+            pause = self._schedule.rate_limited(name, now, error.retry_after)
+            self.log.warn(
+                "the upstream limits our requests: none for {seconds:.0f} s",
+                seconds=pause,
+            )
+        else:
+            self._schedule.refreshed(name, now)
+
+    def _log_rejected(self, name: str, rejected: tuple[str, ...]) -> None:
+        for place in rejected[:_NAMED_REJECTS]:
+            self.log.warn(
+                "a record is left out: {resource}{place}", resource=name, place=place
+            )
+        if len(rejected) > _NAMED_REJECTS:
+            self.log.warn(
+                "{count} more records of {resource} are left out",
+                count=len(rejected) - _NAMED_REJECTS,
+                resource=name,
+            )
+
+
+def _gather(
+    steps: Iterable[Piece | None],
+) -> Generator[None, None, tuple[Piece, ...]]:
+    page = []
+    for step in steps:
+        if step is None:
+            yield
+        else:
+            page.append(step)
+            yield
+    return tuple(page)

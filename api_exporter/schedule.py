@@ -1,0 +1,116 @@
+"""When to ask for what: periods, the first round, pauses. Pure: time is an argument.
+
+Facts: the upstream's limiter may allow six requests a minute and says in no header when
+to come back; its database may have a single connection that peers need too.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+
+from api_exporter.backoff import Jitter, spread
+
+AT_ONCE = 2
+"""Requests in flight, at most."""
+
+SHORTEST_PAUSE = 60.0
+LONGEST_PAUSE = 240.0
+"""Seconds without any request after a 429; doubling from one to the other."""
+
+UNSUPPORTED_PERIOD = 3600.0
+"""Seconds until a path that the upstream did not have is asked for again."""
+
+
+class Schedule:
+    """The due times of all resources.
+
+    The first resource is due at once, each other one when its predecessor has been
+    refreshed for the first time, and from then on every period.
+
+    Args:
+        periods: seconds by resource name, in the order of the first round.
+    """
+
+    def __init__(
+        self, periods: Mapping[str, float], *, now: float, jitter: Jitter
+    ) -> None:
+        self._periods = periods
+        self._jitter = jitter
+        self._untried = deque(periods)
+        self.first = self._untried[0]
+        self._due: dict[str, float] = {self._untried.popleft(): now}
+        self._running: dict[str, float] = {}
+        self._pause = SHORTEST_PAUSE
+        self._paused_at = self._paused_until = now
+
+    def take(self, now: float) -> str | None:
+        """The resource to refresh now, if any; the first one before all others."""
+        if now < self._paused_until or len(self._running) >= AT_ONCE:
+            return None
+        due = (name for name, time in self._due.items() if time <= now)
+        name = min(due, key=self._turn, default=None)
+        if name is not None:
+            del self._due[name]
+            self._running[name] = now
+        return name
+
+    def _turn(self, name: str) -> tuple[bool, float]:
+        return name != self.first, self._due[name]
+
+    def wake_at(self) -> float | None:
+        """When there may be something to take; None before a running refresh ends."""
+        if not self._due or len(self._running) >= AT_ONCE:
+            return None
+        return max(min(self._due.values()), self._paused_until)
+
+    def refreshed(self, name: str, now: float) -> None:
+        """A refresh has ended, well or badly: the next one is a period after its start.
+
+        After one that took longer than half its period the upstream gets half a
+        period's rest.
+        """
+        period = self._periods[name]
+        started = self._end(name)
+        self._pause = SHORTEST_PAUSE
+        self._due[name] = max(
+            started + spread(period, self._jitter), now + 0.5 * period
+        )
+        self._introduce(now)
+
+    def unsupported(self, name: str, now: float) -> None:
+        """The upstream does not have this resource."""
+        self._end(name)
+        self._pause = SHORTEST_PAUSE
+        self._due[name] = now + spread(UNSUPPORTED_PERIOD, self._jitter)
+        self._introduce(now)
+
+    def skipped(self, name: str, now: float) -> None:
+        """Nothing was asked: what the path is made of is not known yet."""
+        self._end(name)
+        self._due[name] = now + spread(self._periods[name], self._jitter)
+        self._introduce(now)
+
+    def rate_limited(self, name: str, now: float, asked: float | None) -> float:
+        """The upstream wants to be left alone; returns for how many seconds it will be.
+
+        Args:
+            asked: seconds that it asked for, if it said.
+        """
+        started = self._end(name)
+        # A request that was under way when the pause began tells nothing new.
+        if started >= self._paused_at or now >= self._paused_until:
+            self._paused_at = now
+            self._paused_until = now + (asked if asked is not None else self._pause)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._due[name] = self._paused_until
+        self._due[self.first] = min(
+            self._due.get(self.first, self._paused_until), self._paused_until
+        )
+        self._introduce(now)
+        return self._paused_until - now
+
+    def _end(self, name: str) -> float:
+        return self._running.pop(name)
+
+    def _introduce(self, now: float) -> None:
+        if self._untried and not self._running:
+            self._due[self._untried.popleft()] = now

@@ -1,0 +1,178 @@
+"""The composition root: the one place where everything is put together."""
+
+import os
+import random
+import time
+from collections.abc import Callable, Mapping
+
+from prometheus_client import CollectorRegistry
+from twisted.application.service import MultiService, Service
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.server import Site
+
+from api_exporter import refresh, settings, start
+from api_exporter.collectors import COLLECTORS
+from api_exporter.demo import server as demo
+from api_exporter.lag import LagMeter
+from api_exporter.listen import Listener
+from api_exporter.options import Options
+from api_exporter.pages import Pages
+from api_exporter.refresh import Refresher
+from api_exporter.resources import RESOURCES
+from api_exporter.settings import Settings, SettingsError
+from api_exporter.telemetry import Telemetry
+from api_exporter.upstream import Upstream
+from api_exporter.version import this_build
+from api_exporter.web import root
+from api_exporter.web.health import Health
+from api_exporter.web.index import Index
+from api_exporter.web.metrics import Metrics
+
+__all__ = ["Options", "assemble", "makeService"]
+
+IDLE_CONNECTION = 70
+"""Seconds for which an idle connection to the upstream is kept: proxies grant more."""
+
+REACTOR_THREADS = 4
+"""They resolve names; each costs address space."""
+
+log = Logger()
+
+
+def makeService(options: Options) -> MultiService:
+    """What `twistd` calls. Wrong settings end it here, before it becomes a daemon."""
+    from twisted.internet import reactor  # noqa: PLC0415 - installed by now, not before
+
+    assert isinstance(reactor, PosixReactorBase)
+    environ: Mapping[str, str] = os.environ
+    simulation = demo.bind() if options["demo"] else None
+    if simulation is not None:
+        environ = {**environ, **demo.environ(simulation)}
+    try:
+        checked = settings.read(environ)
+    except SettingsError as error:
+        raise SystemExit(
+            "\n".join(f"api-exporter: {p}" for p in error.problems)
+        ) from None
+    assert options.parent is not None
+    exporter = start.Exporter(
+        start.log_observer(checked.log_level, options.parent, reactor)
+    )
+    if simulation is not None:
+        exporter.addService(
+            demo.DemoServer(
+                simulation, peers=checked.demo_peers, reactor=reactor, now=time.time
+            )
+        )
+    for service in assemble(checked, reactor, pprof=options["enable-pprof"]):
+        exporter.addService(service)
+    start.explain_failures(options.parent)
+    start.end_well(reactor)
+    return exporter
+
+
+def assemble(
+    checked: Settings, reactor: PosixReactorBase, *, pprof: bool
+) -> list[Service]:
+    """All parts, wired, in the order in which they start; they stop in reverse."""
+    reactor.suggestThreadPoolSize(REACTOR_THREADS)
+    started = reactor.seconds()
+    build = this_build()
+    periods = {resource.name: resource.period for resource in RESOURCES}
+    pages = Pages([collector.name for collector in COLLECTORS])
+    telemetry = Telemetry(registry=CollectorRegistry(), build=build, periods=periods)
+    pool = HTTPConnectionPool(reactor)
+    pool.cachedConnectionTimeout = IDLE_CONNECTION
+    pool.retryAutomatically = False  # our own retries are counted
+    upstream = Upstream(
+        agent=Agent(reactor, connectTimeout=checked.http_timeout, pool=pool),
+        url=checked.upstream_api_url,
+        token=lambda: checked.upstream_api_token,
+        timeout=checked.http_timeout,
+        attempts=checked.api_retry_attempts,
+        clock=reactor,
+        now=time.time,
+        jitter=random.random,
+        observe=telemetry.attempted,
+    )
+    refresher = Refresher(
+        resources=RESOURCES,
+        periods=periods,
+        max_ages={name: refresh.max_age(period) for name, period in periods.items()},
+        collectors=COLLECTORS,
+        fetch=upstream.fetch,
+        pages=pages,
+        telemetry=telemetry,
+        clock=reactor,
+        now=time.time,
+        jitter=random.random,
+    )
+    tree = root(
+        index=Index(
+            version=build.version,
+            upstream_url=checked.upstream_api_url,
+            metrics_path=checked.metrics_path,
+        ),
+        health=Health(
+            telemetry=telemetry,
+            version=build.version,
+            upstream_url=checked.upstream_api_url,
+            uptime=lambda: reactor.seconds() - started,
+        ),
+        metrics=Metrics(pages=pages, telemetry=telemetry, seconds=reactor.seconds),
+        metrics_path=checked.metrics_path,
+    )
+
+    def ready(address: str) -> None:
+        log.info(
+            "{build} is at {address}/ and its metrics at {address}{path}",
+            build=build,
+            address=address,
+            path=checked.metrics_path,
+        )
+        if pprof:
+            log.warn("--enable-pprof: this version has no profiles yet")
+
+    listener = Listener(
+        address=checked.listen_address, site=Site(tree), reactor=reactor, ready=ready
+    )
+    lag = LagMeter(reactor, telemetry.reactor_lag.observe)
+    return [listener, Connections(pool), lag, Once(upstream.probe), refresher]
+
+
+class Connections(Service):
+    """Closes the upstream's idle connections at the end."""
+
+    def __init__(self, pool: HTTPConnectionPool) -> None:
+        self._pool = pool
+
+    def stopService(self) -> Deferred[None]:
+        super().stopService()
+        closed: Deferred[None] = self._pool.closeCachedConnections()
+        return closed
+
+
+class Once(Service):
+    """Does something once, at the start, and gives it up at the end."""
+
+    def __init__(self, work: Callable[[], Deferred[None]]) -> None:
+        self._work = work
+        self._doing: Deferred[None] | None = None
+
+    def startService(self) -> None:
+        super().startService()
+        self._doing = self._work().addErrback(_cancelled)
+
+    def stopService(self) -> Deferred[None] | None:
+        super().stopService()
+        if self._doing is not None:
+            self._doing.cancel()
+        return self._doing
+
+
+def _cancelled(failure: Failure) -> None:
+    failure.trap(CancelledError)

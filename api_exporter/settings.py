@@ -1,0 +1,267 @@
+"""Settings: from the environment's text to checked, frozen values.
+
+Seconds and bytes throughout. All mistakes are found at once; none repeats the token.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+from urllib.parse import urlsplit
+
+T = TypeVar("T")
+
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+class SettingsError(Exception):
+    """Everything that is wrong with the settings, a line each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class Token:
+    """A secret that no log, traceback or page shows by accident."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def reveal(self) -> str:
+        """The secret itself, for the Authorization header."""
+        return self._secret
+
+    def __repr__(self) -> str:
+        return "<token>"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; an empty host means all interfaces."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """One variable of the environment.
+
+    Attributes:
+        default: as it would be written; None where the variable is required.
+        allowed: what a value must be, for a person.
+        parse: raises ValueError, with a hint or without words.
+        secret: the value is never repeated.
+    """
+
+    name: str
+    default: str | None
+    allowed: str
+    meaning: str
+    parse: Callable[[str], T]
+    secret: bool = False
+
+    def read(self, environ: Mapping[str, str], problems: list[str]) -> T | None:
+        """The value, or None with one problem more. An empty variable is unset."""
+        text = environ.get(self.name, "").strip() or self.default
+        if text is None:
+            problems.append(f"{self.name} is not set: it must be {self.allowed}")
+            return None
+        try:
+            return self.parse(text)
+        except ValueError as error:
+            value = "its value" if self.secret else repr(text)
+            hint = f" ({error})" if str(error) else ""
+            problems.append(
+                f"{self.name}: {value} is not allowed: it must be {self.allowed}{hint}"
+            )
+            return None
+
+
+def url(text: str) -> str:
+    """The base of the API, without a trailing slash."""
+    if not text.isprintable() or " " in text:
+        raise ValueError("it holds a space or a control character")
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"}:
+        raise ValueError("the scheme must be http or https")
+    if "@" in parts.netloc:
+        raise ValueError("a user or password does not belong here")
+    if not parts.hostname:
+        raise ValueError("it names no host")
+    if parts.path.strip("/"):
+        raise ValueError("leave out the path: /api/… is added")
+    if parts.query or parts.fragment or text.endswith(("?", "#")):
+        raise ValueError("leave out the query and the fragment")
+    if parts.port == 0:  # reading it raises ValueError where it is no port
+        raise ValueError("port 0 cannot be called")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def token(text: str) -> Token:
+    """A bearer token (RFC 6750: visible ASCII, no spaces)."""
+    if not re.fullmatch(r"[\x21-\x7e]+", text):
+        raise ValueError("it holds a space, a control or a non-ASCII character")
+    return Token(text)
+
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+", re.ASCII)
+
+
+def duration(text: str) -> float:
+    """Seconds from `30s`, `1m30s`, `500ms`, `2h`; more than 0."""
+    if re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII):
+        raise ValueError(f"add a unit: {text}s?")
+    if not _DURATION.fullmatch(text):
+        raise ValueError
+    parts = re.findall(r"([\d.]+)(h|ms|m|s)", text)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not 0.001 <= seconds <= 366 * 86400:
+        raise ValueError("from 1ms to a year")
+    return seconds
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A parser of whole numbers from low to high."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or not low <= int(text) <= high:
+            raise ValueError
+        return int(text)
+
+    return parse
+
+
+def address(text: str) -> Address:
+    """An address such as `:8080`, `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`."""
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
+    if not match or int(match[3]) > 65535:
+        raise ValueError
+    return Address(match[1] or match[2] or "", int(match[3]))
+
+
+_TAKEN = re.compile(r"/(health|ready|debug)(/.*)?")
+
+
+def metrics_path(text: str) -> str:
+    """The path of the metrics: segments of plain characters, none of ours hidden."""
+    if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", text) or {".", ".."} & set(
+        text.split("/")
+    ):
+        raise ValueError
+    if _TAKEN.fullmatch(text):
+        raise ValueError("another page is there")
+    return text
+
+
+def one_of(*values: str) -> Callable[[str], str]:
+    """A parser of one of these words, in any case."""
+
+    def parse(text: str) -> str:
+        if text.lower() not in values:
+            raise ValueError
+        return text.lower()
+
+    return parse
+
+
+UPSTREAM_API_URL = Setting(
+    "UPSTREAM_API_URL",
+    None,
+    "an http or https address without a path, such as https://api.netbird.io",
+    "Base address of the management API.",
+    url,
+)
+UPSTREAM_API_TOKEN = Setting(
+    "UPSTREAM_API_TOKEN",
+    None,
+    "an access token",
+    "Bearer token for the management API.",
+    token,
+    secret=True,
+)
+LISTEN_ADDRESS = Setting(
+    "LISTEN_ADDRESS",
+    ":8080",
+    "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080",
+    "Where to serve; without a host, on all interfaces, IPv6 and IPv4.",
+    address,
+)
+METRICS_PATH = Setting(
+    "METRICS_PATH",
+    "/metrics",
+    "a path such as /metrics, other than /, /health, /ready and /debug",
+    "Path of the metrics.",
+    metrics_path,
+)
+LOG_LEVEL = Setting(
+    "LOG_LEVEL",
+    "info",
+    "one of " + ", ".join(LOG_LEVELS),
+    "The least important log lines that are written.",
+    one_of(*LOG_LEVELS),
+)
+HTTP_TIMEOUT = Setting(
+    "HTTP_TIMEOUT",
+    "30s",
+    "a duration such as 30s, 1m30s or 500ms",
+    "Time for one attempt to read from the upstream, from connecting to the end.",
+    duration,
+)
+API_RETRY_ATTEMPTS = Setting(
+    "API_RETRY_ATTEMPTS",
+    "3",
+    "a whole number from 1 to 10",
+    "Attempts in all, before a refresh counts as failed.",
+    whole(1, 10),
+)
+DEMO_PEERS = Setting(
+    "DEMO_PEERS",
+    "200",
+    "a whole number from 0 to 100000",
+    "Size of the simulated network of `--demo`, in peers.",
+    whole(0, 100_000),
+)
+
+SETTINGS = (
+    UPSTREAM_API_URL,
+    UPSTREAM_API_TOKEN,
+    LISTEN_ADDRESS,
+    METRICS_PATH,
+    LOG_LEVEL,
+    HTTP_TIMEOUT,
+    API_RETRY_ATTEMPTS,
+    DEMO_PEERS,
+)
+"""All there are, in the order of the documentation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the operator wants. Durations are in seconds."""
+
+    upstream_api_url: str
+    upstream_api_token: Token = field(repr=False)
+    listen_address: Address
+    metrics_path: str
+    log_level: str
+    http_timeout: float
+    api_retry_attempts: int
+    demo_peers: int
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Check everything, then raise SettingsError once for all that is wrong."""
+    problems: list[str] = []
+    values = {s.name.lower(): s.read(environ, problems) for s in SETTINGS}
+    if problems:
+        raise SettingsError(problems)
+    return Settings(**values)  # type: ignore[arg-type]

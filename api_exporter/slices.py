@@ -1,0 +1,42 @@
+"""Long computations in short slices, so that the event loop keeps turning."""
+
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from typing import TypeVar
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import Cooperator, TaskFinished
+
+T = TypeVar("T")
+
+SLICE = 0.01
+"""Seconds that all computations together may take before all else has its turn."""
+
+
+class Slicer:
+    """Runs generators: each `yield` is a place where the event loop may take over."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        def time_is_up() -> Callable[[], bool]:
+            end = clock.seconds() + SLICE
+            return lambda: clock.seconds() >= end
+
+        self._cooperator = Cooperator(
+            terminationPredicateFactory=time_is_up,
+            scheduler=lambda run: clock.callLater(0, run),
+        )
+
+    async def run(self, steps: Generator[object, None, T]) -> T:
+        """What the generator returns or raises; cancelling stops it between steps."""
+        returned: list[T] = []
+
+        def to_the_end() -> Generator[object, None, None]:
+            returned.append((yield from steps))
+
+        task = self._cooperator.cooperate(to_the_end())
+        try:
+            await task.whenDone()
+        finally:
+            with suppress(TaskFinished):
+                task.stop()
+        return returned[0]

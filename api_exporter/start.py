@@ -1,0 +1,96 @@
+"""How the program starts, how a start fails, and where its log lines go."""
+
+import signal
+import sys
+from collections.abc import Mapping
+from types import TracebackType
+
+from twisted.application.service import MultiService
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import ILogObserver, Logger
+from twisted.python.components import Componentized
+from twisted.python.logfile import LogFile
+
+from api_exporter import logs
+from api_exporter.listen import CannotServe
+
+log = Logger()
+
+
+class Exporter(MultiService):
+    """The program as one service, which brings its log observer along.
+
+    Args:
+        observer: None leaves twistd's own.
+    """
+
+    def __init__(self, observer: ILogObserver | None) -> None:
+        super().__init__()
+        self._observer = observer
+
+    def setServiceParent(self, parent: Componentized) -> None:
+        """Hand the observer to the application, where twistd looks for it."""
+        super().setServiceParent(parent)
+        if self._observer is not None:
+            parent.setComponent(ILogObserver, self._observer)
+
+
+def log_observer(
+    level: str, twistd: Mapping[str, object], reactor: PosixReactorBase
+) -> ILogObserver | None:
+    """Our log lines, wherever twistd's options send them; None where to syslog.
+
+    Raises SystemExit where the log file cannot be written.
+    """
+    if twistd["syslog"]:
+        return None
+    name = str(twistd["logfile"] or "")
+    if twistd["nodaemon"] and name in {"", "-"}:
+        return logs.observer(level, *logs.standard_streams())
+    if name == "-":
+        raise SystemExit("api-exporter: a daemon cannot log to standard output")
+    try:
+        file = LogFile.fromFullPath(name or "twistd.log")
+    except OSError as error:
+        raise SystemExit(
+            f"api-exporter: cannot write the log file {error.filename}:"
+            f" {error.strerror}"
+        ) from None
+    signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(file.rotate))
+    return logs.observer(level, file, file)
+
+
+def explain_failures(twistd: Mapping[str, object]) -> None:
+    """Say in one line, without a traceback, why the program cannot serve.
+
+    twistd lets what a service raises at its start end the process: with its pid file
+    removed, and, from a daemon, with a report to the terminal. This has the last word.
+    """
+    report = sys.excepthook
+
+    def hook(
+        kind: type[BaseException],
+        error: BaseException,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, CannotServe):
+            report(kind, error, traceback)
+            return
+        log.critical("{why}", why=str(error))
+        if twistd["syslog"] or twistd["logfile"] not in {None, "", "-"}:
+            _, terminal = logs.standard_streams()
+            terminal.write(f"api-exporter: {error}\n")
+
+    sys.excepthook = hook
+
+
+def end_well(reactor: PosixReactorBase) -> None:
+    """Make SIGTERM, a supervisor's polite request, an exit with status 0.
+
+    Twisted ends by the signal that it received, once it has stopped.
+    """
+
+    def stop(*_: object) -> None:
+        reactor.callFromThread(reactor.stop)
+
+    reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)

@@ -1,0 +1,269 @@
+"""What the exporter knows of itself: how each refresh went, and our own instruments.
+
+The one place that times and counts. Gauges of a resource are made afresh, for every
+page, from what is known of it; only counters and histograms live on.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+    exposition,
+)
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.registry import Collector
+
+import twisted
+from api_exporter.ports import REASONS, Attempt, UpstreamError
+from api_exporter.version import Build
+
+UP = "peers"
+"""The resource that `netbird_api_up` tells of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is known of a resource's refreshes.
+
+    Attributes:
+        period: seconds between refreshes.
+        ended: when the newest refresh ended, seconds since the epoch.
+        seconds: how long that took: fetch, decode and render.
+        error: why it failed; None where it did not.
+        supported: whether this upstream has the path; None while unknown.
+        last_success: seconds since the epoch.
+        records: in the newest good answer.
+        rejected: records of that answer that could not be decoded.
+    """
+
+    period: float
+    ended: float | None = None
+    seconds: float = 0.0
+    error: UpstreamError | None = None
+    supported: bool | None = None
+    last_success: float | None = None
+    records: int = 0
+    rejected: int = 0
+
+    @property
+    def up(self) -> bool | None:
+        """Whether the newest refresh succeeded; None where there is nothing to say."""
+        if self.ended is None or self.supported is False:
+            return None
+        return self.error is None
+
+
+class Telemetry:
+    """Our own metrics, on a registry of their own.
+
+    Args:
+        periods: seconds between refreshes by resource, for all that are enabled.
+    """
+
+    def __init__(
+        self, *, registry: CollectorRegistry, build: Build, periods: Mapping[str, float]
+    ) -> None:
+        disable_created_metrics()  # `_created` lines double the page and tell nothing
+        self.standings = {n: Standing(period=p) for n, p in periods.items()}
+        self.reachable: bool | None = None
+        self._registry = registry
+        registry.register(_Gauges(self.standings))
+        ProcessCollector(registry=registry)
+        GCCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        Gauge(
+            "api_exporter_build_info",
+            "The running build. Always 1.",
+            ["version", "commit", "built", "python", "twisted"],
+            registry=registry,
+        ).labels(
+            build.version,
+            build.commit,
+            build.built,
+            ".".join(map(str, sys.version_info[:3])),
+            twisted.__version__,
+        ).set(1)
+        self._refreshes = Counter(
+            "api_exporter_refreshes",
+            "Refreshes that have ended, failed ones included.",
+            ["resource"],
+            registry=registry,
+        )
+        self._failures = Counter(
+            "api_exporter_refresh_failures",
+            "Refreshes that have failed.",
+            ["resource"],
+            registry=registry,
+        )
+        self._reasons = Counter(
+            "api_exporter_refresh_failure_reasons",
+            "Refreshes that have failed, by reason.",
+            ["reason"],
+            registry=registry,
+        )
+        for name in periods:
+            self._refreshes.labels(name)
+            self._failures.labels(name)
+        for reason in REASONS:
+            self._reasons.labels(reason)
+        self._requests = Counter(
+            "api_exporter_upstream_requests",
+            "Attempts on the wire by HTTP status, none where no answer came.",
+            ["code"],
+            registry=registry,
+        )
+        self._request_seconds = Histogram(
+            "api_exporter_upstream_request_duration_seconds",
+            "Duration of one attempt, body included.",
+            buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+            registry=registry,
+        )
+        self._retries = Counter(
+            "api_exporter_upstream_retries",
+            "Attempts that were not the first of their refresh.",
+            registry=registry,
+        )
+        self._received = Counter(
+            "api_exporter_upstream_received_bytes",
+            "Decompressed bytes of bodies received.",
+            registry=registry,
+        )
+        self.scrapes_in_flight = Gauge(
+            "api_exporter_scrapes_in_flight",
+            "Scrapes that are being answered.",
+            registry=registry,
+        )
+        self.reactor_lag = Histogram(
+            "api_exporter_reactor_lag_seconds",
+            "How late a timer of the event loop fires.",
+            buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
+            registry=registry,
+        )
+
+    def attempted(self, attempt: Attempt) -> None:
+        """Count one request on the wire; any answer to it proves an upstream there."""
+        self.reachable = attempt.status is not None
+        status = "none" if attempt.status is None else str(attempt.status)
+        self._requests.labels(status).inc()
+        self._request_seconds.observe(attempt.seconds)
+        self._received.inc(attempt.received)
+        if attempt.number > 1:
+            self._retries.inc()
+
+    def succeeded(
+        self, resource: str, *, records: int, rejected: int, seconds: float, at: float
+    ) -> None:
+        """A refresh has ended well, at a time in seconds since the epoch."""
+        self._ended(resource, seconds, at)
+        self._update(
+            resource,
+            error=None,
+            supported=True,
+            last_success=at,
+            records=records,
+            rejected=rejected,
+        )
+
+    def failed(
+        self, resource: str, error: UpstreamError, *, seconds: float, at: float
+    ) -> None:
+        """A refresh has failed."""
+        self._ended(resource, seconds, at)
+        self._failures.labels(resource).inc()
+        self._reasons.labels(error.reason).inc()
+        self._update(resource, error=error)
+
+    def unsupported(self, resource: str, *, seconds: float, at: float) -> None:
+        """The upstream does not have the path, which is no failure."""
+        self._ended(resource, seconds, at)
+        self._update(resource, error=None, supported=False, records=0, rejected=0)
+
+    def text(self, *, in_openmetrics: bool) -> bytes:
+        """All of it in one of the formats; OpenMetrics ends with its `# EOF`."""
+        writer = openmetrics if in_openmetrics else exposition
+        text: bytes = writer.generate_latest(self._registry)
+        return text
+
+    def _ended(self, resource: str, seconds: float, at: float) -> None:
+        self._refreshes.labels(resource).inc()
+        self._update(resource, ended=at, seconds=seconds)
+
+    def _update(self, resource: str, **changes: object) -> None:
+        self.standings[resource] = replace(
+            self.standings[resource],
+            **changes,  # type: ignore[arg-type]
+        )
+
+
+class _Gauges(Collector):
+    """The gauges of all resources, absent until there is something to tell."""
+
+    def __init__(self, standings: Mapping[str, Standing]) -> None:
+        self._standings = standings
+
+    def collect(self) -> Iterator[Metric]:
+        up = self._standings[UP].up
+        if up is not None:
+            yield GaugeMetricFamily(
+                "netbird_api_up",
+                "Whether the newest attempt to read the peers succeeded.",
+                value=up,
+            )
+        for name, words, value in _GAUGES:
+            family = GaugeMetricFamily(
+                f"api_exporter_{name}", words, labels=["resource"]
+            )
+            for resource, standing in self._standings.items():
+                known = value(standing)
+                if known is not None:
+                    family.add_metric([resource], known)
+            yield family
+
+
+_GAUGES = (
+    (
+        "resource_up",
+        "Whether the newest refresh succeeded.",
+        lambda s: s.up,
+    ),
+    (
+        "resource_supported",
+        "Whether this upstream has the resource at all.",
+        lambda s: s.supported,
+    ),
+    (
+        "resource_records",
+        "Records in the newest good answer.",
+        lambda s: s.last_success and s.records,
+    ),
+    (
+        "resource_rejected_records",
+        "Records of the newest good answer that could not be decoded and are left out.",
+        lambda s: s.last_success and s.rejected,
+    ),
+    (
+        "resource_last_success_timestamp_seconds",
+        "When the resource was last refreshed; its metrics are as old as that.",
+        lambda s: s.last_success,
+    ),
+    (
+        "resource_refresh_interval_seconds",
+        "Configured time between two refreshes.",
+        lambda s: s.period,
+    ),
+    (
+        "refresh_duration_seconds",
+        "Duration of the newest refresh: fetch, decode and render.",
+        lambda s: s.seconds if s.ended is not None else None,
+    ),
+)

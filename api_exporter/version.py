@@ -1,0 +1,35 @@
+"""Which build this is. The build itself writes the module with commit and time."""
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from api_exporter._version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What was built.
+
+    Attributes:
+        commit: of the source tree, "" where the build did not embed it.
+        built: ISO 8601 in UTC, "" likewise.
+    """
+
+    version: str
+    commit: str = ""
+    built: str = ""
+
+    def __str__(self) -> str:
+        """What `--version` prints."""
+        known = [part for part in (self.version, self.commit, self.built) if part]
+        return " ".join(["api-exporter", *known])
+
+
+def this_build(embedded: str = "api_exporter._build") -> Build:
+    """The build that is running; a source tree has no embedded module."""
+    version = __version__.public()
+    try:
+        module = import_module(embedded)
+    except ModuleNotFoundError:
+        return Build(version=version)
+    return Build(version=version, commit=module.COMMIT, built=module.BUILT)

@@ -1,0 +1,20 @@
+"""What is served: one `putChild` a line. It is given what it shows."""
+
+from twisted.web.resource import Resource
+
+from api_exporter.web.page import Page
+
+
+def root(*, index: Page, health: Page, metrics: Page, metrics_path: str) -> Resource:
+    """The tree of all pages; whatever is not in it is 404."""
+    tree = Resource()
+    tree.putChild(b"", index)
+    tree.putChild(b"health", health)
+    *parents, name = metrics_path.strip("/").encode().split(b"/")
+    parent = tree
+    for segment in parents:
+        child = Resource()
+        parent.putChild(segment, child)
+        parent = child
+    parent.putChild(name, metrics)
+    return tree

@@ -1,0 +1,58 @@
+"""`/health`: whether the process answers, and what it knows, as JSON."""
+
+import json
+from collections.abc import Callable
+
+from api_exporter.telemetry import Standing, Telemetry
+from api_exporter.web.page import Text
+
+
+class Health(Text):
+    """Always 200 while the process answers: it is alive, whatever the upstream does.
+
+    Args:
+        uptime: seconds since the start.
+    """
+
+    media_type = b"application/json"
+
+    def __init__(
+        self,
+        *,
+        telemetry: Telemetry,
+        version: str,
+        upstream_url: str,
+        uptime: Callable[[], float],
+    ) -> None:
+        super().__init__()
+        self._telemetry = telemetry
+        self._version = version
+        self._upstream_url = upstream_url
+        self._uptime = uptime
+
+    def text(self) -> str:
+        """One JSON object."""
+        standings = self._telemetry.standings
+        health = {
+            "status": "ok",
+            "version": self._version,
+            "uptime_seconds": round(self._uptime(), 3),
+            "upstream": {
+                "url": self._upstream_url,
+                "reachable": self._telemetry.reachable,
+            },
+            "resources": {
+                name: _entry(standing) for name, standing in standings.items()
+            },
+        }
+        return json.dumps(health, indent=2) + "\n"
+
+
+def _entry(standing: Standing) -> dict[str, object]:
+    return {
+        "up": standing.up,
+        "supported": standing.supported,
+        "last_success_timestamp_seconds": standing.last_success,
+        "records": standing.records if standing.last_success else None,
+        "last_error_reason": standing.error.reason if standing.error else None,
+    }

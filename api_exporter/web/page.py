@@ -1,0 +1,37 @@
+"""A page that can be read and nothing else."""
+
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+
+class Page(Resource):
+    """Answers GET and HEAD; anything else is 405.
+
+    Subclasses implement `render_GET`; HEAD is the same without the body.
+    """
+
+    def render(self, request: Request) -> bytes | int:
+        """Refuse other methods in one line, as RFC 9110, 15.5.6 asks."""
+        if request.method in {b"GET", b"HEAD"}:
+            answer: bytes | int = super().render(request)
+            return answer
+        request.setResponseCode(405)
+        request.setHeader(b"Allow", b"GET, HEAD")
+        request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
+        return b"This page can only be read: GET or HEAD.\n"
+
+
+class Text(Page):
+    """A page that is made afresh for every request, and small."""
+
+    media_type = b"text/plain; charset=utf-8"
+
+    def text(self) -> str:
+        """The page."""
+        raise NotImplementedError
+
+    def render_GET(self, request: Request) -> bytes:
+        """Never kept by anybody: it tells how things are now."""
+        request.setHeader(b"Content-Type", self.media_type)
+        request.setHeader(b"Cache-Control", b"no-store")
+        return self.text().encode()

@@ -1,0 +1,10 @@
+"""What `twistd` finds: the name of the program and of the module that makes it."""
+
+from twisted.application.service import ServiceMaker
+
+api_exporter = ServiceMaker(
+    "api-exporter",
+    "api_exporter.service",
+    "Prometheus exporter for the management API of NetBird networks.",
+    "api-exporter",
+)
