@@ -4,11 +4,12 @@ The one hot loop of the program: a sample costs one f-string. Labels are rendere
 an object, by the collector, and shared by all of the object's families.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 Labels = str
 """Rendered labels, braces included: `{peer_id="p1",peer="db"}`, or nothing at all."""
@@ -77,14 +78,46 @@ def timestamp(instant: datetime | None, /) -> float | None:
     return since.days * 86400 + since.seconds
 
 
+def total(metric: Metric, which: Iterable[bool]) -> Family:
+    """How many of them are true."""
+    samples: list[Sample] = [("", sum(which))]
+    return Family(metric, samples)
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+def counted(
+    metric: Metric, keys: Iterable[K], labelled: Callable[[K], Labels] = str
+) -> Family:
+    """How many there are of each; keys with the same labels are counted together."""
+    counts: Counter[Labels] = Counter()
+    for key, count in Counter(keys).items():
+        counts[labelled(key)] += count
+    return Family(metric, sorted(counts.items()))
+
+
+def halves(metric: Metric, label: str, which: Iterable[bool]) -> Family:
+    """How many are true and how many are false: both, always."""
+    counts = Counter(which)
+    return Family(
+        metric,
+        [(labels(**{label: boolean(half)}), counts[half]) for half in (True, False)],
+    )
+
+
 def timestamps(
-    keyed: Iterable[tuple[Labels, datetime | None]],
-) -> Iterator[Sample]:
-    """Samples of instants; "never" has none."""
-    for labels, instant in keyed:
-        value = timestamp(instant)
-        if value is not None:
-            yield labels, value
+    metric: Metric, keyed: Iterable[tuple[Labels, datetime | None]]
+) -> Family:
+    """Instants; "never" has no sample."""
+    return Family(
+        metric,
+        (
+            (key, value)
+            for key, instant in keyed
+            if (value := timestamp(instant)) is not None
+        ),
+    )
 
 
 def number(value: float) -> str:

@@ -2,15 +2,45 @@
 
 from dataclasses import dataclass, replace
 
-from api_exporter.records import Peer
+from api_exporter import records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """What is known of the network. None: not known, or only from too long ago."""
+    """What may be told of the network. None: not known, or only from too long ago.
 
-    peers: tuple[Peer, ...] | None = None
+    Attributes:
+        personal: whether personal data may be told.
+    """
+
+    personal: bool = False
+    peers: tuple[records.Peer, ...] | None = None
+    accounts: tuple[records.Account, ...] | None = None
+    groups: tuple[records.Group, ...] | None = None
+    setup_keys: tuple[records.SetupKey, ...] | None = None
+    networks: tuple[records.Network, ...] | None = None
+    network_routers: tuple[records.NetworkRouter, ...] | None = None
+    network_resources: tuple[records.NetworkResource, ...] | None = None
+    routes: tuple[records.Route, ...] | None = None
+    users: tuple[records.User, ...] | None = None
+    access_tokens: tuple[records.AccessToken, ...] | None = None
+    policies: tuple[records.Policy, ...] | None = None
+    posture_checks: tuple[records.PostureCheck, ...] | None = None
+    nameservers: tuple[records.NameserverGroup, ...] | None = None
+    dns_settings: tuple[records.DnsSettings, ...] | None = None
+    dns_zones: tuple[records.DnsZone, ...] | None = None
+    proxy_services: tuple[records.ProxyService, ...] | None = None
+    proxy_domains: tuple[records.ProxyDomain, ...] | None = None
+    proxy_clusters: tuple[records.ProxyCluster, ...] | None = None
+    proxy_tokens: tuple[records.ProxyToken, ...] | None = None
+    instance_version: tuple[records.InstanceVersion, ...] | None = None
+    events: tuple[records.AuditEvent, ...] | None = None
 
     def with_(self, resource: str, records: object) -> "Inventory":
         """The same with a resource's records replaced; None forgets them."""
         return replace(self, **{resource: records})  # type: ignore[arg-type]
+
+    @property
+    def current_user(self) -> str | None:
+        """The id of the user to whom the exporter's own token belongs."""
+        return next((user.id for user in self.users or () if user.is_current), None)

@@ -1,18 +1,15 @@
-"""What the upstream says, typed: narrow records and the decoders that fill them.
+"""What the upstream says, typed: narrow records, one for each kind of object.
 
 Only fields that are exported. Facts: the upstream's `openapi.yml`, and what its server
-really sends, which is more tolerant: `null` where an array is promised, keys that older
-servers leave out, zero times for "never", enum values that no specification knows.
+really sends, which is looser: `null` where an array is promised, keys that older
+servers leave out, zero times for "never", enum values that no specification knows. So
+only an object's id is required.
 """
 
-import re
-from collections.abc import Generator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 Instant = Annotated[datetime, Meta(tz=True)] | None
 """An RFC 3339 time with any offset. Never is None, or any time before 1970."""
@@ -48,90 +45,277 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     last_seen: Instant = None
 
 
-T = TypeVar("T", bound=Struct)
+class AccountSettings(Struct, frozen=True, gc=False, kw_only=True):
+    """The part of an account that says when logins end, in seconds."""
 
-_SLICE = 200
-"""Records decoded between two places to pause: about a millisecond's work."""
-
-_ZERO_TIME = re.compile(r"000[01]-\d\d-\d\dT\d\d:")
-"""Go's zero time. In a zone west of Greenwich it falls into the year 0, which Python's
-calendar does not have."""
-
-_FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
-"""All that msgspec raises for hostile input: its errors, bad UTF-8, deep nesting."""
+    network_range: str = ""
+    peer_login_expiration_enabled: bool = False
+    peer_login_expiration: Count = 0
+    peer_inactivity_expiration_enabled: bool = False
+    peer_inactivity_expiration: Count = 0
 
 
-class Undecodable(Exception):
-    """A body that is not what was promised, or in which no record is; says where."""
+class Account(Struct, frozen=True, gc=False, kw_only=True):
+    """The token's account (`/api/accounts`)."""
+
+    id: str
+    domain: str = ""
+    created_at: Instant = None
+    settings: AccountSettings = AccountSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded(Generic[T]):
-    """What one body held.
+class Member(Struct, frozen=True, gc=False, kw_only=True):
+    """A peer in a group."""
 
-    Attributes:
-        records: those that could be read, one of each id.
-        rejected: for each record that could not be, its place and what was wrong.
-    """
-
-    records: tuple[T, ...]
-    rejected: tuple[str, ...] = ()
+    id: str = ""
+    name: str = ""
 
 
-class Listing(Generic[T]):
-    """Decodes a JSON array of records, or `null`, which is an empty one.
+class TypedId(Struct, frozen=True, gc=False, kw_only=True):
+    """A network resource in a group, or as one side of a rule."""
 
-    In two steps: splitting the array is quick even for a hundred thousand records, then
-    each record is decoded on its own, so that one bad record costs only itself and the
-    caller may pause in between.
-    """
-
-    def __init__(self, record: type[T]) -> None:
-        self._split = msgspec.json.Decoder(list[msgspec.Raw] | None)
-        self._record = msgspec.json.Decoder(record)
-
-    def decode(self, body: bytes) -> Generator[None, None, Decoded[T]]:
-        """Pauses now and then; raises Undecodable."""
-        try:
-            raws = self._split.decode(body) or []
-        except _FAILURES as error:
-            raise Undecodable(str(error)) from None
-        records: dict[str, T] = {}
-        rejected = []
-        decode = self._record.decode
-        for place, raw in enumerate(raws):
-            if place % _SLICE == 0:
-                yield
-            try:
-                record = decode(raw)
-            except _FAILURES:
-                try:
-                    record = _leniently(self._record, raw)
-                except _FAILURES as error:
-                    rejected.append(f"[{place}]: {error}")
-                    continue
-            # Every listed record has an id; a free proxy domain's is empty.
-            records[record.id] = record  # type: ignore[attr-defined]
-        records.pop("", None)
-        if rejected and len(rejected) == len(raws):
-            raise Undecodable(f"no record can be read: {rejected[0]}")
-        return Decoded(tuple(records.values()), tuple(rejected))
+    id: str = ""
+    type: str = ""
 
 
-def _leniently(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw) -> T:
-    """Decode once more with every `null` and zero time taken for an absent key."""
-    return msgspec.convert(_present(msgspec.json.decode(raw)), decoder.type)
+class Group(Struct, frozen=True, gc=False, kw_only=True):
+    """A group of peers and network resources (`/api/groups`)."""
+
+    id: str
+    name: str = ""
+    issued: str = ""
+    peers_count: Count = 0
+    resources_count: Count = 0
+    peers: tuple[Member, ...] | None = None
+    resources: tuple[TypedId, ...] | None = None
 
 
-def _present(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: _present(v) for k, v in value.items() if not _absent(v)}
-    if isinstance(value, list):
-        return [_present(v) for v in value]
-    return value
+class User(Struct, frozen=True, gc=False, kw_only=True):
+    """A human or a service user (`/api/users`)."""
+
+    id: str
+    name: str = ""
+    email: str = ""
+    role: str = ""
+    status: str = ""
+    issued: str = ""
+    is_current: bool = False
+    is_service_user: bool = False
+    is_blocked: bool = False
+    pending_approval: bool = False
+    last_login: Instant = None
+    auto_groups: tuple[str, ...] | None = None
 
 
-def _absent(value: object) -> bool:
-    return value is None or (
-        isinstance(value, str) and _ZERO_TIME.match(value) is not None
+class AccessToken(Struct, frozen=True, gc=False, kw_only=True):
+    """A token of the API itself (`/api/users/{id}/tokens`)."""
+
+    id: str
+    name: str = ""
+    expiration_date: Instant = None
+    last_used: Instant = None
+
+
+class SetupKey(Struct, frozen=True, gc=False, kw_only=True):
+    """A key that machines enrol with (`/api/setup-keys`). Its secret is not read."""
+
+    id: str
+    name: str = ""
+    type: str = ""
+    state: str = ""
+    valid: bool = False
+    ephemeral: bool = False
+    used_times: Count = 0
+    usage_limit: Count = 0
+    expires: Instant = None
+    last_used: Instant = None
+    auto_groups: tuple[str, ...] | None = None
+
+
+class Network(Struct, frozen=True, gc=False, kw_only=True):
+    """Addresses behind routers (`/api/networks`); all lists hold ids."""
+
+    id: str
+    name: str = ""
+    routers: tuple[str, ...] | None = None
+    resources: tuple[str, ...] | None = None
+    policies: tuple[str, ...] | None = None
+
+
+class NetworkRouter(Struct, frozen=True, gc=False, kw_only=True):
+    """A way into a network: a peer, or all peers of groups."""
+
+    id: str
+    enabled: bool = False
+    peer: str = ""
+    peer_groups: tuple[str, ...] | None = None
+
+
+class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
+    """An address behind a network (`/api/networks/resources`)."""
+
+    id: str
+    enabled: bool = False
+
+
+class Route(Struct, frozen=True, gc=False, kw_only=True):
+    """A route of the older kind (`/api/routes`)."""
+
+    id: str
+    network_id: str = ""
+    network_type: str = ""
+    network: str = ""
+    domains: tuple[str, ...] | None = None
+    enabled: bool = False
+    masquerade: bool = False
+    peer: str = ""
+    peer_groups: tuple[str, ...] | None = None
+
+
+class GroupId(Struct, frozen=True, gc=False, kw_only=True):
+    """A group as a rule names it; the counts beside it there are not to be trusted."""
+
+    id: str = ""
+
+
+class Rule(Struct, frozen=True, gc=False, kw_only=True):
+    """A rule of a policy; each side is groups or a single resource."""
+
+    action: str = ""
+    protocol: str = ""
+    enabled: bool = False
+    sources: tuple[GroupId, ...] | None = None
+    destinations: tuple[GroupId, ...] | None = None
+    source_resource: TypedId | None = field(default=None, name="sourceResource")
+    destination_resource: TypedId | None = field(
+        default=None, name="destinationResource"
     )
+
+
+class Policy(Struct, frozen=True, gc=False, kw_only=True):
+    """Who may reach whom (`/api/policies`)."""
+
+    id: str
+    name: str = ""
+    enabled: bool = False
+    rules: tuple[Rule, ...] | None = None
+
+
+class VersionCheck(Struct, frozen=True, gc=False, kw_only=True):
+    """The oldest client that passes."""
+
+    min_version: str = ""
+
+
+class Checks(Struct, frozen=True, gc=False, kw_only=True):
+    """What a posture check looks at; other kinds are not read."""
+
+    nb_version_check: VersionCheck | None = None
+
+
+class PostureCheck(Struct, frozen=True, gc=False, kw_only=True):
+    """A condition on peers (`/api/posture-checks`)."""
+
+    id: str
+    name: str = ""
+    checks: Checks = Checks()
+
+
+class Nameserver(Struct, frozen=True, gc=False, kw_only=True):
+    """A DNS server of a group of them."""
+
+    ns_type: str = ""
+    port: Count = 0
+
+
+class NameserverGroup(Struct, frozen=True, gc=False, kw_only=True):
+    """DNS servers and whom they serve (`/api/dns/nameservers`)."""
+
+    id: str
+    name: str = ""
+    enabled: bool = False
+    primary: bool = False
+    nameservers: tuple[Nameserver, ...] | None = None
+    domains: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
+
+
+class DnsSettings(Struct, frozen=True, gc=False, kw_only=True):
+    """`/api/dns/settings`; the list holds ids of groups."""
+
+    disabled_management_groups: tuple[str, ...] | None = None
+
+
+class DnsRecord(Struct, frozen=True, gc=False, kw_only=True):
+    """A record of a zone."""
+
+    type: str = ""
+
+
+class DnsZone(Struct, frozen=True, gc=False, kw_only=True):
+    """A zone served to peers (`/api/dns/zones`)."""
+
+    id: str
+    name: str = ""
+    enabled: bool = False
+    records: tuple[DnsRecord, ...] | None = None
+
+
+class ProxyServiceMeta(Struct, frozen=True, gc=False, kw_only=True):
+    """How a proxy service fares."""
+
+    status: str = ""
+    certificate_issued_at: Instant = None
+
+
+class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
+    """A service behind the reverse proxy (`/api/reverse-proxies/services`)."""
+
+    id: str
+    name: str = ""
+    mode: str = ""
+    domain: str = ""
+    enabled: bool = False
+    meta: ProxyServiceMeta = ProxyServiceMeta()
+
+
+class ProxyDomain(Struct, frozen=True, gc=False, kw_only=True):
+    """A domain of the reverse proxy; a free one has an empty id."""
+
+    id: str
+    domain: str = ""
+    type: str = ""
+    validated: bool = False
+
+
+class ProxyCluster(Struct, frozen=True, gc=False, kw_only=True):
+    """Proxies that stand in for each other (`/api/reverse-proxies/clusters`)."""
+
+    id: str
+    address: str = ""
+    online: bool = False
+    connected_proxies: Count = 0
+
+
+class ProxyToken(Struct, frozen=True, gc=False, kw_only=True):
+    """A token of a self-hosted proxy (`/api/reverse-proxies/proxy-tokens`)."""
+
+    id: str
+    name: str = ""
+    revoked: bool = False
+    expires_at: Instant = None
+
+
+class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):
+    """The management server's version (`/api/instance/version`)."""
+
+    management_current_version: str = ""
+    management_update_available: bool = False
+
+
+class AuditEvent(Struct, frozen=True, gc=False, kw_only=True):
+    """Something that somebody did (`/api/events/audit`)."""
+
+    id: str
+    activity_code: str = ""
+    timestamp: Instant = None

@@ -3,7 +3,7 @@
 It is handed `fetch` and knows nothing of HTTP.
 """
 
-from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -15,16 +15,16 @@ from twisted.python.failure import Failure
 
 from api_exporter import pages
 from api_exporter.backoff import Jitter
+from api_exporter.bodies import Undecodable
 from api_exporter.collectors import Collector
 from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
 from api_exporter.pages import Pages, Piece
 from api_exporter.ports import Fetch, UpstreamError
-from api_exporter.records import Undecodable
 from api_exporter.resources import Resource
 from api_exporter.schedule import Schedule
 from api_exporter.slices import Slicer
-from api_exporter.telemetry import Telemetry
+from api_exporter.telemetry import UP, Telemetry
 
 SHORTEST_MAX_AGE = 300.0
 """Seconds for which metrics stay, at least, although they cannot be refreshed."""
@@ -33,8 +33,16 @@ _NAMED_REJECTS = 20
 """Rejected records of one answer that are logged one by one."""
 
 
-def max_age(period: float) -> float:
-    """Seconds after which records that could not be refreshed are no longer told."""
+def max_age(period: float, wanted: float | None = None) -> float:
+    """Seconds after which records that could not be refreshed are no longer told.
+
+    Args:
+        period: seconds between refreshes. Metrics never end before the next one is
+            overdue, whatever is wanted.
+        wanted: METRICS_MAX_AGE, if it is set.
+    """
+    if wanted is not None:
+        return max(wanted, 1.5 * period)
     return max(SHORTEST_MAX_AGE, 3 * period)
 
 
@@ -51,8 +59,10 @@ class Refresher(Service):
     """Refreshes resources when they are due and withdraws what is too old.
 
     Args:
-        resources: the enabled ones, in the order of the first round, with their periods
-            in seconds and the age in seconds after which each is withdrawn.
+        resources: the enabled ones, in the order of the first round.
+        periods: seconds between refreshes, by resource.
+        max_ages: seconds after which a resource that cannot be refreshed is withdrawn.
+        inventory: to start with, so an empty one.
     """
 
     log = Logger()
@@ -61,9 +71,10 @@ class Refresher(Service):
         self,
         *,
         resources: Sequence[Resource],
-        periods: dict[str, float],
-        max_ages: dict[str, float],
+        periods: Mapping[str, float],
+        max_ages: Mapping[str, float],
         collectors: Sequence[Collector],
+        inventory: Inventory,
         fetch: Fetch,
         pages: Pages,
         telemetry: Telemetry,
@@ -82,7 +93,7 @@ class Refresher(Service):
         self._now = now
         self._jitter = jitter
         self._slicer = Slicer(clock)
-        self._inventory = Inventory()
+        self._inventory = inventory
         self._rendering = DeferredLock()
         self._known: dict[str, _Known] = {}
         self._expires: dict[str, float] = {}
@@ -148,12 +159,19 @@ class Refresher(Service):
         """One round for one resource. It never raises, so that the next one comes."""
         name = resource.name
         begin = self._clock.seconds()
+        path = resource.located(self._inventory)
+        if path is None:
+            self._schedule.skipped(name, begin)
+            return
         try:
-            known = await self._read(resource)
+            known = await self._read(resource, path)
         except CancelledError:
             return  # the service stops
         except UpstreamError as error:
-            self._failed(name, error, begin)
+            if _absent(resource, error):
+                self._unsupported(name, begin)
+            else:
+                self._failed(name, error, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
             self.log.failure("a defect while refreshing {resource}", resource=name)
             self._failed(
@@ -177,9 +195,9 @@ class Refresher(Service):
                 )
             self._schedule.refreshed(name, now)
 
-    async def _read(self, resource: Resource) -> _Known:
+    async def _read(self, resource: Resource, path: str) -> _Known:
         name = resource.name
-        body = await self._fetch(resource.path)
+        body = await self._fetch(path)
         digest = sha256(body).digest()
         known = self._known.get(name)
         if known is not None and known.digest == digest:
@@ -231,14 +249,7 @@ class Refresher(Service):
 
     def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()
-        seconds, at = now - begin, self._now()
-        if error.unsupported and name != self._schedule.first:
-            if self._telemetry.standings[name].supported is not False:
-                self.log.info("the upstream does not have {resource}", resource=name)
-            self._telemetry.unsupported(name, seconds=seconds, at=at)
-            self._schedule.unsupported(name, now)
-            return
-        self._telemetry.failed(name, error, seconds=seconds, at=at)
+        self._telemetry.failed(name, error, seconds=now - begin, at=self._now())
         self._failing[name] = self._failing.get(name, 0) + 1
         if self._failing[name] == 1:
             self.log.warn(
@@ -256,6 +267,14 @@ class Refresher(Service):
         else:
             self._schedule.refreshed(name, now)
 
+    def _unsupported(self, name: str, begin: float) -> None:
+        if self._telemetry.standings[name].supported is not False:
+            self.log.info("the upstream does not have {resource}", resource=name)
+        now = self._clock.seconds()
+        self._failing.pop(name, None)
+        self._telemetry.unsupported(name, seconds=now - begin, at=self._now())
+        self._schedule.unsupported(name, now)
+
     def _log_rejected(self, name: str, rejected: tuple[str, ...]) -> None:
         for place in rejected[:_NAMED_REJECTS]:
             self.log.warn(
@@ -267,6 +286,18 @@ class Refresher(Service):
                 count=len(rejected) - _NAMED_REJECTS,
                 resource=name,
             )
+
+
+def _absent(resource: Resource, error: UpstreamError) -> bool:
+    """Whether an upstream that answers so does not have the resource.
+
+    Every upstream has peers: where they are missing, something is wrong.
+    """
+    if resource.name == UP:
+        return False
+    if resource.optional and error.reason in {"forbidden", "not_found"}:
+        return True
+    return error.unsupported or str(error) == f"404: {resource.absence}"
 
 
 def _gather(

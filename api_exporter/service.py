@@ -17,6 +17,7 @@ from twisted.web.server import Site
 from api_exporter import refresh, settings, start
 from api_exporter.collectors import COLLECTORS
 from api_exporter.demo import server as demo
+from api_exporter.inventory import Inventory
 from api_exporter.lag import LagMeter
 from api_exporter.listen import Listener
 from api_exporter.options import Options
@@ -24,7 +25,7 @@ from api_exporter.pages import Pages
 from api_exporter.refresh import Refresher
 from api_exporter.resources import RESOURCES
 from api_exporter.settings import Settings, SettingsError
-from api_exporter.telemetry import Telemetry
+from api_exporter.telemetry import UP, Telemetry
 from api_exporter.upstream import Upstream
 from api_exporter.version import this_build
 from api_exporter.web import root
@@ -82,8 +83,15 @@ def assemble(
     reactor.suggestThreadPoolSize(REACTOR_THREADS)
     started = reactor.seconds()
     build = this_build()
-    periods = {resource.name: resource.period for resource in RESOURCES}
-    pages = Pages([collector.name for collector in COLLECTORS])
+    collectors = [c for c in COLLECTORS if c.name in checked.collectors]
+    read = {UP}.union(*(collector.reads for collector in collectors))
+    resources = [resource for resource in RESOURCES if resource.name in read]
+    periods = {r.name: r.period for r in resources} | {
+        name: period
+        for name, period in checked.refresh_intervals.items()
+        if name in read
+    }
+    pages = Pages([collector.name for collector in collectors])
     telemetry = Telemetry(registry=CollectorRegistry(), build=build, periods=periods)
     pool = HTTPConnectionPool(reactor)
     pool.cachedConnectionTimeout = IDLE_CONNECTION
@@ -100,10 +108,14 @@ def assemble(
         observe=telemetry.attempted,
     )
     refresher = Refresher(
-        resources=RESOURCES,
+        resources=resources,
         periods=periods,
-        max_ages={name: refresh.max_age(period) for name, period in periods.items()},
-        collectors=COLLECTORS,
+        max_ages={
+            name: refresh.max_age(period, checked.metrics_max_age)
+            for name, period in periods.items()
+        },
+        collectors=collectors,
+        inventory=Inventory(personal=checked.expose_personal_data),
         fetch=upstream.fetch,
         pages=pages,
         telemetry=telemetry,

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
+from api_exporter.collectors import COLLECTORS as ALL_COLLECTORS
+from api_exporter.resources import BY_NAME
+
 T = TypeVar("T")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -173,6 +176,48 @@ def one_of(*values: str) -> Callable[[str], str]:
     return parse
 
 
+def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
+    """The same parser where nothing at all is allowed too."""
+    return lambda text: parse(text) if text else None
+
+
+def yes_or_no(text: str) -> bool:
+    """`true` or `false`, in any case."""
+    return one_of("true", "false")(text) == "true"
+
+
+def intervals(text: str) -> dict[str, float]:
+    """Seconds by resource from `peers=15s,groups=1m`."""
+    found: dict[str, float] = {}
+    for item in filter(None, (item.strip() for item in text.split(","))):
+        name, equals, period = (part.strip() for part in item.partition("="))
+        if name not in BY_NAME:
+            raise ValueError(f"{name!r} is none of {', '.join(BY_NAME)}")
+        if not equals or name in found:
+            raise ValueError(f"{name!r} needs one duration")
+        try:
+            found[name] = duration(period)
+        except ValueError as error:
+            raise ValueError(f"{item!r}: {str(error) or 'no duration'}") from None
+        if found[name] < 1:
+            raise ValueError(f"{item!r}: at least 1s")
+    return found
+
+
+def collectors(text: str) -> frozenset[str]:
+    """The names of the collectors that are on."""
+    default = {c.name for c in ALL_COLLECTORS if c.default}
+    known = {c.name: {c.name} for c in ALL_COLLECTORS} | {"default": default}
+    on: set[str] = set()
+    for name in filter(None, (name.strip() for name in text.split(","))):
+        if name not in known:
+            raise ValueError(f"{name!r} is none of {', '.join(known)}")
+        on |= known[name]
+    if not on:
+        raise ValueError("it names none")
+    return frozenset(on)
+
+
 UPSTREAM_API_URL = Setting(
     "UPSTREAM_API_URL",
     None,
@@ -223,6 +268,38 @@ API_RETRY_ATTEMPTS = Setting(
     "Attempts in all, before a refresh counts as failed.",
     whole(1, 10),
 )
+COLLECTORS = Setting(
+    "COLLECTORS",
+    "default",
+    "names of collectors, separated by commas",
+    "What is published, and with it what is asked for. `default` stands for all but"
+    " `memberships` and `events`: `default,memberships` adds to it.",
+    collectors,
+)
+REFRESH_INTERVALS = Setting(
+    "REFRESH_INTERVALS",
+    "",
+    "resource=duration pairs, separated by commas, such as peers=15s,groups=1m",
+    "Time between two refreshes, for the resources that are named.",
+    intervals,
+)
+METRICS_MAX_AGE = Setting(
+    "METRICS_MAX_AGE",
+    "",
+    "a duration such as 10m",
+    "How long metrics stay although they cannot be refreshed; without it 5 minutes or"
+    " three refresh intervals of the resource, whichever is longer. Never less than one"
+    " and a half intervals.",
+    optional(duration),
+)
+EXPOSE_PERSONAL_DATA = Setting(
+    "EXPOSE_PERSONAL_DATA",
+    "false",
+    "true or false",
+    "Whether labels may hold e-mail addresses, user names, public addresses, cities,"
+    " serial numbers and host names.",
+    yes_or_no,
+)
 DEMO_PEERS = Setting(
     "DEMO_PEERS",
     "200",
@@ -239,6 +316,10 @@ SETTINGS = (
     LOG_LEVEL,
     HTTP_TIMEOUT,
     API_RETRY_ATTEMPTS,
+    COLLECTORS,
+    REFRESH_INTERVALS,
+    METRICS_MAX_AGE,
+    EXPOSE_PERSONAL_DATA,
     DEMO_PEERS,
 )
 """All there are, in the order of the documentation."""
@@ -255,6 +336,10 @@ class Settings:
     log_level: str
     http_timeout: float
     api_retry_attempts: int
+    collectors: frozenset[str]
+    refresh_intervals: Mapping[str, float]
+    metrics_max_age: float | None
+    expose_personal_data: bool
     demo_peers: int
 
 

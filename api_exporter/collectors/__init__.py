@@ -3,7 +3,20 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from api_exporter.collectors import peers
+from api_exporter.collectors import (
+    account,
+    dns,
+    events,
+    groups,
+    memberships,
+    networks,
+    peers,
+    policies,
+    reverse_proxy,
+    routes,
+    setup_keys,
+    users,
+)
 from api_exporter.exposition import Family
 from api_exporter.inventory import Inventory
 
@@ -13,12 +26,30 @@ Measure = Callable[[Inventory], Iterator[Family | None]]
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """A subject: the resources that it reads and the families that it makes of them."""
+    """A subject: the resources that it reads and the families that it makes of them.
+
+    Attributes:
+        default: whether it is on unless the settings say otherwise.
+    """
 
     name: str
     reads: tuple[str, ...]
     measure: Measure
+    default: bool = True
 
 
-COLLECTORS: tuple[Collector, ...] = (Collector("peers", peers.READS, peers.measure),)
+COLLECTORS: tuple[Collector, ...] = (
+    Collector("peers", peers.READS, peers.measure),
+    Collector("groups", groups.READS, groups.measure),
+    Collector("users", users.READS, users.measure),
+    Collector("setup_keys", setup_keys.READS, setup_keys.measure),
+    Collector("networks", networks.READS, networks.measure),
+    Collector("routes", routes.READS, routes.measure),
+    Collector("policies", policies.READS, policies.measure),
+    Collector("dns", dns.READS, dns.measure),
+    Collector("account", account.READS, account.measure),
+    Collector("reverse_proxy", reverse_proxy.READS, reverse_proxy.measure),
+    Collector("memberships", memberships.READS, memberships.measure, default=False),
+    Collector("events", events.READS, events.measure, default=False),
+)
 """In the order of the page."""

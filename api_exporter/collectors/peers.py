@@ -1,22 +1,23 @@
 """The machines of the network: who is connected, on what, and until when."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from api_exporter.exposition import (
     Family,
     Labels,
     Metric,
-    Sample,
     boolean,
+    counted,
+    halves,
     labels,
     timestamp,
     timestamps,
+    total,
 )
 from api_exporter.inventory import Inventory
-from api_exporter.records import Peer
+from api_exporter.records import Account, Peer
 
-READS = ("peers",)
+READS = ("peers", "accounts")
 
 PEERS = Metric(
     name="netbird_api_peers",
@@ -101,6 +102,14 @@ LOGIN_EXPIRED = Metric(
     source="peers[].login_expired",
     alert="1 for a peer that somebody needs",
 )
+LOGIN_EXPIRATION = Metric(
+    name="netbird_api_peer_login_expiration_timestamp_seconds",
+    help="When the peer's login will expire; absent where it never does.",
+    source="peers[].last_login + accounts[].settings.peer_login_expiration,"
+    " where peers[].login_expiration_enabled, peers[].user_id and"
+    " accounts[].settings.peer_login_expiration_enabled",
+    alert="a login that expires within the next working day",
+)
 APPROVAL_REQUIRED = Metric(
     name="netbird_api_peer_approval_required",
     help="Whether the peer waits for approval.",
@@ -117,62 +126,70 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     if peers is None:
         return
     yield from _counts(peers)
-    yield Family(INFO, ((_info(peer), 1) for peer in peers))
+    info = _personal_info if inventory.personal else _info
+    yield Family(INFO, ((labels(**info(peer)), 1) for peer in peers))
     keys: list[Labels] = []
     for start in range(0, len(peers), _KEYS_AT_ONCE):
         yield None
-        keys += [_key(peer) for peer in peers[start : start + _KEYS_AT_ONCE]]
+        keys += [
+            labels(peer_id=peer.id, peer=peer.name)
+            for peer in peers[start : start + _KEYS_AT_ONCE]
+        ]
+    keyed = list(zip(keys, peers, strict=True))
+    yield Family(CONNECTED, ((key, int(peer.connected)) for key, peer in keyed))
+    yield timestamps(LAST_SEEN, ((key, peer.last_seen) for key, peer in keyed))
+    yield timestamps(CREATED, ((key, peer.created_at) for key, peer in keyed))
+    yield timestamps(LAST_LOGIN, ((key, peer.last_login) for key, peer in keyed))
+    yield Family(LOGIN_EXPIRED, ((key, int(peer.login_expired)) for key, peer in keyed))
+    if inventory.accounts is not None:
+        yield _login_expiration(keyed, inventory.accounts)
     yield Family(
-        CONNECTED, ((k, int(p.connected)) for k, p in zip(keys, peers, strict=True))
-    )
-    for metric, instants in (
-        (LAST_SEEN, (peer.last_seen for peer in peers)),
-        (CREATED, (peer.created_at for peer in peers)),
-        (LAST_LOGIN, (peer.last_login for peer in peers)),
-    ):
-        yield Family(metric, timestamps(zip(keys, instants, strict=True)))
-    yield Family(
-        LOGIN_EXPIRED,
-        ((k, int(p.login_expired)) for k, p in zip(keys, peers, strict=True)),
-    )
-    yield Family(
-        APPROVAL_REQUIRED,
-        ((k, int(p.approval_required)) for k, p in zip(keys, peers, strict=True)),
+        APPROVAL_REQUIRED, ((key, int(peer.approval_required)) for key, peer in keyed)
     )
 
 
 def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
-    connected = sum(peer.connected for peer in peers)
-    yield Family(
-        PEERS,
-        [
-            (labels(connected=boolean(True)), connected),
-            (labels(connected=boolean(False)), len(peers) - connected),
-        ],
+    yield halves(PEERS, "connected", (peer.connected for peer in peers))
+    yield counted(BY_OS, (peer.os for peer in peers), lambda os: labels(os=system(os)))
+    yield counted(
+        BY_VERSION,
+        (peer.version or "unknown" for peer in peers),
+        lambda version: labels(version=version),
     )
-    systems = Counter(peer.os for peer in peers)
-    by_name: Counter[str] = Counter()
-    for full_name, count in systems.items():
-        by_name[system(full_name)] += count
-    yield Family(BY_OS, [(labels(os=os), n) for os, n in sorted(by_name.items())])
-    versions = Counter(peer.version or "unknown" for peer in peers)
-    yield Family(BY_VERSION, [(labels(version=v), n) for v, n in sorted(versions.items())])
-    countries = Counter(peer.country_code or "unknown" for peer in peers)
-    yield Family(BY_COUNTRY, [(labels(country=c), n) for c, n in sorted(countries.items())])
-    yield _total(LOGIN_EXPIRED_PEERS, (peer.login_expired for peer in peers))
-    yield _total(APPROVAL_REQUIRED_PEERS, (peer.approval_required for peer in peers))
-    yield _total(SSH_ENABLED_PEERS, (peer.ssh_enabled for peer in peers))
-    yield _total(EPHEMERAL_PEERS, (peer.ephemeral for peer in peers))
-    yield _total(NEVER_LOGGED_IN_PEERS, (_never_logged_in(peer) for peer in peers))
+    yield counted(
+        BY_COUNTRY,
+        (peer.country_code or "unknown" for peer in peers),
+        lambda country: labels(country=country),
+    )
+    yield total(LOGIN_EXPIRED_PEERS, (peer.login_expired for peer in peers))
+    yield total(APPROVAL_REQUIRED_PEERS, (peer.approval_required for peer in peers))
+    yield total(SSH_ENABLED_PEERS, (peer.ssh_enabled for peer in peers))
+    yield total(EPHEMERAL_PEERS, (peer.ephemeral for peer in peers))
+    yield total(
+        NEVER_LOGGED_IN_PEERS,
+        (peer.user_id != "" and timestamp(peer.last_login) is None for peer in peers),
+    )
 
 
-def _total(metric: Metric, which: Iterable[bool]) -> Family:
-    samples: list[Sample] = [("", sum(which))]
-    return Family(metric, samples)
-
-
-def _never_logged_in(peer: Peer) -> bool:
-    return peer.user_id != "" and timestamp(peer.last_login) is None
+def _login_expiration(
+    keyed: list[tuple[Labels, Peer]], accounts: tuple[Account, ...]
+) -> Family:
+    """Only where the account and the peer want it, for a user's peer that logged in."""
+    lifetimes = [
+        account.settings.peer_login_expiration
+        for account in accounts
+        if account.settings.peer_login_expiration_enabled
+    ]
+    return Family(
+        LOGIN_EXPIRATION,
+        (
+            (key, login + lifetime)
+            for lifetime in lifetimes[:1]  # a token sees one account
+            for key, peer in keyed
+            if peer.login_expiration_enabled and peer.user_id
+            if (login := timestamp(peer.last_login)) is not None
+        ),
+    )
 
 
 def system(os: str) -> str:
@@ -185,21 +202,27 @@ def system(os: str) -> str:
     return " ".join(words) or "unknown"
 
 
-def _key(peer: Peer) -> Labels:
-    return labels(peer_id=peer.id, peer=peer.name)
+def _info(peer: Peer) -> dict[str, str]:
+    return {
+        "peer_id": peer.id,
+        "peer": peer.name,
+        "dns_label": peer.dns_label,
+        "ip": peer.ip,
+        "os": peer.os,
+        "version": peer.version,
+        "ui_version": peer.ui_version,
+        "country": peer.country_code,
+        "user_id": peer.user_id,
+        "ssh_enabled": boolean(peer.ssh_enabled),
+        "ephemeral": boolean(peer.ephemeral),
+    }
 
 
-def _info(peer: Peer) -> Labels:
-    return labels(
-        peer_id=peer.id,
-        peer=peer.name,
-        dns_label=peer.dns_label,
-        ip=peer.ip,
-        os=peer.os,
-        version=peer.version,
-        ui_version=peer.ui_version,
-        country=peer.country_code,
-        user_id=peer.user_id,
-        ssh_enabled=boolean(peer.ssh_enabled),
-        ephemeral=boolean(peer.ephemeral),
-    )
+def _personal_info(peer: Peer) -> dict[str, str]:
+    return {
+        **_info(peer),
+        "city": peer.city_name,
+        "hostname": peer.hostname,
+        "connection_ip": "" if peer.connection_ip == "<nil>" else peer.connection_ip,
+        "serial_number": peer.serial_number,
+    }

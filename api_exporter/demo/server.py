@@ -17,7 +17,9 @@ TOKEN = "nbp_0demo0demo0demo0demo0demo0demo3xAz7n"  # noqa: S105 - opens nothing
 
 def bind() -> socket.socket:
     """A listening socket whose port is known before anything is served."""
-    return socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)  # the reactor that adopts it must never wait in accept
+    return listening
 
 
 def environ(listening: socket.socket) -> dict[str, str]:

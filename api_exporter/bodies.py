@@ -1,0 +1,117 @@
+"""From a body's bytes to records, with whatever cannot be read left out and named."""
+
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+_SLICE = 200
+"""Records decoded between two places to pause: about a millisecond's work."""
+
+_ZERO_TIME = re.compile(r"000[01]-\d\d-\d\dT\d\d:")
+"""Go's zero time. In a zone west of Greenwich it falls into the year 0, which Python's
+calendar does not have."""
+
+_FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
+"""All that msgspec raises for hostile input: its errors, bad UTF-8, deep nesting."""
+
+
+class Undecodable(Exception):
+    """A body that is not what was promised, or in which no record is; says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What one body held.
+
+    Attributes:
+        records: those that could be read, one of each id.
+        rejected: for each record that could not be, its place and what was wrong.
+    """
+
+    records: tuple[Struct, ...]
+    rejected: tuple[str, ...] = ()
+
+
+class Body(Protocol):
+    """What a path answers with."""
+
+    def decode(self, body: bytes) -> Generator[None, None, Decoded]:
+        """Pauses now and then; raises Undecodable."""
+        ...
+
+
+class Listing:
+    """A JSON array of records, or `null`, which is an empty one.
+
+    Decoded in two steps: splitting the array is quick even for a hundred thousand
+    records, then each record is decoded on its own, so that one bad record costs only
+    itself and the caller may pause in between.
+    """
+
+    def __init__(self, record: type[Struct]) -> None:
+        self._split = msgspec.json.Decoder(list[msgspec.Raw] | None)
+        self._decoder = msgspec.json.Decoder(record)
+
+    def decode(self, body: bytes) -> Generator[None, None, Decoded]:
+        """Of two with one id the last counts; one with an empty id is left out."""
+        try:
+            raws = self._split.decode(body) or []
+        except _FAILURES as error:
+            raise Undecodable(str(error)) from None
+        records: dict[str, Struct] = {}
+        rejected = []
+        decode = self._decoder.decode
+        for place, raw in enumerate(raws):
+            if place % _SLICE == 0:
+                yield
+            try:
+                record = decode(raw)
+            except _FAILURES:
+                try:
+                    record = _leniently(self._decoder, raw)
+                except _FAILURES as error:
+                    rejected.append(f"[{place}]: {error}")
+                    continue
+            records[record.id] = record  # type: ignore[attr-defined]  # listed: all have one
+        records.pop("", None)
+        if rejected and len(rejected) == len(raws):
+            raise Undecodable(f"no record can be read: {rejected[0]}")
+        return Decoded(tuple(records.values()), tuple(rejected))
+
+
+class Document:
+    """A single JSON object, small enough to be decoded at one go."""
+
+    def __init__(self, record: type[Struct]) -> None:
+        self._decoder = msgspec.json.Decoder(record)
+
+    def decode(self, body: bytes) -> Generator[None, None, Decoded]:
+        """A list of one record."""
+        yield
+        try:
+            return Decoded((_leniently(self._decoder, msgspec.Raw(body)),))
+        except _FAILURES as error:
+            raise Undecodable(str(error)) from None
+
+
+def _leniently(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:
+    """Decode with every `null` and zero time taken for an absent key."""
+    return msgspec.convert(_present(msgspec.json.decode(raw)), decoder.type)
+
+
+def _present(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: _present(v) for k, v in value.items() if not _absent(v)}
+    if isinstance(value, list):
+        return [_present(v) for v in value if v is not None]
+    return value
+
+
+def _absent(value: object) -> bool:
+    return value is None or (
+        isinstance(value, str) and _ZERO_TIME.match(value) is not None
+    )

@@ -1,0 +1,39 @@
+"""The audit log. Only on request: a call may bring five megabytes."""
+
+from collections.abc import Iterator
+
+from api_exporter.exposition import Family, Metric, counted, labels, timestamp
+from api_exporter.inventory import Inventory
+
+READS = ("events",)
+
+EVENTS = Metric(
+    name="netbird_api_audit_events",
+    help="Number of events by activity among the newest 10,000 of the audit log.",
+    source="events/audit[].activity_code",
+)
+LAST = Metric(
+    name="netbird_api_audit_event_last_timestamp_seconds",
+    help="When an activity last happened.",
+    source="events/audit[].timestamp",
+    alert="changes of activities that should be rare",
+)
+
+
+def measure(inventory: Inventory) -> Iterator[Family | None]:
+    """Both families."""
+    events = inventory.events
+    if events is None:
+        return
+    yield counted(
+        EVENTS,
+        (event.activity_code for event in events),
+        lambda code: labels(activity_code=code),
+    )
+    newest: dict[str, float] = {}
+    for event in events:
+        time = timestamp(event.timestamp)
+        if time is not None:
+            code = labels(activity_code=event.activity_code)
+            newest[code] = max(time, newest.get(code, time))
+    yield Family(LAST, sorted(newest.items()))

@@ -1,0 +1,77 @@
+"""Groups: who is in them, and how many of those are connected."""
+
+from collections.abc import Iterator
+
+from api_exporter import joins
+from api_exporter.exposition import Family, Metric, Sample, counted, labels
+from api_exporter.inventory import Inventory
+
+READS = ("groups", "peers")
+
+GROUPS = Metric(
+    name="netbird_api_groups",
+    help="Number of groups by where they come from.",
+    source="groups[].issued",
+)
+INFO = Metric(
+    name="netbird_api_group_info",
+    help="Properties of a group, to be joined by group_id. Always 1.",
+    source="groups[]",
+)
+PEERS = Metric(
+    name="netbird_api_group_peers",
+    help="Number of peers in the group, as the upstream counts them.",
+    source="groups[].peers_count",
+    alert="0 in a group that policies or setup keys use",
+)
+PEERS_CONNECTED = Metric(
+    name="netbird_api_group_peers_connected",
+    help="Number of the group's peers that are connected.",
+    source="groups[].peers[].id among the connected peers[]",
+    alert="fewer than netbird_api_group_peers in a group that must be complete;"
+    " 0 in a group of routers",
+)
+RESOURCES = Metric(
+    name="netbird_api_group_resources",
+    help="Number of network resources in the group, as the upstream counts them.",
+    source="groups[].resources_count",
+)
+RESOURCES_BY_TYPE = Metric(
+    name="netbird_api_group_resources_by_type",
+    help="Number of network resources in the group by type.",
+    source="groups[].resources[].type",
+)
+
+
+def measure(inventory: Inventory) -> Iterator[Family | None]:
+    """All families of the groups; those of connected members need the peers."""
+    groups = inventory.groups
+    if groups is None:
+        return
+    yield counted(GROUPS, (labels(issued=g.issued or "unknown") for g in groups))
+    yield Family(
+        INFO,
+        (
+            (labels(group_id=group.id, group=group.name, issued=group.issued), 1)
+            for group in groups
+        ),
+    )
+    keyed = [(labels(group_id=group.id, group=group.name), group) for group in groups]
+    yield Family(PEERS, ((key, group.peers_count) for key, group in keyed))
+    if inventory.peers is not None:
+        connected = joins.connected(inventory.peers)
+        present: list[Sample] = []
+        for key, group in keyed:
+            yield None  # a group may have as many members as there are peers
+            members = {member.id for member in group.peers or ()}
+            present.append((key, len(members & connected)))
+        yield Family(PEERS_CONNECTED, present)
+    yield Family(RESOURCES, ((key, group.resources_count) for key, group in keyed))
+    yield counted(
+        RESOURCES_BY_TYPE,
+        (
+            labels(group_id=group.id, group=group.name, resource_type=resource.type)
+            for group in groups
+            for resource in group.resources or ()
+        ),
+    )

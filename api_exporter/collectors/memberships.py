@@ -1,0 +1,38 @@
+"""Who is in which group: one series per peer and group, so only on request."""
+
+from collections.abc import Iterator
+
+from api_exporter.exposition import Family, Metric, labels
+from api_exporter.inventory import Inventory
+
+READS = ("groups",)
+
+MEMBER = Metric(
+    name="netbird_api_group_member",
+    help="Which peer is in which group. Always 1.",
+    source="groups[].peers[]",
+    alert="joined with netbird_api_peer_connected: every offline peer of one group",
+)
+
+
+def measure(inventory: Inventory) -> Iterator[Family | None]:
+    """One family."""
+    groups = inventory.groups
+    if groups is None:
+        return
+    yield Family(
+        MEMBER,
+        (
+            (
+                labels(
+                    group_id=group.id,
+                    group=group.name,
+                    peer_id=member_id,
+                    peer=name,
+                ),
+                1,
+            )
+            for group in groups
+            for member_id, name in {m.id: m.name for m in group.peers or ()}.items()
+        ),
+    )

@@ -1,0 +1,127 @@
+"""Networks behind routing peers: what is there, and whether anybody still routes."""
+
+from collections.abc import Iterator
+
+from api_exporter import joins
+from api_exporter.exposition import Family, Metric, Sample, boolean, labels
+from api_exporter.inventory import Inventory
+from api_exporter.records import Network, NetworkResource, NetworkRouter
+
+READS = ("networks", "network_routers", "network_resources", "groups", "peers")
+
+NETWORKS = Metric(
+    name="netbird_api_networks",
+    help="Number of networks.",
+    source="networks[]",
+)
+INFO = Metric(
+    name="netbird_api_network_info",
+    help="Properties of a network, to be joined by network_id. Always 1.",
+    source="networks[]",
+)
+RESOURCES = Metric(
+    name="netbird_api_network_resources",
+    help="Number of the network's resources by whether they are enabled.",
+    source="networks[].resources[] among networks/resources[].enabled",
+)
+POLICIES = Metric(
+    name="netbird_api_network_policies",
+    help="Number of policies that give access to the network.",
+    source="networks[].policies[]",
+    alert="0 for a network with resources: nobody can reach it",
+)
+ROUTING_PEERS = Metric(
+    name="netbird_api_network_routing_peers",
+    help="Number of existing peers behind the network's enabled routers.",
+    source="networks[].routers[] among networks/routers[].{enabled,peer,peer_groups},"
+    " groups[].peers[], peers[]",
+)
+ROUTING_PEERS_CONNECTED = Metric(
+    name="netbird_api_network_routing_peers_connected",
+    help="Number of connected peers behind the network's enabled routers.",
+    source="as netbird_api_network_routing_peers, among the connected peers[]",
+    alert="0 in a network with resources is an outage, 1 is lost redundancy",
+)
+ROUTER_ENABLED = Metric(
+    name="netbird_api_network_router_enabled",
+    help="Whether a router of the network is enabled.",
+    source="networks[].routers[] among networks/routers[].enabled",
+)
+
+
+def measure(inventory: Inventory) -> Iterator[Family | None]:
+    """All families of the networks; each join only while both its sides are known."""
+    networks = inventory.networks
+    if networks is None:
+        return
+    count: list[Sample] = [("", len(networks))]
+    yield Family(NETWORKS, count)
+    keyed = [(labels(network_id=n.id, network=n.name), n) for n in networks]
+    yield Family(INFO, ((key, 1) for key, _ in keyed))
+    if inventory.network_resources is not None:
+        yield _resources(networks, inventory.network_resources)
+    yield Family(POLICIES, ((key, len(n.policies or ())) for key, n in keyed))
+    routers = inventory.network_routers
+    if routers is None:
+        return
+    by_id = {router.id: router for router in routers}
+    if inventory.groups is not None and inventory.peers is not None:
+        wanted = {group for router in routers for group in router.peer_groups or ()}
+        members = joins.members(inventory.groups, frozenset(wanted))
+        existing = joins.existing(inventory.peers)
+        connected = joins.connected(inventory.peers)
+        behind = []
+        for key, network in keyed:
+            yield None
+            behind.append((key, _routing_peers(network, by_id, members) & existing))
+        yield Family(ROUTING_PEERS, ((key, len(peers)) for key, peers in behind))
+        yield Family(
+            ROUTING_PEERS_CONNECTED,
+            ((key, len(peers & connected)) for key, peers in behind),
+        )
+    yield Family(
+        ROUTER_ENABLED,
+        (
+            (labels(network_id=n.id, router_id=router.id), int(router.enabled))
+            for n in networks
+            for router in _routers(n, by_id)
+        ),
+    )
+
+
+def _resources(
+    networks: tuple[Network, ...], resources: tuple[NetworkResource, ...]
+) -> Family:
+    enabled = {resource.id: resource.enabled for resource in resources}
+    return Family(
+        RESOURCES,
+        (
+            (
+                labels(network_id=n.id, network=n.name, enabled=boolean(half)),
+                sum(enabled.get(id_) is half for id_ in set(n.resources or ())),
+            )
+            for n in networks
+            for half in (True, False)
+        ),
+    )
+
+
+def _routers(
+    network: Network, by_id: dict[str, NetworkRouter]
+) -> Iterator[NetworkRouter]:
+    """The routers that the network lists and that exist, each once."""
+    for router_id in dict.fromkeys(network.routers or ()):
+        if router_id in by_id:
+            yield by_id[router_id]
+
+
+def _routing_peers(
+    network: Network, by_id: dict[str, NetworkRouter], members: joins.Members
+) -> frozenset[str]:
+    return frozenset().union(
+        *(
+            joins.routing_peers(router.peer, router.peer_groups, members)
+            for router in _routers(network, by_id)
+            if router.enabled
+        )
+    )

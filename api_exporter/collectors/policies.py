@@ -1,0 +1,161 @@
+"""Policies and posture checks: who may reach whom, and who is too old to."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from api_exporter.exposition import (
+    Family,
+    Metric,
+    Sample,
+    boolean,
+    counted,
+    halves,
+    labels,
+)
+from api_exporter.inventory import Inventory
+from api_exporter.records import GroupId, Peer, Policy, PostureCheck, TypedId
+
+READS = ("policies", "groups", "posture_checks", "peers")
+
+POLICIES = Metric(
+    name="netbird_api_policies",
+    help="Number of policies by whether they are enabled.",
+    source="policies[].enabled",
+)
+RULES = Metric(
+    name="netbird_api_policy_rules",
+    help="Number of rules by action, protocol and whether they are enabled.",
+    source="policies[].rules[].{action,protocol,enabled}",
+)
+INFO = Metric(
+    name="netbird_api_policy_info",
+    help="Properties of a policy, to be joined by policy_id. Always 1.",
+    source="policies[]",
+)
+ENABLED = Metric(
+    name="netbird_api_policy_enabled",
+    help="Whether the policy is enabled.",
+    source="policies[].enabled",
+)
+EMPTY_SIDES = Metric(
+    name="netbird_api_policy_empty_sides",
+    help="Number of sides of the enabled policy's enabled rules that reach nothing.",
+    source="policies[].rules[].{sources,destinations,sourceResource,"
+    "destinationResource} among groups[].{peers_count,resources_count}",
+    alert="above 0: the policy does not do what it seems to do",
+)
+POSTURE_CHECKS = Metric(
+    name="netbird_api_posture_checks",
+    help="Number of posture checks.",
+    source="posture-checks[]",
+)
+POSTURE_CHECK_INFO = Metric(
+    name="netbird_api_posture_check_info",
+    help="Properties of a posture check, to be joined by posture_check_id. Always 1.",
+    source="posture-checks[]",
+)
+BELOW_MIN_VERSION = Metric(
+    name="netbird_api_posture_check_peers_below_min_version",
+    help="Number of peers whose released version is below the check's minimum.",
+    source="posture-checks[].checks.nb_version_check.min_version, peers[].version",
+    alert="above 0: these peers are, or will be, shut out",
+)
+
+
+def measure(inventory: Inventory) -> Iterator[Family | None]:
+    """All families of policies and posture checks, as far as their sides are known."""
+    if inventory.policies is not None:
+        yield from _policies(inventory.policies, inventory)
+    if inventory.posture_checks is not None:
+        yield from _posture_checks(inventory.posture_checks, inventory.peers)
+
+
+def _policies(
+    policies: tuple[Policy, ...], inventory: Inventory
+) -> Iterator[Family | None]:
+    yield halves(POLICIES, "enabled", (policy.enabled for policy in policies))
+    yield counted(
+        RULES,
+        (
+            labels(
+                action=rule.action,
+                protocol=rule.protocol,
+                enabled=boolean(rule.enabled),
+            )
+            for policy in policies
+            for rule in policy.rules or ()
+        ),
+    )
+    keyed = [(labels(policy_id=p.id, policy=p.name), p) for p in policies]
+    yield Family(INFO, ((key, 1) for key, _ in keyed))
+    yield Family(ENABLED, ((key, int(policy.enabled)) for key, policy in keyed))
+    if inventory.groups is not None:
+        sizes = {g.id: g.peers_count + g.resources_count for g in inventory.groups}
+        yield Family(
+            EMPTY_SIDES, ((key, _empty_sides(policy, sizes)) for key, policy in keyed)
+        )
+
+
+def _empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
+    if not policy.enabled:
+        return 0
+    return sum(
+        _empty(groups, resource, sizes)
+        for rule in policy.rules or ()
+        if rule.enabled
+        for groups, resource in (
+            (rule.sources, rule.source_resource),
+            (rule.destinations, rule.destination_resource),
+        )
+    )
+
+
+def _empty(
+    groups: tuple[GroupId, ...] | None,
+    resource: TypedId | None,
+    sizes: Mapping[str, int],
+) -> bool:
+    if resource is not None and resource.id:
+        return False
+    return all(sizes.get(group.id, 0) <= 0 for group in groups or ())
+
+
+def _posture_checks(
+    checks: tuple[PostureCheck, ...], peers: tuple[Peer, ...] | None
+) -> Iterator[Family]:
+    count: list[Sample] = [("", len(checks))]
+    yield Family(POSTURE_CHECKS, count)
+    keyed = [(labels(posture_check_id=c.id, posture_check=c.name), c) for c in checks]
+    yield Family(POSTURE_CHECK_INFO, ((key, 1) for key, _ in keyed))
+    if peers is None:
+        return
+    versions = counted_releases(peers)
+    yield Family(
+        BELOW_MIN_VERSION,
+        (
+            (key, sum(n for version, n in versions.items() if version < minimum))
+            for key, check in keyed
+            if check.checks.nb_version_check is not None
+            if (minimum := release(check.checks.nb_version_check.min_version))
+        ),
+    )
+
+
+Release = tuple[int, int, int]
+
+
+def release(version: str) -> Release | None:
+    """A release's three numbers; None for development builds and whatever else."""
+    match = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", version, re.ASCII)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def counted_releases(peers: tuple[Peer, ...]) -> dict[Release, int]:
+    """How many peers run each release."""
+    counts: dict[Release, int] = {}
+    for version, count in Counter(peer.version for peer in peers).items():
+        number = release(version)
+        if number is not None:
+            counts[number] = counts.get(number, 0) + count
+    return counts

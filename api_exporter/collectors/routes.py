@@ -1,0 +1,88 @@
+"""Routes of the older kind, and whether anybody still routes them."""
+
+from collections.abc import Iterator
+
+from api_exporter import joins
+from api_exporter.exposition import Family, Metric, boolean, counted, labels
+from api_exporter.inventory import Inventory
+from api_exporter.records import Route
+
+READS = ("routes", "groups", "peers")
+
+ROUTES = Metric(
+    name="netbird_api_routes",
+    help="Number of routes by type, and by whether they are enabled and masqueraded.",
+    source="routes[].network_type, routes[].enabled, routes[].masquerade",
+)
+INFO = Metric(
+    name="netbird_api_route_info",
+    help="Properties of a route, to be joined by route_id. Always 1.",
+    source="routes[].network_id, routes[].network_type, routes[].network,"
+    " routes[].domains",
+)
+ENABLED = Metric(
+    name="netbird_api_route_enabled",
+    help="Whether the route is enabled.",
+    source="routes[].enabled",
+)
+ROUTING_PEERS = Metric(
+    name="netbird_api_route_routing_peers",
+    help="Number of existing peers that route; of enabled routes only.",
+    source="routes[].peer, routes[].peer_groups among groups[].peers[], peers[]",
+)
+ROUTING_PEERS_CONNECTED = Metric(
+    name="netbird_api_route_routing_peers_connected",
+    help="Number of connected peers that route; of enabled routes only.",
+    source="as netbird_api_route_routing_peers, among the connected peers[]",
+    alert="0 is an outage of the route",
+)
+
+
+def measure(inventory: Inventory) -> Iterator[Family | None]:
+    """All families of the routes; those of routing peers need groups and peers."""
+    routes = inventory.routes
+    if routes is None:
+        return
+    yield counted(
+        ROUTES,
+        (
+            labels(
+                network_type=route.network_type,
+                enabled=boolean(route.enabled),
+                masquerade=boolean(route.masquerade),
+            )
+            for route in routes
+        ),
+    )
+    yield Family(INFO, ((_info(route), 1) for route in routes))
+    keyed = [(labels(route_id=r.id, network_id=r.network_id), r) for r in routes]
+    yield Family(ENABLED, ((key, int(route.enabled)) for key, route in keyed))
+    if inventory.groups is None or inventory.peers is None:
+        return
+    wanted = {group for route in routes for group in route.peer_groups or ()}
+    members = joins.members(inventory.groups, frozenset(wanted))
+    existing = joins.existing(inventory.peers)
+    connected = joins.connected(inventory.peers)
+    behind = []
+    for key, route in keyed:
+        yield None
+        if route.enabled:
+            peers = joins.routing_peers(route.peer, route.peer_groups, members)
+            behind.append((key, peers & existing))
+    yield Family(ROUTING_PEERS, ((key, len(peers)) for key, peers in behind))
+    yield Family(
+        ROUTING_PEERS_CONNECTED,
+        ((key, len(peers & connected)) for key, peers in behind),
+    )
+
+
+def _info(route: Route) -> str:
+    network = route.network
+    if route.network_type == "Domain":  # the upstream sends a placeholder address
+        network = ",".join(sorted(route.domains or ()))
+    return labels(
+        route_id=route.id,
+        network_id=route.network_id,
+        network_type=route.network_type,
+        network=network,
+    )

@@ -1,0 +1,1 @@
+"""A simulated NetBird management API, for `--demo`, the tests and the benchmarks."""

@@ -1,0 +1,116 @@
+"""When machines are connected: patterns that repeat, so that every instant's state is
+known without living through those before it. Whole seconds since the epoch throughout.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from random import Random
+
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+CENTURY = 36525 * DAY
+
+FOUNDED = 18628 * DAY
+"""The company's first day, 2021-01-01."""
+
+SETTLED = 20089 * DAY
+"""2025-01-01: all machines but the ephemeral ones are older. The network is meant to be
+looked at from a year later on."""
+
+MONDAY = 4 * DAY
+"""The first Monday of the epoch."""
+
+State = tuple[bool, int, int]
+"""Whether connected, since when that is so, and when last connected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A pattern of connections, repeated for ever.
+
+    Attributes:
+        phase: an instant at which the pattern begins.
+        period: seconds until it begins again.
+        changes: seconds into the pattern, ascending, at which the machine connects,
+            disconnects, connects, … and disconnects.
+    """
+
+    phase: int
+    period: int
+    changes: tuple[int, ...]
+
+    def cycle(self, at: float) -> int:
+        """How often the pattern has been completed since the phase."""
+        return int((at - self.phase) // self.period)
+
+    def start(self, at: float) -> int:
+        """When the pattern last began."""
+        return self.phase + self.cycle(at) * self.period
+
+    def state(self, at: float) -> State:
+        start = self.start(at)
+        passed = bisect_right(self.changes, at - start)
+        if not passed:  # nothing yet: as the last repetition has left it
+            start -= self.period
+            passed = len(self.changes)
+        changed = start + self.changes[passed - 1]
+        if passed % 2:
+            return True, changed, changed
+        return False, changed, start + self.changes[passed - 2]
+
+
+def connected_since(instant: int) -> Schedule:
+    """Connected at any time from the instant on."""
+    return Schedule(instant, CENTURY, (0, CENTURY - DAY))
+
+
+def offline_since(instant: int) -> Schedule:
+    """Not connected at any time from the instant on, but on the day before it."""
+    return Schedule(instant - DAY, CENTURY, (0, DAY))
+
+
+def abandoned(random: Random, _east: int) -> Schedule:
+    """Not seen for months."""
+    return offline_since(SETTLED + random.randrange(300 * DAY))
+
+
+def outages(random: Random, east: int) -> Schedule:
+    """Connected but for minutes or hours that end about three at night, `east` hours
+    from Greenwich.
+    """
+    days = random.randint(20, 90)
+    ends = random.randrange(days) * DAY + (3 - east) * HOUR + random.randrange(HOUR)
+    outage = random.randint(2 * MINUTE, 3 * HOUR)
+    return Schedule(ends, days * DAY, (0, days * DAY - outage))
+
+
+def office_hours(random: Random, east: int) -> Schedule:
+    """Connected while somebody works, four or five days a week, `east` hours from
+    Greenwich. One in ten is away for two weeks of every six.
+    """
+    weeks, holidays = (6, 2) if random.random() < 0.1 else (1, 0)
+    day_off = random.randrange(12)
+    changes: list[int] = []
+    for week in range(weeks - holidays):
+        for day in range(5):
+            if day != day_off:
+                begin = week * WEEK + day * DAY + random.randint(7 * HOUR, 10 * HOUR)
+                changes += (begin, begin + random.randint(6 * HOUR, 10 * HOUR))
+    monday = MONDAY + random.randrange(weeks) * WEEK - east * HOUR
+    return Schedule(monday, weeks * WEEK, tuple(changes))
+
+
+def roaming(random: Random, east: int) -> Schedule:
+    """Connected three times a day, for as long as it may be."""
+    return Schedule(-east * HOUR, DAY, tuple(sorted(random.sample(range(DAY), 6))))
+
+
+def jobs(random: Random, _east: int) -> Schedule:
+    """Connected for the length of a job, then away for longer than the upstream keeps
+    an ephemeral machine.
+    """
+    length = random.randint(20 * MINUTE, 50 * MINUTE)
+    period = length + random.randint(12 * MINUTE, 40 * MINUTE)
+    return Schedule(random.randrange(period), period, (0, length))

@@ -1,0 +1,195 @@
+import json
+from collections.abc import Callable
+
+from treq.client import HTTPClient
+from treq.testing import RequestTraversalAgent
+from twisted.internet.interfaces import IPushProducer
+from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IResponse
+from twisted.web.server import Site
+
+from api_exporter.demo.api import DemoApi
+from api_exporter.demo.limiter import Limiter
+from api_exporter.demo.network import Network
+from api_exporter.demo.people import EXPORTER_ID
+
+NOW = 1_787_425_800.0
+TOKEN = "nbp_0123456789012345678901234567890abcde"
+NETWORK = Network(300)
+
+
+def demo_api(limiter: Limiter | None = None) -> DemoApi:
+    return DemoApi(network=NETWORK, token=TOKEN, now=lambda: NOW, limiter=limiter)
+
+
+def send(transport: StringTransport, authorization: str) -> None:
+    """Ask for the peers, byte for byte as written here."""
+    protocol = Site(demo_api(), reactor=MemoryReactorClock()).buildProtocol(None)
+    protocol.makeConnection(transport)
+    request = f"GET /api/peers HTTP/1.1\r\nAuthorization: {authorization}\r\n\r\n"
+    protocol.dataReceived(request.encode())
+
+
+class ApiTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.serve(demo_api())
+
+    def serve(self, api: DemoApi) -> None:
+        self.agent = RequestTraversalAgent(api)
+        self.client = HTTPClient(self.agent)
+
+    def ask(
+        self,
+        path: str,
+        authorization: str | None = f"Bearer {TOKEN}",
+        method: str = "GET",
+    ) -> tuple[IResponse, bytes]:
+        headers = Headers()
+        if authorization is not None:
+            headers.addRawHeader("Authorization", authorization)
+        asked = self.client.request(method, f"http://demo{path}", headers=headers)
+        self.agent.flush()
+        response = self.successResultOf(asked)
+        content = response.content()
+        self.agent.flush()
+        return response.original, self.successResultOf(content)
+
+    def header(self, response: IResponse, name: str) -> str | None:
+        values = response.headers.getRawHeaders(name)
+        return values[0] if values else None
+
+    def assertRefused(  # noqa: N802 - as trial's own
+        self, status: int, message: str, answer: tuple[IResponse, bytes]
+    ) -> None:
+        response, body = answer
+        self.assertEqual(status, response.code)
+        self.assertEqual(f'{{"message":"{message}","code":{status}}}\n', body.decode())
+        self.assertEqual(
+            "application/json; charset=UTF-8", self.header(response, "Content-Type")
+        )
+        self.assertIsNotNone(self.header(response, "X-Request-Id"))
+
+    def test_answer(self) -> None:
+        """With the token, in any spelling of the scheme, a path's JSON is answered."""
+        expected = b"".join(NETWORK.body("/api/routes", NOW) or ())
+        for scheme in ("Bearer", "bearer", "Token", "TOKEN"):
+            response, body = self.ask("/api/routes", f"{scheme} {TOKEN}")
+            self.assertEqual((200, expected), (response.code, body))
+            self.assertEqual(
+                "application/json; charset=UTF-8", self.header(response, "Content-Type")
+            )
+            self.assertIsNotNone(self.header(response, "X-Request-Id"))
+            self.assertEqual(len(expected), response.length)
+
+    def test_big_body(self) -> None:
+        """A body of more than 2 KB is chunked, and whole."""
+        for path in ("/api/peers", "/api/groups", "/api/setup-keys"):
+            response, body = self.ask(path)
+            self.assertEqual(b"".join(NETWORK.body(path, NOW) or ()), body)
+            self.assertIsNone(self.header(response, "Content-Length"))
+            self.assertGreater(len(body), 2048)
+
+    def test_no_authentication(self) -> None:
+        """Without a scheme that it knows, the API says so."""
+        for authorization in (None, "", f"Basic {TOKEN}", TOKEN):
+            self.assertRefused(
+                401,
+                "no valid authentication provided",
+                self.ask("/api/peers", authorization),
+            )
+
+    def test_invalid_token(self) -> None:
+        """What is no token of the right form, or not one space away, is invalid."""
+        for authorization in ("Bearer", "Bearer nbp_short", f"Bearer {TOKEN} x"):
+            self.assertRefused(
+                401, "token invalid", self.ask("/api/peers", authorization)
+            )
+        transport = StringTransport()
+        send(transport, f"Bearer  {TOKEN}")  # two spaces
+        self.assertIn(b"token invalid", transport.value())
+
+    def test_deleted_token(self) -> None:
+        """A well-formed token that is unknown is not found, as JSON."""
+        response, body = self.ask("/api/peers", "Bearer nbp_" + "z" * 36)
+        self.assertEqual(404, response.code)
+        message = json.loads(body)["message"]
+        self.assertTrue(message.startswith("invalid token: pat: "), message)
+        self.assertEqual(message.lower(), message)
+
+    def test_unknown_path(self) -> None:
+        """An unknown path is not found, in plain text, whoever asks."""
+        paths = ("/", "/api", "/api/health", "/api/peers/", "/peers", "/api/users/1")
+        for path in paths:
+            for authorization in (None, f"Bearer {TOKEN}"):
+                response, body = self.ask(path, authorization)
+                self.assertEqual((404, b"404 page not found\n"), (response.code, body))
+                self.assertEqual(
+                    "text/plain; charset=utf-8", self.header(response, "Content-Type")
+                )
+                self.assertIsNone(self.header(response, "X-Request-Id"))
+
+    def test_wrong_method(self) -> None:
+        """All methods but GET are refused without a word."""
+        for method in ("HEAD", "POST", "DELETE"):
+            response, body = self.ask("/api/peers", method=method)
+            self.assertEqual((405, b""), (response.code, body))
+
+    def test_access_tokens(self) -> None:
+        """The exporter may read its own access tokens and nobody else's."""
+        response, body = self.ask(f"/api/users/{EXPORTER_ID}/tokens")
+        self.assertEqual((200, 2), (response.code, len(json.loads(body))))
+        self.assertRefused(
+            403,
+            "admin role required to perform this action",
+            self.ask("/api/users/google-oauth2%7C1000/tokens"),
+        )
+
+    def test_rate_limit(self) -> None:
+        """Beyond the limit calls are refused, with no hint when to come back."""
+        self.serve(demo_api(Limiter(6, 2)))
+        self.ask("/api/routes", "Bearer nonsense")
+        self.ask("/api/health")
+        codes = [self.ask("/api/routes")[0].code for _ in range(2)]
+        self.assertEqual([200, 200], codes)
+        refused = self.ask("/api/routes")
+        self.assertRefused(429, "too many requests", refused)
+        self.assertIsNone(self.header(refused[0], "Retry-After"))
+
+
+class FullTransport(StringTransport):
+    """Has room for one write; then its producer hears of it."""
+
+    producer: IPushProducer
+
+    def __init__(self, when_full: Callable[[IPushProducer], None]) -> None:
+        super().__init__()
+        self._when_full = when_full
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        self._when_full(self.producer)
+
+    def writeSequence(self, data: list[bytes]) -> None:  # noqa: N802 - Twisted's name
+        self.write(b"".join(data))
+
+
+class SlowClientTests(SynchronousTestCase):
+    def test_pause(self) -> None:
+        """No more is made than the client takes, and in the end it has all."""
+        transport = FullTransport(lambda producer: producer.pauseProducing())
+        send(transport, f"Bearer {TOKEN}")
+        sizes = []
+        while not transport.value().endswith(b"0\r\n\r\n"):
+            sizes.append(len(transport.value()))
+            transport.producer.resumeProducing()
+        self.assertGreater(len(sizes), 3)
+        self.assertEqual(sorted(set(sizes)), sizes)
+
+    def test_disconnect(self) -> None:
+        """Nothing more is made once the client has gone."""
+        transport = FullTransport(lambda producer: producer.stopProducing())
+        send(transport, f"Bearer {TOKEN}")
+        whole = sum(map(len, NETWORK.body("/api/peers", NOW) or ()))
+        self.assertLess(len(transport.value()), whole / 2)

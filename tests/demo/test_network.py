@@ -1,0 +1,282 @@
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.network import GROUPS, PATHS, PEERS, Network
+from api_exporter.demo.people import EXPORTER_ID
+
+NOW = 1_787_425_800.0
+DAY = 86_400
+INSTANTS = [NOW + number * 37.77 * DAY / 7 for number in range(70)]
+"""A year, at ever other hours and weekdays."""
+
+Record = dict[str, object]
+
+
+def read(network: Network, path: str, at: float = NOW) -> list[Record]:
+    pieces = network.body(path, at)
+    assert pieces is not None, path
+    body = json.loads(b"".join(pieces))
+    return body if isinstance(body, list) else [body]
+
+
+def by_id(records: list[Record]) -> dict[str, Record]:
+    return {str(record["id"]): record for record in records}
+
+
+def seconds(text: object) -> float:
+    return datetime.fromisoformat(str(text)).timestamp()
+
+
+class PeersTests(SynchronousTestCase):
+    network = Network(120, seed=7)
+
+    def test_deterministic(self) -> None:
+        """The same size, seed and instant give the same bytes, another seed others."""
+        for path in PATHS:
+            first, second = (
+                b"".join(network.body(path, NOW) or ())
+                for network in (self.network, Network(120, seed=7))
+            )
+            self.assertEqual(first, second)
+        self.assertNotEqual(read(self.network, PEERS), read(Network(120), PEERS))
+
+    def test_order_of_reading(self) -> None:
+        """What is read at an instant does not depend on what was read before."""
+        fresh = read(self.network, PEERS, NOW)
+        read(self.network, PEERS, NOW + DAY)
+        self.assertEqual(fresh, read(self.network, PEERS, NOW))
+
+    def test_growth(self) -> None:
+        """A larger network has the machines of a smaller one, and more."""
+        small, large = (
+            by_id(read(network, PEERS)) for network in (self.network, Network(200, 7))
+        )
+        self.assertLess(set(small), set(large))
+
+    def test_size(self) -> None:
+        """As many machines are listed as were asked for, less a few ephemeral ones."""
+        for machines in (0, 1, 15, 120, 2000):
+            listed = len(read(Network(machines), PEERS))
+            self.assertTrue(machines * 0.95 - 1 <= listed <= machines, listed)
+
+    def test_ids(self) -> None:
+        """No two peers share an id, an address or a DNS name."""
+        peers = read(Network(3000), PEERS)
+        for key in ("id", "ip", "ipv6", "dns_label"):
+            self.assertEqual(len(peers), len({peer[key] for peer in peers}))
+
+    def test_come_and_go(self) -> None:
+        """Ephemeral peers appear under new ids and vanish; all others stay."""
+        now, later = (
+            {
+                ephemeral: {p["id"] for p in peers if p["ephemeral"] is ephemeral}
+                for ephemeral in (True, False)
+            }
+            for peers in (read(self.network, PEERS, at) for at in (NOW, NOW + DAY))
+        )
+        self.assertEqual(now[False], later[False])
+        self.assertEqual(set(), now[True] & later[True])
+        self.assertTrue(now[True] and later[True])
+
+    def test_last_seen(self) -> None:
+        """`last_seen` is the very second at which `connected` last changed."""
+        peers = by_id(read(self.network, PEERS))
+        for id_, peer in peers.items():
+            changed = seconds(peer["last_seen"])
+            self.assertLessEqual(changed, NOW)
+            after = by_id(read(self.network, PEERS, changed))[id_]
+            before = by_id(read(self.network, PEERS, changed - 1)).get(id_)
+            self.assertEqual(peer["connected"], after["connected"])
+            if before is None:
+                self.assertTrue(peer["ephemeral"])
+            else:
+                self.assertNotEqual(peer["connected"], before["connected"])
+
+    def test_no_change_unseen(self) -> None:
+        """Between two readings with the same `last_seen`, `connected` is the same."""
+        seen: dict[tuple[object, object], object] = {}
+        for minutes in range(0, 3 * 24 * 60, 30):
+            for peer in read(self.network, PEERS, NOW + 60 * minutes):
+                key, connected = (peer["id"], peer["last_seen"]), peer["connected"]
+                self.assertEqual(connected, seen.setdefault(key, connected))
+        self.assertGreater(len(seen), 200)
+
+    def test_expired_logins(self) -> None:
+        """Whose login has expired is offline; there is always somebody."""
+        for at in INSTANTS:
+            expired = [p for p in read(self.network, PEERS, at) if p["login_expired"]]
+            self.assertTrue(expired)
+            self.assertFalse(any(peer["connected"] for peer in expired))
+
+    def test_personal_data(self) -> None:
+        """A peer's host name is neither part of its name nor of its DNS name."""
+        for peer in read(self.network, PEERS):
+            self.assertTrue(peer["hostname"])
+            self.assertNotIn(peer["hostname"], f"{peer['name']} {peer['dns_label']}")
+
+    def test_oddities(self) -> None:
+        """What a reader of the API has to cope with occurs."""
+        peers = read(self.network, PEERS)
+        names = Counter(peer["name"] for peer in peers)
+        text = "".join(map(str, names))
+        self.assertGreater(names["db-primary"], 1)
+        self.assertTrue(all(odd in text for odd in '"\\&<’日ë'))
+        self.assertIn(None, [peer["groups"] for peer in peers])
+        self.assertIn("<nil>", [peer["connection_ip"] for peer in peers])
+        self.assertIn("development", [peer["version"] for peer in peers])
+        self.assertIn("0001-01-01T00:00:00Z", [peer["last_login"] for peer in peers])
+
+    def test_size_of_records(self) -> None:
+        """A peer's record is about as long as those of the real server."""
+        body = b"".join(self.network.body(PEERS, NOW) or ())
+        self.assertTrue(1100 < len(body) / len(json.loads(body)) < 1400)
+
+
+class GroupsTests(SynchronousTestCase):
+    def test_consistent(self) -> None:
+        """Groups and peers tell the same of each other at every instant."""
+        network = Network(120)
+        for at in INSTANTS:
+            groups = by_id(read(network, GROUPS, at))
+            told = {
+                (group["id"], group["name"], peer["id"], peer["name"])
+                for peer in read(network, PEERS, at)
+                for group in _records(peer["groups"])
+            }
+            held = {
+                (group["id"], group["name"], peer["id"], peer["name"])
+                for group in groups.values()
+                for peer in _records(group["peers"])
+            }
+            (proxy,) = held - told
+            self.assertEqual("All", proxy[1])
+            self.assertEqual(set(), told - held)
+
+    def test_counts(self) -> None:
+        """Every group has the same counts wherever it is named."""
+        network = Network(120)
+        for at in INSTANTS:
+            groups = by_id(read(network, GROUPS, at))
+            for group in groups.values():
+                self.assertEqual(group["peers_count"], len(_records(group["peers"])))
+                self.assertEqual(
+                    group["resources_count"], len(_records(group["resources"]))
+                )
+            for owner in (
+                *read(network, PEERS, at),
+                *read(network, "/api/networks/resources", at),
+            ):
+                for group in _records(owner["groups"]):
+                    whole = groups[str(group["id"])]
+                    self.assertEqual(group, {key: whole[key] for key in group})
+
+    def test_kinds(self) -> None:
+        """There are groups of every origin, an empty one, and two of one name."""
+        groups = read(Network(120), GROUPS)
+        self.assertEqual(
+            {"api", "jwt", "integration", ""}, {group["issued"] for group in groups}
+        )
+        self.assertIn(None, [group["peers"] for group in groups])
+        self.assertLess(len({group["name"] for group in groups}), len(groups))
+
+
+class CatalogueTests(SynchronousTestCase):
+    network = Network(60)
+
+    def connected_routers(self, at: float) -> dict[object, list[object]]:
+        """For each network, whether its routers of one machine are connected."""
+        peers = by_id(read(self.network, PEERS, at))
+        routers = by_id(read(self.network, "/api/networks/routers", at))
+        return {
+            network["name"]: [
+                peers[str(peer)]["connected"]
+                for id_ in _strings(network["routers"])
+                if (peer := routers[id_]["peer"])
+            ]
+            for network in read(self.network, "/api/networks", at)
+        }
+
+    def test_routers(self) -> None:
+        """At every instant one network has both routers, one a single one, one none."""
+        for at in INSTANTS:
+            connected = self.connected_routers(at)
+            self.assertEqual([True, True], connected["hq"])
+            self.assertEqual([True, False], connected["lab"])
+            self.assertEqual([False, False], connected["depot"])
+            self.assertEqual([], connected["empty network"])
+
+    def test_setup_keys(self) -> None:
+        """At every instant there are keys in all states, one about to expire."""
+        for at in INSTANTS:
+            keys = read(self.network, "/api/setup-keys", at)
+            self.assertEqual(
+                {"valid", "expired", "revoked", "overused"},
+                {key["state"] for key in keys},
+            )
+            valid = [seconds(key["expires"]) for key in keys if key["valid"]]
+            self.assertTrue(any(0 < expires - at < 3 * DAY + 1 for expires in valid))
+            self.assertTrue(any(expires < 0 for expires in valid))
+
+    def test_access_tokens(self) -> None:
+        """The exporter's token ends in 45 to 75 days, whenever one looks."""
+        users = by_id(read(self.network, "/api/users"))
+        self.assertEqual([EXPORTER_ID], [i for i in users if users[i]["is_current"]])
+        path = f"/api/users/{EXPORTER_ID}/tokens"
+        for at in INSTANTS:
+            used, unused = read(self.network, path, at)
+            left = seconds(used["expiration_date"]) - at
+            self.assertTrue(45 * DAY <= left <= 75 * DAY + 1)
+            self.assertLess(seconds(used["last_used"]) - at, 1)
+            self.assertNotIn("last_used", unused)
+
+    def test_owners(self) -> None:
+        """Every peer's owner is a user."""
+        network = Network(500)
+        users = {"", *by_id(read(network, "/api/users"))}
+        self.assertLessEqual({p["user_id"] for p in read(network, PEERS)}, users)
+
+    def test_audit_events(self) -> None:
+        """The audit log grows; it is listed newest first, 10,000 events at most."""
+        path = "/api/events/audit"
+        now, later = (read(self.network, path, at) for at in (NOW, NOW + 3600))
+        self.assertEqual(10_000, len(now))
+        self.assertEqual(6, int(str(later[0]["id"])) - int(str(now[0]["id"])))
+        times = [seconds(event["timestamp"]) for event in now]
+        self.assertEqual(sorted(times, reverse=True), times)
+        self.assertLessEqual(times[0], NOW + 1)
+
+    def test_branches(self) -> None:
+        """Large networks have branch offices, whose routers exist."""
+        network = Network(1000)
+        routers = read(network, "/api/networks/routers")
+        self.assertEqual(4, len(read(network, "/api/networks")) - 5)
+        peers = set(by_id(read(network, PEERS)))
+        self.assertLessEqual({str(r["peer"]) for r in routers if r["peer"]}, peers)
+
+    def test_unknown_path(self) -> None:
+        """A path that the API does not have has no body."""
+        for path in ("/api/health", "/api/peers/", "api/peers", ""):
+            self.assertIsNone(self.network.body(path, NOW))
+
+    def test_no_machines(self) -> None:
+        """A network without machines, or long before its time, has all its paths."""
+        for path in PATHS:
+            read(Network(0), path)
+            read(self.network, path, 0)
+
+
+def _records(value: object) -> list[Record]:
+    return list(_elements(value))
+
+
+def _strings(value: object) -> list[str]:
+    return [str(element) for element in _elements(value)]
+
+
+def _elements(value: object) -> Iterator[Record]:
+    assert value is None or isinstance(value, list)
+    yield from value or ()

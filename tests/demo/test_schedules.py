@@ -1,0 +1,88 @@
+from collections.abc import Callable
+from random import Random
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.schedules import (
+    DAY,
+    HOUR,
+    MINUTE,
+    WEEK,
+    Schedule,
+    abandoned,
+    connected_since,
+    jobs,
+    office_hours,
+    offline_since,
+    outages,
+    roaming,
+)
+
+NOW = 1_787_425_800
+SATURDAY = NOW - NOW % DAY  # 2026-08-22
+
+MAKERS: tuple[Callable[[Random, int], Schedule], ...] = (
+    abandoned,
+    jobs,
+    office_hours,
+    outages,
+    roaming,
+)
+
+
+class ScheduleTests(SynchronousTestCase):
+    def test_state(self) -> None:
+        """A state begins with the change that led to it, however long ago that was."""
+        schedule = Schedule(1000, 100, (10, 20, 50, 70))
+        states = {
+            1009: (False, 970, 950),
+            1010: (True, 1010, 1010),
+            1019.9: (True, 1010, 1010),
+            1020: (False, 1020, 1010),
+            1069: (True, 1050, 1050),
+            1099: (False, 1070, 1050),
+            1105: (False, 1070, 1050),
+            999: (False, 970, 950),
+        }
+        self.assertEqual(states, {at: schedule.state(at) for at in states})
+
+    def test_changes(self) -> None:
+        """The changes of every pattern are an even number, ascending, in one period."""
+        for maker in MAKERS:
+            for seed in range(100):
+                schedule = maker(Random(seed), -6)
+                changes = schedule.changes
+                self.assertEqual(0, len(changes) % 2)
+                self.assertEqual(sorted(set(changes)), list(changes))
+                self.assertTrue(0 <= changes[0] <= changes[-1] < schedule.period)
+
+    def test_constant(self) -> None:
+        """What is up or down since an instant is so at that instant and for decades."""
+        for at in (NOW, NOW + 1, NOW + 10_000 * DAY):
+            self.assertEqual((True, NOW, NOW), connected_since(NOW).state(at))
+            self.assertEqual((False, NOW, NOW - DAY), offline_since(NOW).state(at))
+
+    def test_outages(self) -> None:
+        """A server's outages last for minutes or hours and are weeks apart."""
+        for seed in range(100):
+            _, length = (schedule := outages(Random(seed), 9)).changes
+            self.assertTrue(2 * MINUTE <= schedule.period - length <= 3 * HOUR)
+            self.assertTrue(20 * DAY <= schedule.period <= 90 * DAY)
+
+    def test_office_hours(self) -> None:
+        """On Saturday nobody is in the office, on Wednesday at noon most are."""
+        for east in (-6, 1, 9):
+            people = [office_hours(Random(seed), east) for seed in range(200)]
+            noon = SATURDAY + (12 - east) * HOUR
+            present = {
+                days: sum(one.state(noon + days * DAY)[0] for one in people)
+                for days in (0, 4)
+            }
+            self.assertEqual(0, present[0])
+            self.assertGreater(present[4], 150)
+
+    def test_holidays(self) -> None:
+        """Some are away for longer than a week, so that their logins expire."""
+        people = [office_hours(Random(seed), 1) for seed in range(200)]
+        away = sum(NOW - one.state(NOW)[2] > WEEK for one in people)
+        self.assertTrue(0 < away < 20, away)

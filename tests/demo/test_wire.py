@@ -1,0 +1,38 @@
+import json
+from datetime import timedelta, timezone
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.wire import HOLE, array, encode, rfc3339, xid
+
+
+class WireTests(SynchronousTestCase):
+    def test_go_style(self) -> None:
+        """Keys are sorted, nothing is spaced, and what HTML minds is escaped."""
+        self.assertEqual(
+            b'{"a":"R\\u0026D \\u003ccore\\u003e","b":[null,true,"\xc3\xa9"]}',
+            encode({"b": [None, True, "é"], "a": "R&D <core>"}),
+        )
+
+    def test_hole(self) -> None:
+        """A hole is one byte that no encoded string can contain."""
+        self.assertEqual(1, encode({"a": HOLE, "b": "\0"}).count(b"\0"))
+
+    def test_array(self) -> None:
+        """Arrays of any length are whole, and long ones come in several pieces."""
+        for length in (0, 1, 99, 100, 101, 250):
+            pieces = list(array(b"%d" % number for number in range(length)))
+            self.assertEqual(list(range(length)), json.loads(b"".join(pieces)))
+            self.assertEqual(-(-length // 100) + 1, len(pieces))
+
+    def test_instants(self) -> None:
+        """Instants are written with their fraction and offset, or with a Z."""
+        self.assertEqual("2026-08-22T19:10:00Z", rfc3339(1_787_425_800))
+        self.assertEqual(
+            "2026-08-22T21:10:00.123456789+02:00",
+            rfc3339(1_787_425_800, ".123456789", timezone(timedelta(hours=2))),
+        )
+
+    def test_ids(self) -> None:
+        """Ids have 20 characters."""
+        self.assertEqual("d2p0000000000000002a", xid("d2p", 42))
