@@ -73,9 +73,11 @@ def unusable(headers: Headers) -> UpstreamError | None:
 
 def translate(failure: Failure) -> NoReturn:
     """Raise what a failure of the network means; raise anything else as it is."""
-    if failure.check(UpstreamError, CancelledError):
+    if failure.check(UpstreamError):
         failure.raiseException()
     causes = list(_causes(failure))
+    if any(isinstance(cause, CancelledError) for cause in causes):
+        raise CancelledError from None
     for kinds, reason, words, retryable in _TABLE:
         for cause in causes:
             if isinstance(cause, kinds):
@@ -88,7 +90,12 @@ def translate(failure: Failure) -> NoReturn:
 _TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str, bool], ...] = (
     (_TLS, "tls", "no TLS connection that can be trusted", True),
     ((error.DNSLookupError,), "dns", "the name cannot be resolved", True),
-    ((error.TimeoutError,), "timeout", "no connection in time", True),
+    (
+        (error.TimeoutError, error.TCPTimedOutError),
+        "timeout",
+        "no connection in time",
+        True,
+    ),
     ((error.ConnectError,), "connect", "no connection", True),
     (
         (error.ConnectionClosed, PartialDownloadError),

@@ -29,6 +29,10 @@ _LEVELS = {
 _NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
 
 
+_LEGACY = {"message", "time", "system", "format", "isError", "failure", "why"}
+"""What Twisted's older logging puts into events; all of it is told otherwise."""
+
+
 def line(event: LogEvent) -> str:
     """Time, level, message, then the fields that the message does not tell."""
     time = datetime.fromtimestamp(event["log_time"], UTC)
@@ -49,13 +53,11 @@ def _fields(event: LogEvent) -> list[str]:
         for _, name, _, _ in Formatter().parse(event.get("log_format") or "")
         if name
     }
-    fields = []
-    if event.get("log_namespace") != "log_legacy":  # those repeat the message
-        fields = [
-            f"{name}={value}"
-            for name, value in event.items()
-            if not name.startswith("log_") and name not in told
-        ]
+    fields = [
+        f"{name}={value}"
+        for name, value in event.items()
+        if not name.startswith("log_") and name not in told | _LEGACY
+    ]
     failure = event.get("log_failure")
     if failure is not None:
         fields.append(f"traceback={failure.getTraceback()!r}")

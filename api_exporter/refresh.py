@@ -260,10 +260,7 @@ class Refresher(Service):
             )
         if error.reason == "rate_limited":
             pause = self._schedule.rate_limited(name, now, error.retry_after)
-            self.log.warn(
-                "the upstream limits our requests: none for {seconds:.0f} s",
-                seconds=pause,
-            )
+            self.log.debug("no requests for {seconds:.0f} s", seconds=pause)
         else:
             self._schedule.refreshed(name, now)
 

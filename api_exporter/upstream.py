@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from treq.client import HTTPClient
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.protocol import Protocol
 from twisted.internet.task import deferLater
@@ -71,14 +71,28 @@ class Upstream:
 
     def fetch(self, path: str) -> Deferred[bytes]:
         """A path's body; see `ports.Fetch`. Cancelling it leaves nothing behind."""
-        return Deferred.fromCoroutine(self._fetch(path))
+        given_up = False
 
-    async def _fetch(self, path: str) -> bytes:
+        def give_up(_: object) -> None:
+            nonlocal given_up
+            given_up = True
+            fetching.cancel()
+
+        fetched: Deferred[bytes] = Deferred(give_up)
+        fetching = Deferred.fromCoroutine(self._fetch(path, lambda: given_up))
+        fetching.chainDeferred(fetched)
+        return fetched
+
+    async def _fetch(self, path: str, given_up: Callable[[], bool]) -> bytes:
         number = 1
         while True:
             try:
                 return await self._attempt(path, number)
             except UpstreamError as error:
+                if (
+                    given_up()
+                ):  # cancelling a look-up fails as if there were no such name
+                    raise CancelledError from None
                 if not error.retryable or number >= self._attempts:
                     raise
                 wait = backoff.pause(number, self._jitter, error.retry_after)
@@ -131,11 +145,12 @@ class Upstream:
             )
 
     async def _exchange(self, path: str, answer: "_Answer") -> bytes:
+        token = self._token().reveal()
         response = await self._client.get(
             f"{self._url}/{path}",
             headers=Headers(
                 {
-                    "Authorization": [f"Bearer {self._token().reveal()}"],
+                    "Authorization": [f"Bearer {token}"],
                     "User-Agent": [_USER_AGENT],
                     "Accept": ["application/json"],
                 }
@@ -149,8 +164,9 @@ class Upstream:
         response.deliverBody(answer)
         body = await answer.whole
         if not good:
+            told = body.replace(token.encode(), b"<token>")
             raise failures.refusal(
-                response.code, response.headers, body, now=self._now()
+                response.code, response.headers, told, now=self._now()
             )
         if answer.received > answer.limit:
             raise UpstreamError(

@@ -1,6 +1,7 @@
 """What is served: one `putChild` a line. It is given what it shows."""
 
-from twisted.web.resource import Resource
+from twisted.web.pages import notFound
+from twisted.web.resource import IResource, Resource
 
 from api_exporter.web.page import Page
 
@@ -11,9 +12,9 @@ def root(*, index: Page, health: Page, metrics: Page, metrics_path: str) -> Reso
     tree.putChild(b"", index)
     tree.putChild(b"health", health)
     *parents, name = metrics_path.strip("/").encode().split(b"/")
-    parent = tree
+    parent: IResource = tree
     for segment in parents:
-        child = Resource()
+        child = notFound()
         parent.putChild(segment, child)
         parent = child
     parent.putChild(name, metrics)

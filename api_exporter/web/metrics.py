@@ -33,6 +33,9 @@ class Metrics(Page):
 
     def render_GET(self, request: Request) -> bytes | int:
         """The page, piece by piece."""
+        in_flight = self._telemetry.scrapes_in_flight
+        in_flight.inc()
+        request.notifyFinish().addBoth(lambda _: in_flight.dec())
         wanted = negotiation.content_type(_header(request, b"accept"))
         whole = self._pages.whole()
         tail = self._tail(in_openmetrics=wanted.format.openmetrics)
@@ -46,9 +49,6 @@ class Metrics(Page):
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         if request.method == b"HEAD":
             return b""
-        in_flight = self._telemetry.scrapes_in_flight
-        in_flight.inc()
-        request.notifyFinish().addBoth(lambda _: in_flight.dec())
         Sender(request, body).start()
         return NOT_DONE_YET
 

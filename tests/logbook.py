@@ -1,0 +1,35 @@
+"""What was logged during a test, as the lines that an operator would see."""
+
+from collections.abc import Callable
+from unittest import TestCase
+
+from twisted.logger import LogEvent, LogLevel, globalLogPublisher
+
+from api_exporter import logs
+
+
+class Logbook:
+    """Collects the lines of our own modules, without their times."""
+
+    def __init__(self) -> None:
+        self.events: list[LogEvent] = []
+
+    def __call__(self, event: LogEvent) -> None:
+        if event.get("log_namespace", "").startswith("api_exporter"):
+            self.events.append(event)
+
+    def lines(self, least: LogLevel = LogLevel.info) -> list[str]:
+        """Level and message of all that matters at least so much."""
+        return [
+            logs.line(event).partition(" ")[2].rstrip("\n")
+            for event in self.events
+            if event["log_level"] >= least
+        ]
+
+
+def logbook(test: TestCase, cleanup: Callable[..., object] | None = None) -> Logbook:
+    """A logbook that is open until the test ends."""
+    book = Logbook()
+    globalLogPublisher.addObserver(book)
+    (cleanup or test.addCleanup)(globalLogPublisher.removeObserver, book)
+    return book

@@ -1,0 +1,77 @@
+"""An upstream that answers what a test tells it to; the client that reads it is real."""
+
+from collections.abc import Callable
+
+from treq.testing import RequestTraversalAgent
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+Answer = Callable[[Request], bytes | int]
+
+
+def says(
+    status: int, body: bytes = b"[]", media: str = "application/json", **headers: str
+) -> Answer:
+    """A complete answer; underscores in header names stand for hyphens."""
+
+    def answer(request: Request) -> bytes:
+        request.setResponseCode(status)
+        request.setHeader(b"Content-Type", media.encode())
+        for name, value in headers.items():
+            request.setHeader(name.replace("_", "-").encode(), value.encode())
+        return body
+
+    return answer
+
+
+def silence(_request: Request) -> int:
+    """No answer, ever."""
+    return NOT_DONE_YET
+
+
+def stall(request: Request) -> int:
+    """Headers and the beginning of a body, then nothing."""
+    request.setHeader(b"Content-Type", b"application/json")
+    request.write(b"[")
+    return NOT_DONE_YET
+
+
+class ScriptedApi(Resource):
+    """Answers a path with the next of its answers; the last one is repeated.
+
+    Attributes:
+        requests: all that came in, as path and headers.
+    """
+
+    isLeaf = True
+
+    def __init__(self, **answers: Answer | list[Answer]) -> None:
+        super().__init__()
+        self.answers: dict[str, list[Answer]] = {
+            name: list(answer) if isinstance(answer, list) else [answer]
+            for name, answer in answers.items()
+        }
+        self.requests: list[tuple[str, dict[str, str]]] = []
+
+    def render(self, request: Request) -> bytes | int:
+        path = request.path.decode()
+        self.requests.append(
+            (
+                path,
+                {
+                    name.decode().lower(): values[0].decode()
+                    for name, values in request.requestHeaders.getAllRawHeaders()
+                },
+            )
+        )
+        answers = self.answers.get(path.rsplit("/", 1)[-1])
+        if not answers:
+            return says(404, b"404 page not found\n", "text/plain; charset=utf-8")(
+                request
+            )
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        return answer(request)
+
+    def agent(self) -> RequestTraversalAgent:
+        """Connects a client to this upstream, in memory."""
+        return RequestTraversalAgent(self)

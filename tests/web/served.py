@@ -1,0 +1,37 @@
+"""Pages as a client gets them, over HTTP in memory."""
+
+from treq import content
+from treq.testing import RequestTraversalAgent
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IResponse
+from twisted.web.resource import Resource
+
+
+class ServedTestCase(SynchronousTestCase):
+    """Requests pages of `self.tree`."""
+
+    tree: Resource
+
+    def request(
+        self, path: str, method: str = "GET", **headers: str
+    ) -> tuple[int, Headers, bytes]:
+        """Status, headers and body, as they are on the wire."""
+        agent = RequestTraversalAgent(self.tree)
+        sent = Headers({k.replace("_", "-"): [v] for k, v in headers.items()})
+        url = f"http://exporter.example{path}".encode()
+        asked = agent.request(method.encode(), url, sent)
+        agent.flush()
+        response: IResponse = self.successResultOf(asked)
+        body = content(response)
+        agent.flush()
+        headers = response.headers.copy()
+        if isinstance(response.length, int):  # the client keeps it apart
+            headers.setRawHeaders("content-length", [str(response.length)])
+        return response.code, headers, self.successResultOf(body)
+
+
+def header(headers: Headers, name: str) -> str:
+    """A header's only value, "" where there is none."""
+    [value] = headers.getRawHeaders(name) or [""]
+    return value

@@ -1,0 +1,165 @@
+"""The metrics page over HTTP: formats, compression, methods, readers that go away."""
+
+import gzip
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+from twisted.internet.task import Clock
+from twisted.web.resource import Resource
+
+from api_exporter.pages import Pages, piece
+from api_exporter.telemetry import Telemetry
+from api_exporter.version import Build
+from api_exporter.web.metrics import TAIL_LIFE, Metrics
+from tests.web.served import ServedTestCase, header
+
+FAMILY = (
+    "# HELP netbird_api_peers Number of peers.\n"
+    "# TYPE netbird_api_peers gauge\n"
+    'netbird_api_peers{connected="true"} 3\n'
+)
+
+# What Prometheus 3.x and 2.x send, to the letter.
+PROMETHEUS_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+    "application/openmetrics-text;version=0.0.1;q=0.5,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
+    "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+PROMETHEUS_2 = (
+    "application/openmetrics-text;version=1.0.0;q=0.5,"
+    "application/openmetrics-text;version=0.0.1;q=0.4,"
+    "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+
+
+class MetricsTests(ServedTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.pages = Pages(["peers"])
+        self.telemetry = Telemetry(
+            registry=CollectorRegistry(),
+            build=Build(version="0"),
+            periods={"peers": 30.0},
+        )
+        self.tree = Resource()
+        page = Metrics(
+            pages=self.pages, telemetry=self.telemetry, seconds=self.clock.seconds
+        )
+        self.tree.putChild(b"metrics", page)
+
+    def publish(self) -> None:
+        self.pages.publish("peers", (piece(FAMILY.encode()),))
+
+    def test_before_the_first_refresh(self) -> None:
+        """The page holds our own metrics and nothing else, in both formats."""
+        for accept in ("text/plain", PROMETHEUS_3):
+            _, _, body = self.request("/metrics", accept=accept)
+            self.assertNotIn("netbird", body.decode())
+            self.assertIn("api_exporter_build_info", body.decode())
+
+    def test_formats(self) -> None:
+        """Each client gets the format that it asks for first, and its name."""
+        for accept, expected in (
+            ("", "text/plain; version=0.0.4; charset=utf-8"),
+            (
+                PROMETHEUS_3,
+                "application/openmetrics-text; version=1.0.0; charset=utf-8;"
+                " escaping=allow-utf-8",
+            ),
+            (
+                PROMETHEUS_2,
+                "application/openmetrics-text; version=1.0.0; charset=utf-8;"
+                " escaping=underscores",
+            ),
+            (
+                "text/plain;version=1.0.0;escaping=dots",
+                "text/plain; version=1.0.0; charset=utf-8; escaping=dots",
+            ),
+        ):
+            status, headers, _ = self.request("/metrics", accept=accept)
+            self.assertEqual(200, status)
+            self.assertEqual(expected, header(headers, "content-type"))
+
+    def test_parsed(self) -> None:
+        """The upstream's and our own metrics parse as one page in both formats."""
+        self.publish()
+        self.telemetry.succeeded("peers", records=3, rejected=0, seconds=1, at=1)
+        for accept, parse in (
+            ("text/plain", text_string_to_metric_families),
+            (PROMETHEUS_3, openmetrics.text_string_to_metric_families),
+        ):
+            _, _, body = self.request("/metrics", accept=accept)
+            names = [family.name for family in parse(body.decode())]
+            self.assertEqual("netbird_api_peers", names[0])
+            self.assertIn("netbird_api_up", names)
+            self.assertEqual(len(names), len(set(names)))
+
+    def test_gzip(self) -> None:
+        """The compressed page is the page, in one gzip member."""
+        self.publish()
+        _, plain_headers, plain = self.request("/metrics")
+        _, headers, body = self.request("/metrics", accept_encoding="gzip")
+        self.assertEqual("", header(plain_headers, "content-encoding"))
+        self.assertEqual("gzip", header(headers, "content-encoding"))
+        self.assertEqual(plain, gzip.decompress(body))
+        for sent in (plain_headers, headers):
+            self.assertEqual("Accept, Accept-Encoding", header(sent, "vary"))
+        self.assertEqual(str(len(body)), header(headers, "content-length"))
+
+    def test_large(self) -> None:
+        """A page of many pieces arrives whole."""
+        text = FAMILY.encode() * 10_000
+        self.pages.publish("peers", tuple(piece(text) for _ in range(5)))
+        _, headers, body = self.request("/metrics")
+        self.assertTrue(body.startswith(text * 5))
+        self.assertEqual(str(len(body)), header(headers, "content-length"))
+
+    def test_head(self) -> None:
+        """HEAD is GET without the body."""
+        self.publish()
+        _, expected, _ = self.request("/metrics")
+        status, headers, nothing = self.request("/metrics", "HEAD")
+        self.assertEqual((200, b""), (status, nothing))
+        for name in ("content-type", "vary"):
+            self.assertEqual(header(expected, name), header(headers, name))
+
+    def test_other_methods(self) -> None:
+        """Anything but reading is 405 and says what is allowed."""
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            status, headers, _ = self.request("/metrics", method)
+            self.assertEqual(405, status)
+            self.assertEqual("GET, HEAD", header(headers, "allow"))
+
+    def test_below(self) -> None:
+        """There is nothing below the page."""
+        for path in ("/metrics/", "/metrics/x"):
+            self.assertEqual(404, self.request(path)[0])
+
+    def test_tail_is_kept(self) -> None:
+        """Our own metrics are rendered once a second at most."""
+        _, _, first = self.request("/metrics")
+        self.telemetry.reactor_lag.observe(1)
+        self.assertEqual(first, self.request("/metrics")[2])
+        self.clock.advance(TAIL_LIFE)
+        self.assertNotEqual(first, self.request("/metrics")[2])
+
+    def test_clock_set_back(self) -> None:
+        """A clock that jumps back does not freeze our own metrics."""
+        self.clock.advance(1000)
+        _, _, first = self.request("/metrics")
+        self.telemetry.reactor_lag.observe(1)
+        self.clock.rightNow -= 500
+        self.assertNotEqual(first, self.request("/metrics")[2])
+
+    def test_in_flight(self) -> None:
+        """Every scrape that has ended is in flight no more."""
+        self.request("/metrics")
+        self.clock.advance(TAIL_LIFE)
+        _, _, body = self.request("/metrics")
+        self.assertIn("api_exporter_scrapes_in_flight 1.0\n", body.decode() + "\n")
+        self.clock.advance(TAIL_LIFE)
+        gauge = self.telemetry.scrapes_in_flight
+        [sample] = [s for family in gauge.collect() for s in family.samples]
+        self.assertEqual(0, sample.value)
