@@ -92,7 +92,7 @@ class Listener(Service):
             hint = "; ports below 1024 need a privilege"
         words = getattr(cause, "strerror", None) or str(cause)
         # Short, because a daemon's start report holds a hundred bytes.
-        return f"LISTEN_ADDRESS {self._address}: cannot listen: {words}{hint}"
+        return f"cannot listen on {self._address}: {words}{hint}"
 
     def stopService(self) -> Deferred[list[None]]:
         """Fires when no port is open any more."""

@@ -76,10 +76,11 @@ def explain_failures(twistd: Mapping[str, object]) -> None:
         if not isinstance(error, CannotServe):
             report(kind, error, traceback)
             return
-        log.critical("{why}", why=str(error))
+        why = f"LISTEN_ADDRESS: {error}"
+        log.critical("{why}", why=why)
         if twistd["syslog"] or twistd["logfile"] not in {None, "", "-"}:
             _, terminal = logs.standard_streams()
-            terminal.write(f"api-exporter: {error}\n")
+            terminal.write(f"api-exporter: {why}\n")
 
     sys.excepthook = hook
 
