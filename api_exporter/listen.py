@@ -58,7 +58,7 @@ class Listener(Service):
         address: Address,
         site: Site,
         reactor: IReactorTCP,
-        ready: Callable[[str], None],
+        ready: Callable[[str], object],
     ) -> None:
         self._address = address
         self._site = site

@@ -28,6 +28,7 @@ from api_exporter.settings import Settings, SettingsError
 from api_exporter.telemetry import UP, Telemetry
 from api_exporter.upstream import Upstream
 from api_exporter.version import this_build
+from api_exporter.web import pprof as web_pprof
 from api_exporter.web import root
 from api_exporter.web.health import Health
 from api_exporter.web.index import Index
@@ -123,6 +124,7 @@ def assemble(
         now=time.time,
         jitter=random.random,
     )
+    profiles = web_pprof.pprof(reactor) if pprof else None
     tree = root(
         index=Index(
             version=build.version,
@@ -137,6 +139,7 @@ def assemble(
         ),
         metrics=Metrics(pages=pages, telemetry=telemetry, seconds=reactor.seconds),
         metrics_path=checked.metrics_path,
+        pprof=profiles,
     )
 
     def ready(address: str) -> None:
@@ -147,13 +150,30 @@ def assemble(
             path=checked.metrics_path,
         )
         if pprof:
-            log.warn("--enable-pprof: this version has no profiles yet")
+            log.info("profiles are at {address}/debug/pprof/", address=address)
 
     listener = Listener(
         address=checked.listen_address, site=Site(tree), reactor=reactor, ready=ready
     )
-    lag = LagMeter(reactor, telemetry.reactor_lag.observe)
-    return [listener, Connections(pool), lag, Once(upstream.probe), refresher]
+    services = [
+        listener,
+        Connections(pool),
+        LagMeter(reactor, telemetry.reactor_lag.observe),
+        Once(upstream.probe),
+        refresher,
+    ]
+    return [*services, Profiles(profiles)] if profiles is not None else services
+
+
+class Profiles(Service):
+    """Ends running profiles at the end."""
+
+    def __init__(self, profiles: web_pprof.Pprof) -> None:
+        self._profiles = profiles
+
+    def stopService(self) -> None:
+        super().stopService()
+        self._profiles.stop()
 
 
 class Connections(Service):

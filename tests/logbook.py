@@ -1,13 +1,14 @@
 """What was logged during a test, as the lines that an operator would see."""
 
-from collections.abc import Callable
 from unittest import TestCase
 
-from twisted.logger import LogEvent, LogLevel, globalLogPublisher
+from twisted.logger import ILogObserver, LogEvent, LogLevel, globalLogPublisher
+from zope.interface import implementer
 
 from api_exporter import logs
 
 
+@implementer(ILogObserver)
 class Logbook:
     """Collects the lines of our own modules, without their times."""
 
@@ -27,9 +28,9 @@ class Logbook:
         ]
 
 
-def logbook(test: TestCase, cleanup: Callable[..., object] | None = None) -> Logbook:
+def logbook(test: TestCase) -> Logbook:
     """A logbook that is open until the test ends."""
     book = Logbook()
     globalLogPublisher.addObserver(book)
-    (cleanup or test.addCleanup)(globalLogPublisher.removeObserver, book)
+    test.addCleanup(globalLogPublisher.removeObserver, book)
     return book

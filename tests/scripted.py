@@ -1,4 +1,4 @@
-"""An upstream that answers what a test tells it to; the client that reads it is real."""
+"""An upstream that answers what a test tells it to; the client is the real one."""
 
 from collections.abc import Callable
 

@@ -27,28 +27,25 @@ class TranslateTests(SynchronousTestCase):
             (ResponseNeverReceived([Failure(VerificationError(errors=[]))]), "tls"),
             (ResponseFailed([Failure(ValueError("no HTTP"))]), "decode"),
         ):
-            with self.assertRaises(UpstreamError) as raised:
-                translate(Failure(cause))
-            self.assertEqual(reason, raised.exception.reason)
-            self.assertNotIn("\n", str(raised.exception))
+            raised = self.assertRaises(UpstreamError, translate, Failure(cause))
+            self.assertEqual(reason, raised.reason)
+            self.assertNotIn("\n", str(raised))
 
     def test_words(self) -> None:
         """A failed TLS handshake says what is wrong with it."""
         broken = SSL.Error([("SSL routines", "", "certificate verify failed")])
-        with self.assertRaises(UpstreamError) as raised:
-            translate(Failure(ResponseNeverReceived([Failure(broken)])))
-        self.assertIn("certificate verify failed", str(raised.exception))
+        wrapped = Failure(ResponseNeverReceived([Failure(broken)]))
+        raised = self.assertRaises(UpstreamError, translate, wrapped)
+        self.assertIn("certificate verify failed", str(raised))
 
     def test_cancelled(self) -> None:
         """A cancelled request is that, and no failure of the upstream."""
         wrapped = ResponseNeverReceived([Failure(CancelledError())])
         for cause in (CancelledError(), wrapped):
-            with self.assertRaises(CancelledError):
-                translate(Failure(cause))
+            self.assertRaises(CancelledError, translate, Failure(cause))
 
     def test_untouched(self) -> None:
         """What is already translated, or a defect of ours, passes through."""
         for cause in (UpstreamError("auth", "refused"), ZeroDivisionError()):
-            with self.assertRaises(type(cause)) as raised:
-                translate(Failure(cause))
-            self.assertIs(cause, raised.exception)
+            raised = self.assertRaises(type(cause), translate, Failure(cause))
+            self.assertIs(cause, raised)

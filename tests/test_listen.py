@@ -29,13 +29,10 @@ class Refusing(MemoryReactor):
 
 
 def listener(
-    reactor: MemoryReactor, address: Address, ready: Callable[[str], None] = str
+    reactor: MemoryReactor, address: Address, ready: Callable[[str], object] = str
 ) -> Listener:
     return Listener(
-        address=address,
-        site=Site(Resource()),
-        reactor=reactor,
-        ready=ready,  # type: ignore[arg-type]
+        address=address, site=Site(Resource()), reactor=reactor, ready=ready
     )
 
 
@@ -55,7 +52,7 @@ class InterfacesTests(SynchronousTestCase):
             interfaces("no-such-host.invalid")
 
     def test_all(self) -> None:
-        """No host is every interface of both families, as far as the machine has them."""
+        """No host is every interface of both families, as far as there are any."""
         self.assertIn(list(interfaces("")), (["::"], ["::", "0.0.0.0"], ["0.0.0.0"]))
 
     def test_no_ipv6(self) -> None:

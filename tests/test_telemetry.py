@@ -1,4 +1,4 @@
-"""Our own metrics: what is there from the start, what appears when, and what is counted."""
+"""Our own metrics: what is there from the start, what appears when, what counts."""
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics import parser as openmetrics
@@ -53,7 +53,7 @@ class TelemetryTests(SynchronousTestCase):
         )
 
     def test_success(self) -> None:
-        """A good refresh shows in every gauge of its resource, and in `up` for peers."""
+        """A good refresh shows in all gauges of its resource, and in `up` for peers."""
         ours, registry = telemetry()
         ours.succeeded("peers", records=5, rejected=1, seconds=0.4, at=1000.5)
         value, labels = registry.get_sample_value, {"resource": "peers"}

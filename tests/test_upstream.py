@@ -169,7 +169,7 @@ class FetchTests(SynchronousTestCase):
             self.assertAlmostEqual(TIMEOUT + 0.1, attempt.seconds, places=3)
 
     def test_cancelled(self) -> None:
-        """Cancelling ends the attempt, or the pause between two, and leaves no timer."""
+        """Cancelling ends the attempt, or the pause before one, and leaves no timer."""
         for answer in (silence, stall, says(500)):
             bench = Bench(answer)
             fetched = bench.fetch()

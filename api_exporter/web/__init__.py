@@ -6,11 +6,22 @@ from twisted.web.resource import IResource, Resource
 from api_exporter.web.page import Page
 
 
-def root(*, index: Page, health: Page, metrics: Page, metrics_path: str) -> Resource:
+def root(
+    *,
+    index: Page,
+    health: Page,
+    metrics: Page,
+    metrics_path: str,
+    pprof: Resource | None = None,
+) -> Resource:
     """The tree of all pages; whatever is not in it is 404."""
     tree = Resource()
     tree.putChild(b"", index)
     tree.putChild(b"health", health)
+    if pprof is not None:
+        debug = notFound()
+        debug.putChild(b"pprof", pprof)
+        tree.putChild(b"debug", debug)
     *parents, name = metrics_path.strip("/").encode().split(b"/")
     parent: IResource = tree
     for segment in parents:

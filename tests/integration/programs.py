@@ -96,7 +96,7 @@ def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -
     while not happened():
         if time.monotonic() > end:
             raise AssertionError(f"not within {patience:g} s: {what}")
-        time.sleep(0.05)  # noqa: TID251 - a real program takes real time
+        time.sleep(0.05)
 
 
 def get(url: str, **headers: str) -> tuple[int, str, bytes]:

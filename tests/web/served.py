@@ -25,10 +25,10 @@ class ServedTestCase(SynchronousTestCase):
         response: IResponse = self.successResultOf(asked)
         body = content(response)
         agent.flush()
-        headers = response.headers.copy()
+        received = response.headers.copy()
         if isinstance(response.length, int):  # the client keeps it apart
-            headers.setRawHeaders("content-length", [str(response.length)])
-        return response.code, headers, self.successResultOf(body)
+            received.setRawHeaders("content-length", [str(response.length)])
+        return response.code, received, self.successResultOf(body)
 
 
 def header(headers: Headers, name: str) -> str:

@@ -1,0 +1,5 @@
+"""`python -m api_exporter` is the `api-exporter` command."""
+
+from api_exporter.cli import main
+
+main()

@@ -1,0 +1,422 @@
+"""The failure table: every way in which an upstream fails, through real sockets.
+
+Each row: the reason that is counted, the lines that are logged, the metrics of others
+that stay, and the recovery.
+"""
+
+import gzip
+import os
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from prometheus_client import CollectorRegistry
+from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import SSL4ServerEndpoint, TCP4ServerEndpoint
+from twisted.internet.interfaces import IStreamServerEndpoint
+from twisted.internet.ssl import PrivateCertificate
+from twisted.internet.task import Clock, deferLater
+from twisted.trial.unittest import TestCase
+from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request, Site
+
+from api_exporter.collectors import COLLECTORS
+from api_exporter.demo.api import DemoApi
+from api_exporter.demo.network import Network
+from api_exporter.inventory import Inventory
+from api_exporter.pages import Pages, piece
+from api_exporter.refresh import Refresher
+from api_exporter.resources import RESOURCES
+from api_exporter.settings import Token
+from api_exporter.telemetry import Telemetry
+from api_exporter.upstream import Upstream
+from api_exporter.version import Build
+from tests.logbook import Logbook, logbook
+from tests.scripted import Answer, says, silence, stall
+
+SECRET = "nbp_0canary0canary0canary0canary0can0000"
+NOON = 1_800_014_400.0
+DEADLINE = 1.0
+
+
+class FaultyApi(Resource):
+    """The simulated API, with faults on chosen paths."""
+
+    isLeaf = True
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        super().__init__()
+        self._api = DemoApi(network=Network(20), token=SECRET, now=now)
+        self.faults: dict[str, Answer] = {}
+        self.authorized: list[str | None] = []
+
+    def render(self, request: Request) -> bytes | int:
+        self.authorized.append(request.getHeader("authorization"))
+        fault = self.faults.get(request.path.decode())
+        if fault is not None:
+            return fault(request)
+        answer: bytes | int = self._api.render(request)
+        return answer
+
+
+def reset(request: Request) -> int:
+    """Half an answer, then a broken connection."""
+    request.setHeader(b"Content-Length", b"1000")
+    request.setHeader(b"Content-Type", b"application/json")
+    request.write(b"[{")
+    request.channel.forceAbortClient()
+    return NOT_DONE_YET
+
+
+def self_signed(host: str) -> PrivateCertificate:
+    """A certificate that nobody else has signed."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
+    today = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(today - timedelta(days=1))
+        .not_valid_after(today + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    both = certificate.public_bytes(pem) + secret
+    loaded: PrivateCertificate = PrivateCertificate.loadPEM(both)
+    return loaded
+
+
+class FailureTests(TestCase):
+    timeout = 60
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.api = FaultyApi(self.now)
+        self.book: Logbook = logbook(self)
+        self.pool = HTTPConnectionPool(reactor)
+        self.pool.retryAutomatically = False
+        self.addCleanup(self.pool.closeCachedConnections)
+
+    def now(self) -> float:
+        return NOON + self.clock.seconds()
+
+    def listening(self, site: Site) -> int:
+        """Serve on a loopback port until the test ends."""
+        return self.opened(TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1"), site)
+
+    def opened(self, endpoint: IStreamServerEndpoint, site: Site) -> int:
+        port = self.successResultOf(endpoint.listen(site))
+        self.addCleanup(port.stopListening)
+        host = port.getHost()
+        assert isinstance(host, IPv4Address)
+        return host.port
+
+    async def start(
+        self, url: str | None = None, longest_body: int = 10_000_000
+    ) -> None:
+        """Run the first round of an exporter of peers, groups and setup keys."""
+        if url is None:
+            url = f"http://127.0.0.1:{self.listening(Site(self.api))}"
+        chosen = [c for c in COLLECTORS if c.name in {"peers", "groups", "setup_keys"}]
+        read = {"peers"}.union(*(c.reads for c in chosen))
+        periods = {r.name: r.period for r in RESOURCES if r.name in read}
+        self.pages = Pages([c.name for c in chosen])
+        self.registry = CollectorRegistry()
+        self.telemetry = Telemetry(
+            registry=self.registry, build=Build(version="0"), periods=periods
+        )
+        self.under_way = 0
+        self.upstream = Upstream(
+            agent=Agent(reactor, pool=self.pool),
+            url=url,
+            token=lambda: Token(SECRET),
+            timeout=DEADLINE,
+            attempts=2,
+            clock=reactor,
+            now=self.now,
+            jitter=lambda: 0.0,
+            observe=self.telemetry.attempted,
+            longest_body=longest_body,
+        )
+        refresher = Refresher(
+            resources=[r for r in RESOURCES if r.name in read],
+            periods=periods,
+            max_ages=dict.fromkeys(periods, 1200.0),  # no row is about withdrawal
+            collectors=chosen,
+            inventory=Inventory(),
+            fetch=self.fetch,
+            pages=self.pages,
+            telemetry=self.telemetry,
+            clock=self.clock,
+            now=self.now,
+            jitter=lambda: 0.5,
+        )
+        refresher.startService()
+        self.addCleanup(refresher.stopService)
+        await self.settle()
+
+    def fetch(self, path: str) -> Deferred[bytes]:
+        self.under_way += 1
+        return self.upstream.fetch(path).addBoth(self.fetched)
+
+    def fetched(self, result: bytes) -> bytes:
+        self.under_way -= 1
+        return result
+
+    async def settle(self) -> None:
+        """Let everything happen that is under way; our own time stands still."""
+        for _ in range(5000):
+            self.clock.advance(0)
+            due = [
+                c for c in self.clock.getDelayedCalls() if c.getTime() <= self.time()
+            ]
+            if not due and not self.under_way:
+                return
+            await deferLater(reactor, 0.001)
+        self.fail(f"never quiet: {self.book.lines()}")
+
+    def time(self) -> float:
+        return self.clock.seconds()
+
+    async def elapse(self, seconds: int) -> None:
+        """Let our own time pass, second by second, with all that happens in it."""
+        for _ in range(seconds):
+            self.clock.advance(1)
+            await self.settle()
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(name, labels)
+
+    def refreshes(self, name: str) -> float:
+        return self.value("api_exporter_refreshes_total", resource=name) or 0.0
+
+    def page(self) -> str:
+        slices = self.pages.whole().plain(piece(b"", last=True)).slices
+        return b"".join(slices).decode()
+
+    def up(self) -> dict[str, float | None]:
+        up = "api_exporter_resource_up"
+        names = ("peers", "accounts", "groups", "setup_keys")
+        return {name: self.value(up, resource=name) for name in names}
+
+    async def assert_row(self, fault: Answer, reason: str, why: str) -> None:
+        """A fault of the groups alone: counted, logged once, kept apart, recovered."""
+        before = self.page().partition("# HELP netbird_api_group_info")[2]
+        self.api.faults["/api/groups"] = fault
+        await self.elapse(301)
+        self.assertEqual(
+            {"peers": 1, "accounts": 1, "groups": 0, "setup_keys": 1}, self.up()
+        )
+        reasons = "api_exporter_refresh_failure_reasons_total"
+        self.assertEqual(1, self.value(reasons, reason=reason), self.book.lines())
+        failures = "api_exporter_refresh_failures_total"
+        self.assertEqual(1, self.value(failures, resource="groups"))
+        self.assertEqual(1, self.value("netbird_api_up"))
+        self.assertIn(before.partition("\n")[0], self.page())
+        await self.elapse(301)
+        [line] = self.book.lines()
+        self.assertIn(f"warning cannot refresh groups: {why}", line)
+        self.assertTrue(line.endswith(f"reason={reason}"), line)
+        del self.api.faults["/api/groups"]
+        await self.elapse(301)
+        self.assertEqual(1, self.up()["groups"])
+        self.assertEqual(2, len(self.book.lines()))
+        self.assertIn("info groups can be refreshed again", self.book.lines()[1])
+        self.assertNotIn(SECRET, "".join(self.book.lines()) + self.page())
+
+    async def test_refusals(self) -> None:
+        """Whatever status the upstream answers with, it is named and passes."""
+        unknown_token = b'{"message":"invalid token: pat: aGFzaA== not found"}'
+        html = b"<html>502 Bad Gateway</html>"
+        for fault, reason, why in (
+            (says(401, b'{"message":"token invalid"}'), "auth", "401: the upstream"),
+            (says(404, unknown_token), "auth", "404: the upstream refuses the token"),
+            (
+                says(403, b'{"message":"permission denied"}'),
+                "forbidden",
+                "403: permission denied",
+            ),
+            (says(404, b'{"message":"not found"}'), "not_found", "404: not found"),
+            (says(418), "http_4xx", "418"),
+            (says(500, b'{"message":"oops"}'), "http_5xx", "500: oops"),
+            (says(502, html, "text/html"), "http_5xx", "502"),
+        ):
+            await self.restarted()
+            await self.assert_row(fault, reason, why)
+
+    async def test_unusable_bodies(self) -> None:
+        """A whole answer that is not what was promised is told from a broken one."""
+        for fault, reason, why in (
+            (says(200, b"<html></html>", "text/html"), "decode", "a web page"),
+            (says(200, b'[{"id":"a"'), "decode", "Input data was truncated"),
+            (says(200, b'{"a":1}'), "decode", "Expected `array | null`, got `object`"),
+            (says(200, b"[1,2]"), "decode", "no record can be read: [0]: Expected"),
+            (
+                says(200, b"no gzip", content_encoding="gzip"),
+                "decode",
+                "Input data was",
+            ),
+            (
+                says(200, gzip.compress(b"[]" * 9)[:-9], content_encoding="gzip"),
+                "decode",
+                "",
+            ),
+            (
+                says(200, gzip.compress(b"[]")[:10] + b"xxxx", content_encoding="gzip"),
+                "decode",
+                "",
+            ),
+            (says(200, b" " * 10_000_001), "too_large", "the body is longer than"),
+            (stall, "timeout", "no answer within 1 s"),
+            (silence, "timeout", "no answer within 1 s"),
+            (reset, "connect", "the connection broke off"),
+        ):
+            await self.restarted()
+            await self.assert_row(fault, reason, why)
+
+    async def restarted(self) -> None:
+        """A new exporter with a new logbook."""
+        self.clock = Clock()
+        self.book = logbook(self)
+        await self.start()
+        self.assertEqual([], self.book.lines())
+
+    async def test_unknown_path(self) -> None:
+        """A plain 404 is an upstream that does not have it: no failure."""
+        await self.start()
+        self.api.faults["/api/groups"] = says(
+            404, b"404 page not found\n", "text/plain"
+        )
+        await self.elapse(301)
+        supported = "api_exporter_resource_supported"
+        self.assertEqual(0, self.value(supported, resource="groups"))
+        self.assertIsNone(self.up()["groups"])
+        failures = "api_exporter_refresh_failures_total"
+        self.assertEqual(0, self.value(failures, resource="groups"))
+        self.assertEqual(["info the upstream does not have groups"], self.book.lines())
+        del self.api.faults["/api/groups"]
+        await self.elapse(3661)
+        self.assertEqual(1, self.up()["groups"])
+
+    async def test_rate_limited(self) -> None:
+        """A 429 is one pause for everything: a minute, or what the upstream asks."""
+        for fault, pause in (
+            (says(429, b'{"message":"too many requests"}'), 60),
+            (says(429, retry_after="90"), 90),
+        ):
+            await self.restarted()
+            await self.elapse(290)
+            self.api.faults["/api/groups"] = fault
+            while self.up()["groups"]:
+                await self.elapse(1)
+            asked = len(self.api.authorized)
+            del self.api.faults["/api/groups"]
+            await self.elapse(pause - 1)
+            self.assertEqual(asked, len(self.api.authorized))
+            await self.elapse(2)
+            self.assertEqual(1, self.up()["groups"])
+            self.assertIn("netbird_api_peer_connected", self.page())
+            reasons = "api_exporter_refresh_failure_reasons_total"
+            self.assertEqual(1, self.value(reasons, reason="rate_limited"))
+
+    async def test_one_bad_record(self) -> None:
+        """A bad record among good ones is left out, counted and named."""
+        await self.start()
+        body = b'[{"id":"g1"},{"id":"g2","peers":"none"},{"id":"g3"}]'
+        self.api.faults["/api/groups"] = says(200, body)
+        await self.elapse(301)
+        self.assertEqual(1, self.up()["groups"])
+        rejected = "api_exporter_resource_rejected_records"
+        self.assertEqual(1, self.value(rejected, resource="groups"))
+        [line] = self.book.lines()
+        self.assertIn("warning a record is left out: groups[1]: Expected", line)
+        self.assertIn('netbird_api_group_peers{group_id="g3",group=""} 0', self.page())
+
+    async def test_redirect(self) -> None:
+        """A redirect is not followed, and the token is not sent to where it leads."""
+        elsewhere = FaultyApi(self.now)
+        port = self.listening(Site(elsewhere))
+        await self.start()
+        address = f"http://127.0.0.1:{port}/api/groups"
+        await self.assert_row(
+            says(302, location=address), "redirect", "302: the upstream redirects"
+        )
+        self.assertEqual([], elsewhere.authorized)
+
+    async def assert_unreachable(self, url: str, reason: str, why: str) -> None:
+        """A fault of the whole upstream."""
+        await self.start(url)
+        self.assertEqual(0, self.value("netbird_api_up"))
+        reasons = "api_exporter_refresh_failure_reasons_total"
+        self.assertEqual(4, self.value(reasons, reason=reason), self.book.lines())
+        requests = "api_exporter_upstream_requests_total"
+        self.assertEqual(8, self.value(requests, code="none"))
+        for line in self.book.lines():
+            self.assertIn(why, line)
+            self.assertNotIn(SECRET, line)
+        self.assertEqual(4, len(self.book.lines()))
+
+    async def test_refused(self) -> None:
+        """Nobody listens."""
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            port = closed.getsockname()[1]
+        await self.assert_unreachable(
+            f"http://127.0.0.1:{port}", "connect", "no connection"
+        )
+
+    async def test_no_such_name(self) -> None:
+        """The name cannot be resolved."""
+        await self.assert_unreachable(
+            "http://no-such-host.invalid", "dns", "the name cannot be resolved"
+        )
+
+    async def test_untrusted(self) -> None:
+        """A certificate that nobody vouches for is not trusted."""
+        port = self.secured()
+        await self.assert_unreachable(
+            f"https://localhost:{port}", "tls", "certificate verify failed"
+        )
+
+    async def test_wrong_name(self) -> None:
+        """A trusted certificate for another name is not trusted either."""
+        port = self.secured("elsewhere.example", trusted=True)
+        await self.assert_unreachable(
+            f"https://localhost:{port}", "tls", "no TLS connection that can be trusted"
+        )
+
+    async def test_private_authority(self) -> None:
+        """SSL_CERT_FILE names the authority of a private upstream."""
+        port = self.secured(trusted=True)
+        await self.start(f"https://localhost:{port}")
+        self.assertEqual(1, self.value("netbird_api_up"), self.book.lines())
+
+    def secured(self, name: str = "localhost", *, trusted: bool = False) -> int:
+        """Serve the API over TLS with a certificate for a name."""
+        certificate = self_signed(name)
+        if trusted:
+            path = self.mktemp()
+            with open(path, "wb") as file:
+                file.write(certificate.dumpPEM())
+            os.environ["SSL_CERT_FILE"] = path
+            self.addCleanup(os.environ.pop, "SSL_CERT_FILE")
+        endpoint = SSL4ServerEndpoint(
+            reactor, 0, certificate.options(), interface="127.0.0.1"
+        )
+        return self.opened(endpoint, Site(self.api))

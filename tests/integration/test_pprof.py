@@ -1,0 +1,214 @@
+"""What the real `go tool pprof` reads of this process over the loopback interface."""
+
+import os
+import re
+import shutil
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import treq
+from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+from twisted.internet.utils import getProcessOutputAndValue
+from twisted.trial.unittest import SkipTest, TestCase
+from twisted.web.client import ResponseNeverReceived
+from twisted.web.resource import Resource
+from twisted.web.server import Site
+
+from api_exporter.web.pprof import pprof
+
+BLOCK = 20_000_000
+"""Bytes of a block whose size is known."""
+
+LIMIT = 60
+"""Seconds after which no thread of a test runs any more, whatever happens."""
+
+
+def spin(end: threading.Event) -> None:
+    """Busy until the end."""
+    until = time.monotonic() + LIMIT
+    while not end.is_set() and time.monotonic() < until:
+        sum(range(1000))
+
+
+def doze(end: threading.Event) -> None:
+    """Blocked until the end."""
+    end.wait(LIMIT)
+
+
+def hold() -> bytearray:
+    return bytearray(BLOCK)
+
+
+HOLDING = f"integration/test_pprof.py:{hold.__code__.co_firstlineno + 1}"
+
+
+def share(top: str, name: str) -> float:
+    """The cumulative percentage of a function in a table; 0 where it is not in it."""
+    found = re.search(rf"([0-9.]+)% +\S*{re.escape(name)}$", top, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+class GoToolPprofTests(TestCase):
+    timeout = 4 * LIMIT
+
+    def setUp(self) -> None:
+        go = shutil.which("go")
+        if go is None:
+            raise SkipTest("missing program: go")
+        self.go = go
+        self.reactor = cast(ReactorBase, reactor)
+        pages = pprof(self.reactor)
+        self.addCleanup(pages.stop)
+        tree, debug = Resource(), Resource()
+        tree.putChild(b"debug", debug)
+        debug.putChild(b"pprof", pages)
+        port = reactor.listenTCP(
+            0,
+            Site(tree),  # type: ignore[arg-type]
+            interface="127.0.0.1",
+        )
+        self.addCleanup(port.stopListening)
+        address = port.getHost()
+        assert isinstance(address, IPv4Address)
+        self.url = f"http://127.0.0.1:{address.port}/debug/pprof"
+
+    def run_thread(self, target: Callable[[threading.Event], None]) -> None:
+        """Run a function in a thread of its name until the test ends."""
+        end = threading.Event()
+        thread = threading.Thread(target=target, args=(end,), name=target.__name__)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(end.set)  # before the join: cleanups run last first
+
+    async def tool(self, *arguments: str, status: int = 0) -> str:
+        """All that `go tool pprof` prints."""
+        env = {**os.environ, "PPROF_TMPDIR": self.mktemp()}
+        command = ["tool", "pprof", *arguments]
+        out, err, code = await getProcessOutputAndValue(
+            self.go, command, env=env, reactor=self.reactor
+        )
+        printed: str = (out + err).decode()
+        self.assertEqual(status, code, printed)
+        return printed
+
+    async def fetch(self, path: str) -> str:
+        """The name of a file with a profile."""
+        response = await treq.get(self.url + path, persistent=False)
+        body = await treq.content(response)
+        self.assertEqual(200, response.code, body)
+        file = Path(self.mktemp())
+        file.write_bytes(body)
+        return str(file)
+
+    async def test_cpu(self) -> None:
+        """A busy function has nearly all of the CPU, a sleeping one nothing."""
+        self.run_thread(spin)
+        self.run_thread(doze)
+        top = await self.tool(
+            "-top", "-nodefraction=0", f"{self.url}/profile?seconds=2"
+        )
+        self.assertIn("Type: cpu", top)
+        self.assertGreater(share(top, ".spin"), 80)
+        self.assertLess(share(top, ".doze"), 2)
+
+    async def test_cpu_of_the_process(self) -> None:
+        """The sum is the CPU time that the process has used within the window."""
+        self.run_thread(spin)
+        before = time.process_time()
+        file = await self.fetch("/profile?seconds=2")
+        used = time.process_time() - before
+        top = await self.tool("-top", "-unit=ms", file)
+        total = re.search(r"Total samples = ([0-9.]+)ms", top)
+        assert total is not None, top
+        self.assertLess(abs(float(total[1]) / 1000 - used), 0.1 * used)
+
+    async def test_cpu_raw(self) -> None:
+        """The raw profile has types, period, lines, and threads as labels."""
+        self.run_thread(spin)
+        file = await self.fetch("/profile?seconds=1")
+        raw = await self.tool("-raw", file)
+        self.assertIn("PeriodType: cpu nanoseconds\nPeriod: 10000000\n", raw)
+        self.assertIn("samples/count cpu/nanoseconds", raw)
+        self.assertIn("thread:[spin]", raw)
+        self.assertRegex(raw, rf"\.spin {re.escape(__file__)}:\d+")
+        self.assertRegex(raw, r"Duration: (1\.|999)")
+        top = await self.tool("-top", "-sample_index=samples", file)
+        self.assertIn("Type: samples", top)
+        self.assertGreater(share(top, ".spin"), 20)
+
+    async def test_heap(self) -> None:
+        """A block of known size is found at the line that holds it, and no longer."""
+        profile = Deferred.fromCoroutine(self.fetch("/heap?seconds=1"))
+        await deferLater(self.reactor, 0.3)
+        self.assertTrue(tracemalloc.is_tracing())
+        held = hold()
+        await self.check_held(await profile, held)
+        self.assertFalse(tracemalloc.is_tracing())
+
+    async def test_heap_traced_from_the_start(self) -> None:
+        """Where tracing runs already the answer does not wait, also as allocs."""
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        held = hold()
+        for path in ("/heap", "/allocs"):
+            await self.check_held(await self.fetch(f"{path}?seconds=300"), held)
+        comments = await self.tool("-comments", await self.fetch("/allocs"))
+        self.assertIn("The same live profile as heap.", comments)
+
+    async def check_held(self, file: str, held: bytearray) -> None:
+        top = await self.tool("-top", "-unit=B", "-nodefraction=0", file)
+        self.assertIn("Type: inuse_space", top)
+        found = re.search(rf"^ *(\d+)B .* {re.escape(HOLDING)}$", top, re.MULTILINE)
+        assert found is not None, top
+        self.assertLess(abs(int(found[1]) - len(held)), BLOCK / 10)
+        top = await self.tool("-top", "-sample_index=inuse_objects", file)
+        self.assertIn("Type: inuse_objects", top)
+        raw = await self.tool("-raw", file)
+        self.assertIn("inuse_objects/count inuse_space/bytes[dflt]", raw)
+        self.assertNotIn("alloc_", raw)
+
+    async def test_threads(self) -> None:
+        """Every thread's stack is there, that of a sleeping one too."""
+        self.run_thread(doze)
+        traces = await self.tool("-traces", f"{self.url}/goroutine")
+        self.assertIn("Type: goroutine", traces)
+        self.assertRegex(traces, r"thread: +doze\n +1 +threading\.\S+\n[^-]+\.doze\n")
+
+    async def test_errors_are_shown(self) -> None:
+        """The tool prints why it got no profile: a bad query, a profile that runs."""
+        printed = await self.tool("-top", f"{self.url}/profile?seconds=0", status=2)
+        self.assertIn("400 Bad Request - seconds must be a whole number", printed)
+        running = treq.get(f"{self.url}/profile?seconds=300", persistent=False)
+        await self.sampler_runs(wanted=True)
+        printed = await self.tool("-top", f"{self.url}/profile?seconds=1", status=2)
+        self.assertIn("409 Conflict - the CPU sampler is in use; try later", printed)
+        running.cancel()
+        await self.assertFailure(running, ResponseNeverReceived)
+        await self.sampler_runs(wanted=False)
+
+    async def test_meanwhile(self) -> None:
+        """Other requests are answered while a profile is made."""
+        running = treq.get(f"{self.url}/profile?seconds=300", persistent=False)
+        await self.sampler_runs(wanted=True)
+        await self.fetch("/goroutine")
+        await self.fetch("/heap?seconds=1")
+        self.assertNoResult(running)
+        running.cancel()
+        await self.assertFailure(running, ResponseNeverReceived)
+        await self.sampler_runs(wanted=False)
+
+    async def sampler_runs(self, *, wanted: bool) -> None:
+        """Wait until the sampling thread runs, or has gone."""
+        for _ in range(500):
+            if wanted == ("cpu-profiler" in {t.name for t in threading.enumerate()}):
+                return
+            await deferLater(self.reactor, 0.01)
+        self.fail(f"the sampler {'does not run' if wanted else 'runs on'}")

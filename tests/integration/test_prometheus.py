@@ -1,0 +1,90 @@
+"""A real Prometheus scrapes the demo."""
+
+import json
+import sys
+import urllib.parse
+from pathlib import Path
+
+from twisted.trial.unittest import TestCase
+
+from tests.integration.programs import (
+    environment,
+    free_port,
+    get,
+    program,
+    scraped,
+    start,
+    until,
+)
+
+CONFIGURATION = """
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs:
+- job_name: api-exporter
+  static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+"""
+
+ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
+
+
+class PrometheusTests(TestCase):
+    timeout = 120
+
+    def setUp(self) -> None:
+        prometheus = program("prometheus")
+        self.directory = Path(self.mktemp())
+        (self.directory / "exporter").mkdir(parents=True)
+        self.port, self.prometheus = free_port(), free_port()
+        start(
+            self,
+            [sys.executable, "-m", "api_exporter", "--demo"],
+            self.directory / "exporter",
+            environment(LISTEN_ADDRESS=f"127.0.0.1:{self.port}", DEMO_PEERS="100"),
+        )
+        until(lambda: scraped(self.url(), ALL_READ), "the first round")
+        configuration = self.directory / "prometheus.yml"
+        configuration.write_text(CONFIGURATION.format(port=self.port))
+        start(
+            self,
+            [
+                prometheus,
+                f"--config.file={configuration.name}",
+                "--storage.tsdb.path=tsdb",
+                f"--web.listen-address=127.0.0.1:{self.prometheus}",
+            ],
+            self.directory,
+        )
+
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/metrics"
+
+    def query(self, expression: str) -> list[float]:
+        """The values of an instant vector."""
+        query = urllib.parse.urlencode({"query": expression})
+        url = f"http://127.0.0.1:{self.prometheus}/api/v1/query?{query}"
+        status, _, body = get(url)
+        if status != 200:
+            return []
+        return [float(r["value"][1]) for r in json.loads(body)["data"]["result"]]
+
+    def test_scraped(self) -> None:
+        """Three rounds are scraped without an error, and every sample arrives."""
+        rounds = 'count_over_time(up{job="api-exporter"}[1m])'
+        until(lambda: max(self.query(rounds), default=0) >= 3, "three rounds")
+        self.assertEqual([1.0], self.query("min_over_time(up[1m])"))
+        _, _, page = get(self.url())
+        samples = [x for x in page.decode().splitlines() if not x.startswith("#")]
+        [scraped_samples] = self.query("scrape_samples_scraped")
+        self.assertLess(abs(len(samples) - scraped_samples), 60)
+        [peers] = self.query("sum(netbird_api_peers)")
+        self.assertGreater(peers, 80)
+        self.assertEqual(self.query("count(netbird_api_peer_info)"), [peers])
+
+    def test_join(self) -> None:
+        """The join that the documentation promises gives one row a peer."""
+        join = (
+            "count(netbird_api_peer_connected * on (instance, peer_id)"
+            " group_left (os, version) netbird_api_peer_info)"
+        )
+        until(lambda: bool(self.query(join)), "the first scrape")
+        self.assertEqual(self.query("sum(netbird_api_peers)"), self.query(join))

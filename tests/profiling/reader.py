@@ -1,0 +1,133 @@
+"""A minimal reader of pprof's format, written from its description only."""
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from api_exporter.profiling.pprof import Frame
+
+Field = tuple[int, int | bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What a profile says.
+
+    Attributes:
+        types: name and unit.
+        samples: stack, values and labels.
+    """
+
+    types: list[tuple[str, str]]
+    samples: list[tuple[tuple[Frame, ...], tuple[int, ...], dict[str, str]]]
+    period_type: tuple[str, str]
+    period: int
+    started: int
+    duration: int
+    comments: list[str]
+    default_type: str
+    addresses: dict[Frame, int]
+
+    def by_leaf(self, value: int = -1) -> dict[str, int]:
+        """The sum of one value for each function on top of a stack."""
+        sums: dict[str, int] = {}
+        for stack, values, _ in self.samples:
+            name = stack[0].function
+            sums[name] = sums.get(name, 0) + values[value]
+        return sums
+
+
+def read(body: bytes) -> Read:
+    """Decode a gzipped profile; anything that does not refer to something fails."""
+    fields = list(_fields(gzip.decompress(body)))
+    strings = [value.decode() for value in _messages(fields, 6)]
+    assert strings[0] == ""
+    functions = {
+        _one(function, 1): (strings[_one(function, 2)], strings[_one(function, 4)])
+        for function in _parsed(fields, 5)
+    }
+    mappings = {_one(mapping, 1) for mapping in _parsed(fields, 3)}
+    frames = {}
+    addresses = {}
+    for location in _parsed(fields, 4):
+        assert _one(location, 2) in mappings
+        (line,) = _parsed(location, 4)
+        frame = Frame(*functions[_one(line, 1)], _one(line, 2))
+        frames[_one(location, 1)] = frame
+        addresses[frame] = _one(location, 3)
+    assert 0 not in {*functions, *frames, *mappings}
+
+    def value_type(message: list[Field]) -> tuple[str, str]:
+        return strings[_one(message, 1)], strings[_one(message, 2)]
+
+    def labels(sample: list[Field]) -> dict[str, str]:
+        return dict(value_type(label) for label in _parsed(sample, 3))
+
+    return Read(
+        types=[value_type(kind) for kind in _parsed(fields, 1)],
+        samples=[
+            (
+                tuple(frames[number] for number in _packed(sample, 1)),
+                tuple(_packed(sample, 2)),
+                labels(sample),
+            )
+            for sample in _parsed(fields, 2)
+        ],
+        period_type=value_type(_parsed(fields, 11)[0]),
+        period=_one(fields, 12),
+        started=_one(fields, 9),
+        duration=_one(fields, 10),
+        comments=[strings[number] for number in _packed(fields, 13)],
+        default_type=strings[_one(fields, 14)],
+        addresses=addresses,
+    )
+
+
+def varint(encoded: bytes, start: int = 0) -> tuple[int, int]:
+    """A number and where the next one begins."""
+    value = shift = 0
+    for place in range(start, len(encoded)):
+        value |= (encoded[place] & 0x7F) << shift
+        shift += 7
+        if encoded[place] < 0x80:
+            return value, place + 1
+    raise ValueError("a number without an end")
+
+
+def _fields(message: bytes) -> Iterator[Field]:
+    place = 0
+    while place < len(message):
+        key, place = varint(message, place)
+        value, place = varint(message, place)
+        if key & 7 == 0:
+            yield key >> 3, value
+            continue
+        assert key & 7 == 2
+        yield key >> 3, message[place : place + value]
+        place += value
+        assert place <= len(message)
+
+
+def _messages(fields: list[Field], number: int) -> list[bytes]:
+    return [v for field, v in fields if field == number and isinstance(v, bytes)]
+
+
+def _parsed(fields: list[Field], number: int) -> list[list[Field]]:
+    return [list(_fields(message)) for message in _messages(fields, number)]
+
+
+def _packed(fields: list[Field], number: int) -> list[int]:
+    values = []
+    for message in _messages(fields, number):
+        place = 0
+        while place < len(message):
+            value, place = varint(message, place)
+            values.append(value)
+    return values
+
+
+def _one(fields: list[Field], number: int) -> int:
+    """The only number of a field, 0 if there is none."""
+    values = [v for field, v in fields if field == number and isinstance(v, int)]
+    assert len(values) <= 1
+    return values[0] if values else 0

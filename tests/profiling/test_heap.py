@@ -1,0 +1,95 @@
+"""Live memory of this very process."""
+
+import tracemalloc
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.profiling import heap
+from api_exporter.profiling.pprof import Frame
+from tests.profiling import reader
+from tests.profiling.in_thread import at_once
+
+SIZE = 1_000_000
+
+
+def hold() -> bytearray:
+    return bytearray(SIZE)
+
+
+HOLDING = Frame(
+    f"profiling/test_heap.py:{hold.__code__.co_firstlineno + 1}",
+    __file__,
+    hold.__code__.co_firstlineno + 1,
+)
+
+
+class ProfileTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+
+    def start(self, comment: str = "") -> Deferred[bytes]:
+        work = heap.profile(self.clock, at_once, 5, comment=comment)
+        return Deferred.fromCoroutine(work)
+
+    def test_window(self) -> None:
+        """Where nothing is traced, it traces for its time, and no longer."""
+        profile = self.start()
+        self.assertTrue(tracemalloc.is_tracing())
+        held = hold()
+        self.clock.advance(5)
+        self.assertFalse(tracemalloc.is_tracing())
+        self.assertEqual([], self.clock.getDelayedCalls())
+        read = reader.read(self.successResultOf(profile))
+        self.assertEqual(
+            [("inuse_objects", "count"), ("inuse_space", "bytes")], read.types
+        )
+        self.assertEqual("inuse_space", read.default_type)
+        self.assertEqual(5 * 10**9, read.duration)
+        self.assertEqual(
+            ["Blocks that are alive, allocated within 5 seconds."], read.comments
+        )
+        self.assertLess(abs(read.by_leaf()[HOLDING.function] - len(held)), SIZE / 100)
+
+    def test_freed(self) -> None:
+        """A block that has been freed is not in it."""
+        profile = self.start()
+        hold()
+        self.clock.advance(5)
+        read = reader.read(self.successResultOf(profile))
+        self.assertLess(read.by_leaf().get(HOLDING.function, 0), SIZE / 100)
+
+    def test_traced_from_the_start(self) -> None:
+        """Where tracing runs already it answers at once, and lets it run on."""
+        tracemalloc.start(3)
+        self.addCleanup(tracemalloc.stop)
+        held = hold()
+        read = reader.read(self.successResultOf(self.start("And more.")))
+        self.assertTrue(tracemalloc.is_tracing())
+        self.assertEqual(0, read.duration)
+        self.assertEqual(
+            ["Blocks that are alive, since tracing began.", "And more."], read.comments
+        )
+        self.assertLess(abs(read.by_leaf()[HOLDING.function] - len(held)), SIZE / 100)
+
+    def test_cancelled(self) -> None:
+        """A profile that nobody waits for any more stops tracing at once."""
+        profile = self.start()
+        profile.cancel()
+        self.failureResultOf(profile, CancelledError)
+        self.assertFalse(tracemalloc.is_tracing())
+        self.assertEqual([], self.clock.getDelayedCalls())
+
+
+class SamplesTests(SynchronousTestCase):
+    def test_sums(self) -> None:
+        """Blocks of one stack are counted and their sizes added."""
+        here, there = (("/a/b/c.py", 1), ("/a/b/d.py", 2)), (("/a/b/c.py", 3),)
+        found = heap.samples([(0, 10, here, 2), (0, 5, there, 1), (0, 32, here, 2)])
+        leaf = Frame("b/c.py:1", "/a/b/c.py", 1)
+        caller = Frame("b/d.py:2", "/a/b/d.py", 2)
+        self.assertEqual(
+            [((leaf, caller), (2, 42)), ((Frame("b/c.py:3", "/a/b/c.py", 3),), (1, 5))],
+            [(sample.stack, sample.values) for sample in found],
+        )

@@ -1,0 +1,138 @@
+"""Pages: nothing gets lost, and what is compressed says the same as what is plain."""
+
+import struct
+import zlib
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.pages import PIECE_BYTES, Body, Pages, Piece, Whole, piece, pieces
+
+NAMES = ("peers", "groups", "users")
+
+TAIL = piece(b"# EOF\n", last=True)
+
+
+def page(*texts: str) -> tuple[Piece, ...]:
+    """A collector's page with one piece for each text."""
+    return tuple(piece(text.encode()) for text in texts)
+
+
+def joined(body: Body) -> bytes:
+    return b"".join(body.slices)
+
+
+def gunzipped(body: Body) -> bytes:
+    """The text of a single gzip member that nothing follows; zlib checks its sum."""
+    member = zlib.decompressobj(31)
+    text = member.decompress(joined(body))
+    assert member.eof
+    assert not member.unused_data
+    return text
+
+
+class PieceTests(SynchronousTestCase):
+    def test_small(self) -> None:
+        """Small chunks are gathered into one piece, with a pause after each."""
+        steps = list(pieces(["# HELP a ä\n", "", "a 1\n"]))
+        self.assertEqual([None, None, None], steps[:-1])
+        self.assertEqual([piece("# HELP a ä\na 1\n".encode())], steps[-1:])
+
+    def test_nothing(self) -> None:
+        """No text makes no piece."""
+        self.assertEqual([], list(pieces([])))
+        self.assertEqual([None, None], list(pieces(["", ""])))
+
+    def test_exact(self) -> None:
+        """Chunks that just fill a piece leave no empty one behind."""
+        steps = list(pieces(["x" * PIECE_BYTES]))
+        self.assertEqual([piece(b"x" * PIECE_BYTES)], steps)
+
+    @settings(deadline=None, max_examples=25)
+    @given(
+        chunks=st.lists(
+            st.tuples(st.text(max_size=5), st.integers(0, PIECE_BYTES // 3)),
+            max_size=12,
+        )
+    )
+    def test_all_text(self, chunks: list[tuple[str, int]]) -> None:
+        """Pieces keep all text in its order, whatever its size."""
+        texts = [text * (count // 5) for text, count in chunks]
+        found = [step for step in pieces(texts) if step is not None]
+        self.assertEqual("".join(texts).encode(), b"".join(p.text for p in found))
+        self.assertTrue(all(len(p.text) >= PIECE_BYTES for p in found[:-1]))
+
+
+class PagesTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.pages = Pages(NAMES)
+
+    def text(self) -> bytes:
+        """What a scrape gets, after both of its forms have been compared."""
+        whole = self.pages.whole()
+        plain, compressed = whole.plain(TAIL), whole.gzipped(TAIL)
+        self.assertEqual(plain.length, len(joined(plain)))
+        self.assertEqual(compressed.length, len(joined(compressed)))
+        self.assertEqual(joined(plain), gunzipped(compressed))
+        return joined(plain)
+
+    def test_empty(self) -> None:
+        """Before anything is published a scrape gets the tail alone."""
+        self.assertEqual(b"# EOF\n", self.text())
+
+    def test_order(self) -> None:
+        """Pages stand in the collectors' order, not in that of publication."""
+        for name in reversed(NAMES):
+            self.pages.publish(name, page(f"{name} 1\n", f"{name} 2\n"))
+        self.assertEqual(
+            b"peers 1\npeers 2\ngroups 1\ngroups 2\nusers 1\nusers 2\n# EOF\n",
+            self.text(),
+        )
+
+    def test_replace(self) -> None:
+        """A publication replaces what the collector had published before."""
+        self.pages.publish("peers", page("peers 1\n"))
+        self.pages.publish("groups", page("groups 1\n"))
+        self.text()
+        self.pages.publish("peers", page("peers 2\n"))
+        self.assertEqual(b"peers 2\ngroups 1\n# EOF\n", self.text())
+
+    def test_withdraw(self) -> None:
+        """An empty page withdraws the collector's, and no other."""
+        self.pages.publish("peers", page("peers 1\n"))
+        self.pages.publish("groups", page("groups 1\n"))
+        self.text()
+        self.pages.publish("peers", ())
+        self.assertEqual(b"groups 1\n# EOF\n", self.text())
+
+    def test_shared(self) -> None:
+        """Between two publications all scrapes share one whole."""
+        self.pages.publish("peers", page("peers 1\n"))
+        whole = self.pages.whole()
+        self.assertIs(whole, self.pages.whole())
+        self.pages.publish("peers", page("peers 2\n"))
+        self.assertEqual(b"peers 1\n# EOF\n", joined(whole.plain(TAIL)))
+        self.assertEqual(b"peers 2\n# EOF\n", self.text())
+
+    @settings(deadline=None)
+    @given(
+        rounds=st.lists(
+            st.tuples(st.sampled_from(NAMES), st.lists(st.text(), max_size=4)),
+            max_size=8,
+        )
+    )
+    def test_any_pages(self, rounds: list[tuple[str, list[str]]]) -> None:
+        """Any pages in any order of publication: both forms hold the newest texts."""
+        self.pages = Pages(NAMES)
+        newest = dict.fromkeys(NAMES, "")
+        for name, texts in rounds:
+            self.pages.publish(name, page(*texts))
+            newest[name] = "".join(texts)
+        self.assertEqual("".join(newest.values()).encode() + b"# EOF\n", self.text())
+
+    def test_huge(self) -> None:
+        """A gzip member beyond 4 GiB tells its length modulo 2^32."""
+        whole = Whole((), text_length=2**32 + 1, deflated_length=0, crc=0)
+        *_, end = whole.gzipped(TAIL).slices
+        self.assertEqual((1 + len(TAIL.text),), struct.unpack("<L", end[-4:]))

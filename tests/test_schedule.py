@@ -1,0 +1,340 @@
+"""When what is asked for, on a time that is only a number."""
+
+from collections.abc import Iterator
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.limiter import Limiter
+from api_exporter.resources import RESOURCES
+from api_exporter.schedule import AT_ONCE, Schedule
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+PERIODS = {"peers": 30.0, "groups": 300.0, "users": 600.0}
+
+BUSY_PERIODS = {"peers": 10.0, "groups": 20.0, "users": 30.0, "routes": 40.0}
+
+DEFAULT_PERIODS = {r.name: r.period for r in RESOURCES if r.name != "events"}
+
+
+def fresh() -> Schedule:
+    """At its very start, with periods that are not spread."""
+    return Schedule(PERIODS, now=0.0, jitter=lambda: 0.5)
+
+
+def settled() -> Schedule:
+    """After a first round at 0 that took no time."""
+    schedule = fresh()
+    for name in PERIODS:
+        assert schedule.take(0.0) == name
+        schedule.refreshed(name, 0.0)
+    return schedule
+
+
+def taken(schedule: Schedule, now: float) -> list[str]:
+    """All that can be taken at one instant."""
+    return list(iter(lambda: schedule.take(now), None))
+
+
+class FirstRoundTests(SynchronousTestCase):
+    def test_one_after_the_other(self) -> None:
+        """The first resource goes ahead, the others follow one by one."""
+        schedule = fresh()
+        self.assertEqual("peers", schedule.first)
+        self.assertEqual(["peers"], taken(schedule, 0.0))
+        self.assertIsNone(schedule.wake_at())
+        schedule.refreshed("peers", 2.0)
+        self.assertEqual(["groups"], taken(schedule, 2.0))
+        schedule.refreshed("groups", 3.0)
+        self.assertEqual(["users"], taken(schedule, 3.0))
+
+    def test_whatever_ends(self) -> None:
+        """The next one follows however its predecessor has ended."""
+        schedule = fresh()
+        self.assertEqual(["peers"], taken(schedule, 0.0))
+        schedule.unsupported("peers", 1.0)
+        self.assertEqual(["groups"], taken(schedule, 1.0))
+        schedule.skipped("groups", 2.0)
+        self.assertEqual(["users"], taken(schedule, 2.0))
+
+    def test_limited(self) -> None:
+        """Where the first one is refused the second follows after the pause."""
+        schedule = fresh()
+        self.assertEqual(["peers"], taken(schedule, 0.0))
+        schedule.rate_limited("peers", 1.0, None)
+        self.assertEqual([], taken(schedule, 60.9))
+        self.assertEqual(["peers", "groups"], taken(schedule, 61.0))
+
+
+class PeriodTests(SynchronousTestCase):
+    def test_period(self) -> None:
+        """A refresh begins a period after the one before it began."""
+        schedule = settled()
+        self.assertEqual(30.0, schedule.wake_at())
+        self.assertEqual([], taken(schedule, 29.9))
+        self.assertEqual(["peers"], taken(schedule, 30.0))
+        schedule.refreshed("peers", 35.0)
+        self.assertEqual(60.0, schedule.wake_at())
+
+    def test_spread(self) -> None:
+        """Chance moves a period by a tenth to either side."""
+        for chance, due in ((0.0, 27.0), (1.0, 33.0)):
+            schedule = Schedule({"peers": 30.0}, now=0.0, jitter=lambda c=chance: c)
+            schedule.take(0.0)
+            schedule.refreshed("peers", 0.0)
+            self.assertAlmostEqual(due, schedule.wake_at())
+
+    def test_slow(self) -> None:
+        """After a refresh that took longer than half a period comes half a period's rest."""
+        for end, due in ((15.0, 30.0), (25.0, 40.0), (100.0, 115.0)):
+            schedule = fresh()
+            schedule.take(0.0)
+            schedule.refreshed("peers", end)
+            self.assertEqual(["groups"], taken(schedule, end))
+            self.assertEqual(due, schedule.wake_at())
+
+    def test_unsupported(self) -> None:
+        """A path that the upstream does not have is asked for again an hour later."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.refreshed("peers", 300.0)
+        schedule.unsupported("groups", 310.0)
+        self.assertNotIn("groups", taken(schedule, 310.0 + HOUR - 1))
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.refreshed("peers", 300.0)
+        schedule.unsupported("groups", 310.0)
+        self.assertIn("users", taken(schedule, 310.0 + HOUR))
+
+    def test_skipped(self) -> None:
+        """What could not be asked for is due again after its period."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.skipped("groups", 300.0)
+        schedule.refreshed("peers", 300.0)
+        self.assertEqual(["peers"], taken(schedule, 599.0))
+        schedule.refreshed("peers", 599.0)
+        self.assertEqual(["users", "groups"], taken(schedule, 600.0))
+
+    def test_two_at_once(self) -> None:
+        """Two are under way at most; the first resource goes before older ones."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 1000.0))
+        self.assertIsNone(schedule.wake_at())
+        schedule.refreshed("groups", 1001.0)
+        self.assertEqual(["users"], taken(schedule, 1001.0))
+        schedule.refreshed("peers", 1002.0)
+        self.assertEqual(1030.0, schedule.wake_at())
+
+
+class PauseTests(SynchronousTestCase):
+    def limited(self, schedule: Schedule, now: float) -> float:
+        """The pause after the first resource has been refused at such a time."""
+        self.assertIn("peers", taken(schedule, now))
+        return schedule.rate_limited("peers", now, None)
+
+    def test_silence(self) -> None:
+        """For a minute after a refusal nothing at all is asked for."""
+        schedule = settled()
+        self.assertEqual(60.0, self.limited(schedule, 299.0))
+        self.assertEqual([], taken(schedule, 358.9))
+        self.assertEqual(359.0, schedule.wake_at())
+        self.assertEqual(["peers", "groups"], taken(schedule, 359.0))
+
+    def test_doubling(self) -> None:
+        """Each further refusal doubles the pause, up to four minutes."""
+        schedule, now, pauses = settled(), 30.0, []
+        for _ in range(4):
+            pauses.append(self.limited(schedule, now))
+            now += pauses[-1]
+        self.assertEqual([60.0, 120.0, 240.0, 240.0], pauses)
+
+    def test_back(self) -> None:
+        """The first other answer makes the next pause a minute again."""
+        for answer in (Schedule.refreshed, Schedule.unsupported):
+            schedule = settled()
+            self.assertEqual(60.0, self.limited(schedule, 30.0))
+            self.assertEqual(["peers"], taken(schedule, 90.0))
+            answer(schedule, "peers", 90.0)
+            self.assertEqual(60.0, self.limited(schedule, 2 * HOUR))
+
+    def test_skipped(self) -> None:
+        """What was never asked for is no answer: the next pause is doubled all the same."""
+        schedule = settled()
+        self.assertEqual(60.0, self.limited(schedule, 300.0))
+        schedule.skipped("groups", 300.0)
+        self.assertEqual(120.0, self.limited(schedule, 360.0))
+
+    def test_retry_after(self) -> None:
+        """An upstream that says for how long is left alone for so long."""
+        for asked in (0.0, 5.0, 1000.0):
+            schedule = settled()
+            self.assertEqual(["peers"], taken(schedule, 30.0))
+            self.assertEqual(asked, schedule.rate_limited("peers", 30.0, asked))
+            self.assertEqual([], taken(schedule, 30.0 + asked - 0.1))
+            self.assertIn("peers", taken(schedule, 30.0 + asked))
+
+    def test_first_goes_first(self) -> None:
+        """After a pause the first resource is due, whoever was refused."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.refreshed("peers", 301.0)
+        schedule.rate_limited("groups", 302.0, 2.0)
+        self.assertEqual(["peers", "groups"], taken(schedule, 304.0))
+
+    def test_burst(self) -> None:
+        """A second refusal of the same burst neither doubles the pause nor extends it."""
+        for gap in (0.0, 1.0):
+            schedule = settled()
+            self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+            self.assertEqual(60.0, schedule.rate_limited("peers", 300.0 + gap, None))
+            self.assertEqual(
+                60.0 - gap, schedule.rate_limited("groups", 300.0 + 2 * gap, None)
+            )
+            self.assertEqual(120.0, self.limited(schedule, 360.0 + gap))
+
+    def test_late_refusal(self) -> None:
+        """A refusal that comes after the pause begins the next one."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        self.assertEqual(60.0, schedule.rate_limited("groups", 301.0, None))
+        self.assertEqual(120.0, schedule.rate_limited("peers", 370.0, None))
+
+    def test_first_under_way(self) -> None:
+        """A first resource that is under way is not asked for a second time."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.rate_limited("groups", 301.0, 2.0)
+        self.assertEqual(["groups"], taken(schedule, 303.0))
+        schedule.refreshed("peers", 305.0)
+        self.assertEqual([], taken(schedule, 305.0))
+
+
+class Upstream:
+    """Plays the world round a schedule: requests that end some time later.
+
+    Attributes:
+        now: seconds.
+        started: when each resource has been asked for.
+        ended: when each resource has been refreshed.
+    """
+
+    def __init__(self, schedule: Schedule, names: list[str]) -> None:
+        self.schedule = schedule
+        self.now = 0.0
+        self.started: dict[str, list[float]] = {name: [] for name in names}
+        self.ended: dict[str, list[float]] = {name: [] for name in names}
+        self.running: dict[str, float] = {}
+        self.quiet_until = 0.0
+
+    def ask(self) -> list[str]:
+        """Take all that is due, and check what must be true of whatever is taken."""
+        names = taken(self.schedule, self.now)
+        for name in names:
+            assert self.now >= self.quiet_until, f"{name} was asked for in a pause"
+            assert name not in self.running, f"{name} was asked for twice at once"
+            self.started[name].append(self.now)
+            self.running[name] = 0.0
+        assert len(self.running) <= AT_ONCE
+        return names
+
+    def advance(self) -> Iterator[str]:
+        """Go to the next instant at which something happens; yields what ends there."""
+        wake_at = self.schedule.wake_at()
+        times = [*self.running.values(), *([] if wake_at is None else [wake_at])]
+        assert times, "nothing will ever be asked for again"
+        self.now = max(self.now, min(times))
+        for name, end in list(self.running.items()):
+            if end <= self.now:
+                del self.running[name]
+                yield name
+
+    def refreshed(self, name: str) -> None:
+        self.schedule.refreshed(name, self.now)
+        self.ended[name].append(self.now)
+
+    def limited(self, name: str, asked: float | None) -> None:
+        pause = self.schedule.rate_limited(name, self.now, asked)
+        self.quiet_until = max(self.quiet_until, self.now + pause)
+
+
+SECONDS = st.floats(0, 120)
+ANSWERS = st.tuples(
+    st.sampled_from(["refreshed", "unsupported", "skipped", "limited"]),
+    SECONDS,  # until the answer comes
+    st.none() | SECONDS,  # Retry-After
+)
+
+
+class AnyAnswersTests(SynchronousTestCase):
+    @settings(deadline=None)
+    @given(
+        answers=st.lists(ANSWERS, min_size=10, max_size=60),
+        seed=st.integers(0, 2**32),
+    )
+    def test_any_answers(
+        self, answers: list[tuple[str, float, float | None]], seed: int
+    ) -> None:
+        """Whatever comes back, the limits hold, and nothing is forgotten."""
+        schedule = Schedule(BUSY_PERIODS, now=0.0, jitter=Random(seed).random)
+        world = Upstream(schedule, list(BUSY_PERIODS))
+        waiting, calm = iter(answers), ("refreshed", 1.0, None)
+        coming: dict[str, tuple[str, float | None]] = {}
+        calm_since: float | None = None
+        while calm_since is None or world.now < calm_since + 1.5 * HOUR:
+            for name in world.ask():
+                answer, seconds, asked = next(waiting, calm)
+                if (answer, seconds, asked) == calm and calm_since is None:
+                    calm_since = world.now
+                coming[name] = (answer, asked)
+                world.running[name] = world.now + seconds
+            for name in world.advance():
+                answer, asked = coming.pop(name)
+                if answer == "refreshed":
+                    world.refreshed(name)
+                elif answer == "unsupported":
+                    schedule.unsupported(name, world.now)
+                elif answer == "skipped":
+                    schedule.skipped(name, world.now)
+                else:
+                    world.limited(name, asked)
+        for name, ends in world.ended.items():
+            self.assertTrue([end for end in ends if end > calm_since], name)
+
+
+class TwoDaysTests(SynchronousTestCase):
+    def play(self, seconds_each: float, until: float) -> Upstream:
+        """An upstream with the default periods whose answers take about so long."""
+        random = Random(1)
+        schedule = Schedule(DEFAULT_PERIODS, now=0.0, jitter=random.random)
+        world = Upstream(schedule, list(DEFAULT_PERIODS))
+        limiter = Limiter(6, 30)
+        while world.now < until:
+            for name in world.ask():
+                self.assertTrue(limiter.allow(world.now), "refused: 429")
+                world.running[name] = world.now + random.uniform(0, 2 * seconds_each)
+            for name in world.advance():
+                world.refreshed(name)
+        return world
+
+    def test_never_refused(self) -> None:
+        """With the default periods the strictest limiter never refuses anything."""
+        world = self.play(1.0, 2 * DAY)
+        for name, period in DEFAULT_PERIODS.items():
+            self.assertGreater(len(world.ended[name]), 0.85 * 2 * DAY / period, name)
+
+    def test_peers_are_young(self) -> None:
+        """Peers are never older than a minute, by the time when they were asked for."""
+        world = self.play(1.0, 2 * DAY)
+        asked, answered = world.started["peers"], world.ended["peers"]
+        ages = [end - start for start, end in zip(asked, answered[1:], strict=False)]
+        self.assertLess(max(ages), 60.0)
+
+    def test_slow_upstream(self) -> None:
+        """An upstream that takes a minute for each answer is asked for everything."""
+        world = self.play(60.0, 6 * HOUR)
+        self.assertEqual([], [name for name, ends in world.ended.items() if not ends])

@@ -1,0 +1,264 @@
+"""The profiles' pages, asked over HTTP in memory, on a clock of our own."""
+
+import sys
+import threading
+import tracemalloc
+from collections.abc import Callable
+from typing import cast
+
+import treq
+from treq.client import HTTPClient
+from treq.testing import RequestTraversalAgent
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import ResponseNeverReceived
+from twisted.web.iweb import IResponse
+from twisted.web.resource import Resource
+
+from api_exporter.web.pprof import Pprof
+from tests.profiling import reader
+from tests.profiling.in_thread import at_once
+
+URL = "http://exporter.invalid/debug/pprof"
+
+
+class PprofTestCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.mount(at_once)
+
+    def mount(
+        self, in_thread: Callable[[Callable[[], bytes]], Deferred[bytes]]
+    ) -> None:
+        self.pprof = Pprof(self.clock, in_thread)
+        tree, debug = Resource(), Resource()
+        tree.putChild(b"debug", debug)
+        debug.putChild(b"pprof", self.pprof)
+        self.agent = RequestTraversalAgent(tree)
+
+    def ask(self, path: str, method: str = "GET") -> Deferred[IResponse]:
+        client = HTTPClient(self.agent)
+        asked = client.request(method, URL + path, allow_redirects=False)
+        self.agent.flush()
+        return cast(Deferred[IResponse], asked)
+
+    def answer(self, asked: Deferred[IResponse]) -> tuple[int, bytes, dict[str, str]]:
+        """Status, body and the first of each header."""
+        self.agent.flush()
+        response = self.successResultOf(asked)
+        body: bytes = self.successResultOf(treq.content(response))
+        headers = {
+            name.decode().lower(): values[0].decode()
+            for name, values in response.headers.getAllRawHeaders()
+        }
+        return response.code, body, headers
+
+    def assertNothingRuns(self) -> None:  # noqa: N802 - as unittest names such things
+        self.assertEqual([], self.clock.getDelayedCalls())
+        self.assertFalse(tracemalloc.is_tracing())
+        self.assertNotIn("cpu-profiler", [t.name for t in threading.enumerate()])
+
+
+class IndexTests(PprofTestCase):
+    def test_links(self) -> None:
+        """The index leads to every profile."""
+        status, body, headers = self.answer(self.ask("/"))
+        self.assertEqual(200, status)
+        self.assertEqual("text/html; charset=utf-8", headers["content-type"])
+        for name in (b"profile", b"heap", b"allocs", b"goroutine"):
+            self.assertIn(b'<a href="%s">' % name, body)
+
+    def test_slash(self) -> None:
+        """Without its slash the index redirects, so that its links work."""
+        status, _, headers = self.answer(self.ask(""))
+        self.assertEqual((302, "pprof/"), (status, headers["location"]))
+
+    def test_unknown(self) -> None:
+        """What there is no profile of is 404."""
+        for path in ("/block", "/mutex", "/profile/", "/heap/x"):
+            self.assertEqual(404, self.answer(self.ask(path))[0], path)
+
+
+class ProfileTests(PprofTestCase):
+    def test_kinds(self) -> None:
+        """Every path answers after its time, with its own types of samples."""
+        for path, seconds, kind in (
+            ("/profile", 30, "cpu"),
+            ("/profile?seconds=1", 1, "cpu"),
+            ("/profile?seconds=300&debug=0", 300, "cpu"),
+            ("/heap", 5, "inuse_space"),
+            ("/heap?seconds=2", 2, "inuse_space"),
+            ("/allocs", 5, "inuse_space"),
+            ("/goroutine", 0, "goroutine"),
+        ):
+            asked = self.ask(path)
+            if seconds:
+                self.clock.advance(seconds - 0.1)
+                self.agent.flush()
+                self.assertNoResult(asked)
+                self.clock.advance(0.2)
+            status, body, _ = self.answer(asked)
+            self.assertEqual(
+                (200, kind), (status, reader.read(body).types[-1][0]), path
+            )
+            self.assertNothingRuns()
+
+    def test_headers(self) -> None:
+        """A profile is a file, as Alloy demands and browsers understand."""
+        _, _, headers = self.answer(self.ask("/goroutine"))
+        self.assertEqual("application/octet-stream", headers["content-type"])
+        self.assertEqual(
+            "attachment; filename=goroutine.pb.gz", headers["content-disposition"]
+        )
+        self.assertEqual("nosniff", headers["x-content-type-options"])
+
+    def test_allocs_says_what_it_is(self) -> None:
+        """The allocations say that they are the live memory."""
+        asked = self.ask("/allocs?seconds=1")
+        self.clock.advance(1)
+        _, body, _ = self.answer(asked)
+        self.assertIn("The same live profile as heap.", reader.read(body).comments)
+
+    def test_head(self) -> None:
+        """HEAD says what GET would, without making a profile."""
+        status, body, headers = self.answer(self.ask("/profile", "HEAD"))
+        self.assertEqual((200, b""), (status, body))
+        self.assertEqual("application/octet-stream", headers["content-type"])
+        self.assertNothingRuns()
+
+    def test_other_methods(self) -> None:
+        """A profile cannot be posted."""
+        for method in ("POST", "PUT", "DELETE"):
+            status, _, headers = self.answer(self.ask("/profile", method))
+            self.assertEqual((405, "GET, HEAD"), (status, headers["allow"]))
+
+
+class BadQueryTests(PprofTestCase):
+    def assertRefused(self, query: str, line: str) -> None:  # noqa: N802 - likewise
+        for path in ("/profile", "/heap", "/allocs", "/goroutine"):
+            status, body, headers = self.answer(self.ask(f"{path}?{query}"))
+            self.assertEqual((400, f"{line}\n"), (status, body.decode()))
+            self.assertEqual("text/plain; charset=utf-8", headers["content-type"])
+            self.assertEqual("nosniff", headers["x-content-type-options"])
+            self.assertEqual("1", headers["x-go-pprof"])
+            self.assertNotIn("content-disposition", headers)
+        self.assertNothingRuns()
+
+    def test_seconds(self) -> None:
+        """Seconds are a whole number from 1 to 300; the answer quotes what is not."""
+        for query, quoted in (
+            ("0", "'0'"),
+            ("301", "'301'"),
+            ("-1", "'-1'"),
+            ("1.5", "'1.5'"),
+            ("1e2", "'1e2'"),
+            ("%2B5", "'+5'"),
+            ("%205", "' 5'"),
+            ("1_0", "'1_0'"),
+            ("", "''"),
+            ("ten", "'ten'"),
+            ("5&seconds=6", "'5,6'"),
+            ("%D9%A3", r"'\xd9\xa3'"),
+            ("%0A%3Cb%3E", r"'\n<b>'"),
+            ("9" * 5000, f"'{'9' * 30}'"),
+        ):
+            line = f"seconds must be a whole number from 1 to 300, not {quoted}"
+            self.assertRefused(f"seconds={query}", line)
+
+    def test_debug(self) -> None:
+        """Go's textual forms are refused, as whoever asks for them cannot read ours."""
+        self.assertRefused("debug=2", "debug must be 0, not '2'")
+
+
+class OneAtATimeTests(PprofTestCase):
+    def test_second(self) -> None:
+        """A second profile of a kind is told when to try; the first goes on."""
+        first = self.ask("/profile?seconds=20")
+        self.clock.advance(5.5)
+        status, body, headers = self.answer(self.ask("/profile"))
+        self.assertEqual((409, "15"), (status, headers["retry-after"]))
+        self.assertEqual(b"the CPU sampler is in use; try later\n", body)
+        self.clock.advance(15)
+        self.assertEqual(200, self.answer(first)[0])
+        self.assertEqual(200, self.answer(self.ask("/goroutine"))[0])
+        self.assertNothingRuns()
+
+    def test_memory_is_one_kind(self) -> None:
+        """Both paths of memory exclude each other, and not the CPU profile."""
+        heap = self.ask("/heap")
+        self.assertEqual(409, self.answer(self.ask("/allocs"))[0])
+        cpu = self.ask("/profile?seconds=5")
+        self.assertNoResult(cpu)
+        self.clock.advance(5)
+        self.assertEqual([200, 200], [self.answer(a)[0] for a in (heap, cpu)])
+        self.assertNothingRuns()
+
+    def test_afterwards(self) -> None:
+        """When a profile has ended there is room for the next."""
+        for _ in range(2):
+            asked = self.ask("/heap?seconds=1")
+            self.clock.advance(1)
+            self.assertEqual(200, self.answer(asked)[0])
+
+
+class EndTests(PprofTestCase):
+    def test_client_gone(self) -> None:
+        """A client that goes away ends its profile at once and makes room."""
+        switch_interval = sys.getswitchinterval()
+        for path in ("/profile", "/heap", "/allocs"):
+            asked = self.ask(path)
+            self.assertEqual(1, len(self.clock.getDelayedCalls()))
+            asked.cancel()
+            self.agent.flush()
+            self.failureResultOf(asked, ResponseNeverReceived)
+            self.assertNothingRuns()
+        self.assertEqual(switch_interval, sys.getswitchinterval())
+
+    def test_client_gone_while_encoding(self) -> None:
+        """A client that goes away while we encode leaves nothing behind."""
+        encoding: list[Deferred[bytes]] = []
+
+        def in_thread(_work: Callable[[], bytes]) -> Deferred[bytes]:
+            encoding.append(Deferred())
+            return encoding[-1]
+
+        self.mount(in_thread)
+        asked = self.ask("/goroutine")
+        asked.cancel()
+        self.agent.flush()
+        self.failureResultOf(asked, ResponseNeverReceived)
+        # The thread cannot be ended; nobody minds what it comes back with.
+        encoding[0].callback(b"late")
+        second = self.ask("/goroutine")
+        encoding[1].callback(b"in time")
+        self.assertEqual(b"in time", self.answer(second)[1])
+
+    def test_stop(self) -> None:
+        """Shutdown ends all profiles, and their clients are told."""
+        asked = [self.ask(path) for path in ("/profile", "/heap")]
+        self.pprof.stop()
+        self.assertNothingRuns()
+        for one in asked:
+            status, body, _ = self.answer(one)
+            self.assertEqual((503, b"the exporter is being stopped\n"), (status, body))
+
+    def test_stop_idle(self) -> None:
+        """Shutdown without a profile is nothing special."""
+        self.pprof.stop()
+        self.assertNothingRuns()
+
+    def test_failure(self) -> None:
+        """A profile that cannot be made is logged, and its client gets a line."""
+
+        def in_thread(_work: Callable[[], bytes]) -> Deferred[bytes]:
+            return succeed(b"").addCallback(lambda _: 1 // 0).addCallback(bytes)
+
+        self.mount(in_thread)
+        status, body, _ = self.answer(self.ask("/goroutine"))
+        self.assertEqual(
+            (500, b"no profile could be made; see the log\n"), (status, body)
+        )
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+        self.assertEqual(500, self.answer(self.ask("/goroutine"))[0])
+        self.flushLoggedErrors(ZeroDivisionError)
