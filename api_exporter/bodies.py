@@ -8,10 +8,20 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from api_exporter import records
+
 _SLICE = 200
 """Records decoded between two places to pause: about a millisecond's work."""
 
-_ZERO_TIME = re.compile(r"000[01]-\d\d-\d\dT\d\d:")
+_INSTANTS = frozenset(
+    field.encode_name
+    for kind in vars(records).values()
+    if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct
+    for field in msgspec.structs.fields(kind)
+    if field.type == records.Instant
+)
+
+_ZERO_TIME = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:")
 """Go's zero time. In a zone west of Greenwich it falls into the year 0, which Python's
 calendar does not have."""
 
@@ -62,7 +72,7 @@ class Listing:
             raws = self._split.decode(body) or []
         except _FAILURES as error:
             raise Undecodable(str(error)) from None
-        records: dict[str, Struct] = {}
+        found: dict[str, Struct] = {}
         rejected = []
         decode = self._decoder.decode
         for place, raw in enumerate(raws):
@@ -76,11 +86,11 @@ class Listing:
                 except _FAILURES as error:
                     rejected.append(f"[{place}]: {error}")
                     continue
-            records[record.id] = record  # type: ignore[attr-defined]  # listed: all have one
-        records.pop("", None)
+            found[record.id] = record  # type: ignore[attr-defined]  # listed: all have one
+        found.pop("", None)
         if rejected and len(rejected) == len(raws):
             raise Undecodable(f"no record can be read: {rejected[0]}")
-        return Decoded(tuple(records.values()), tuple(rejected))
+        return Decoded(tuple(found.values()), tuple(rejected))
 
 
 class Document:
@@ -105,13 +115,13 @@ def _leniently(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struc
 
 def _present(value: object) -> object:
     if isinstance(value, dict):
-        return {k: _present(v) for k, v in value.items() if not _absent(v)}
+        return {k: _present(v) for k, v in value.items() if not _absent(k, v)}
     if isinstance(value, list):
         return [_present(v) for v in value if v is not None]
     return value
 
 
-def _absent(value: object) -> bool:
-    return value is None or (
-        isinstance(value, str) and _ZERO_TIME.match(value) is not None
-    )
+def _absent(key: str, value: object) -> bool:
+    if key in _INSTANTS and isinstance(value, str):
+        return _ZERO_TIME.match(value) is not None
+    return value is None

@@ -6,13 +6,30 @@ is handed our ServiceMaker directly.
 
 import sys
 from collections.abc import Iterator
+from typing import ClassVar
 
 from twisted.application.service import IServiceMaker, ServiceMaker
+from twisted.internet.defer import Deferred
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.task import react
 from twisted.python import usage
 from twisted.scripts._twistd_unix import ServerOptions
 from twisted.scripts.twistd import runApp
 
+from api_exporter.options import Options
+
 MAKER = ServiceMaker("api-exporter", "api_exporter.service", "", "api-exporter")
+
+
+class CommandOptions(Options):
+    """What the daemon takes, and what only makes sense at a terminal."""
+
+    synopsis = f"{Options.synopsis} [--check | --once]"
+    optFlags: ClassVar = [
+        *Options.optFlags,
+        ["check", None, "Read everything once and say how it went; then exit."],
+        ["once", None, "Read everything once and print the metrics; then exit."],
+    ]
 
 
 class _Twistd(ServerOptions):
@@ -26,9 +43,21 @@ class _Twistd(ServerOptions):
 
 def main() -> None:
     """Run in the foreground until a signal comes; without a pid file."""
+    options = CommandOptions()
     config = _Twistd()
     try:
+        options.parseOptions(sys.argv[1:])
+        if options["check"] or options["once"]:
+            react(_report, [options])
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:
         raise SystemExit(f"api-exporter: {error}; see api-exporter --help") from None
     runApp(config)
+
+
+def _report(reactor: PosixReactorBase, options: CommandOptions) -> Deferred[None]:
+    # Importing it costs half a second that --version and --help need not pay.
+    from api_exporter import report  # noqa: PLC0415
+
+    printed = report.once if options["once"] else report.check
+    return Deferred.fromCoroutine(report.run(reactor, options, printed))

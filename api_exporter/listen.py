@@ -4,14 +4,19 @@ import socket
 from collections.abc import Callable, Sequence
 
 from twisted.application.service import Service
-from twisted.internet.address import IPv4Address, IPv6Address
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import (
+    TCP4ServerEndpoint,
+    TCP6ServerEndpoint,
+    serverFromString,
+)
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IListeningPort, IReactorTCP
-from twisted.logger import Logger
-from twisted.web.server import Site
+from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.python.failure import Failure
 
-from api_exporter.settings import Address
+from api_exporter.settings import Address, Endpoint
+from api_exporter.web.site import DrainingSite
 
 
 class CannotServe(Exception):
@@ -43,24 +48,40 @@ def _all_interfaces() -> Sequence[str]:
     return ["::", "0.0.0.0"] if only_ipv6 else ["::"]  # noqa: S104
 
 
+def endpoints(
+    wanted: Address | Endpoint, reactor: PosixReactorBase
+) -> Sequence[IStreamServerEndpoint]:
+    """What to listen on for one address of the setting.
+
+    Raises OSError where a host cannot be resolved or a file of a description cannot be
+    read, and other exceptions where a description is wrong.
+    """
+    if isinstance(wanted, Endpoint):
+        return [serverFromString(reactor, str(wanted))]
+    return [
+        (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
+            reactor, wanted.port, interface=interface
+        )
+        for interface in interfaces(wanted.host)
+    ]
+
+
 class Listener(Service):
     """Listens before privileges are dropped, and raises CannotServe where it cannot.
 
     Args:
-        ready: told where we can be reached, as a URL without a path.
+        ready: told where we can be reached: a URL without a path, or an endpoint.
     """
-
-    log = Logger()
 
     def __init__(
         self,
         *,
-        address: Address,
-        site: Site,
-        reactor: IReactorTCP,
+        addresses: Sequence[Address | Endpoint],
+        site: DrainingSite,
+        reactor: PosixReactorBase,
         ready: Callable[[str], object],
     ) -> None:
-        self._address = address
+        self._addresses = addresses
         self._site = site
         self._reactor = reactor
         self._ready = ready
@@ -68,41 +89,49 @@ class Listener(Service):
 
     def privilegedStartService(self) -> None:
         super().privilegedStartService()
-        port = self._address.port
-        try:
-            for interface in interfaces(self._address.host):
-                listening = self._reactor.listenTCP(
-                    port,
-                    self._site,  # type: ignore[arg-type]
-                    interface=interface,
-                )
-                self._ports.append(listening)
-                bound = listening.getHost()
-                assert isinstance(bound, (IPv4Address, IPv6Address))
-                port = bound.port
-        except (OSError, CannotListenError) as error:
-            raise CannotServe(self._explain(error)) from None
-        host = self._address.host or "localhost"
-        self._ready(f"http://{Address(host, port)}")
+        for wanted in self._addresses:
+            try:
+                for endpoint in endpoints(wanted, self._reactor):
+                    self._ports.append(_listening(endpoint, self._site))
+            except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
+                raise CannotServe(_explain(wanted, error)) from None
+            self._ready(self._address(wanted))
 
-    def _explain(self, error: OSError | CannotListenError) -> str:
-        cause = error.socketError if isinstance(error, CannotListenError) else error
-        hint = ""
-        if isinstance(cause, PermissionError):
-            hint = "; ports below 1024 need a privilege"
-        words = getattr(cause, "strerror", None) or str(cause)
-        # Short, because a daemon's start report holds a hundred bytes.
-        return f"cannot listen on {self._address}: {words}{hint}"
+    def _address(self, wanted: Address | Endpoint) -> str:
+        if isinstance(wanted, Endpoint):
+            return str(wanted)
+        port = getattr(self._ports[-1].getHost(), "port", wanted.port)
+        return f"http://{Address(wanted.host or 'localhost', port)}"
 
-    def stopService(self) -> Deferred[list[None]]:
-        """Fires when no port is open any more."""
+    def stopService(self) -> Deferred[None]:
+        """Fires when no port is open and no scrape under way any more."""
         super().stopService()
-        closing = [Deferred.fromCoroutine(_close(port)) for port in self._ports]
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        for port in self._ports:
+            closed = port.stopListening()
+            if closed is not None:
+                await closed
         self._ports.clear()
-        return gatherResults(closing)
+        await self._site.drained(self._reactor)
 
 
-async def _close(port: IListeningPort) -> None:
-    closed = port.stopListening()
-    if closed is not None:
-        await closed
+def _listening(endpoint: IStreamServerEndpoint, site: DrainingSite) -> IListeningPort:
+    """The port. All of Twisted's endpoints listen at once or fail at once."""
+    outcome: list[IListeningPort | Failure] = []
+    endpoint.listen(site).addBoth(outcome.append)
+    [port] = outcome
+    if isinstance(port, Failure):
+        port.raiseException()
+    return port
+
+
+def _explain(wanted: Address | Endpoint, error: Exception) -> str:
+    cause = error.socketError if isinstance(error, CannotListenError) else error
+    hint = ""
+    if isinstance(cause, PermissionError) and isinstance(wanted, Address):
+        hint = "; ports below 1024 need a privilege"
+    words = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    # Short, because a daemon's start report holds a hundred bytes.
+    return f"cannot listen on {wanted}: {' '.join(words.split())}{hint}"

@@ -3,8 +3,10 @@
 `2026-11-21T09:25:52.123Z warning cannot refresh peers: … reason=timeout`
 """
 
+import json
 import re
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from string import Formatter
 from typing import TextIO
@@ -29,16 +31,40 @@ _LEVELS = {
 _NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
 
 
+def json_line(event: LogEvent) -> str:
+    """The same as a JSON object with stable keys; values of other types as text."""
+    failure = event.get("log_failure")
+    told: dict[str, object] = {
+        "time": _stamp(event),
+        "level": level_name(event),
+        "logger": event.get("log_namespace", ""),
+        "message": formatEvent(event),
+    }
+    fields = {
+        name: value
+        for name, value in event.items()
+        if not name.startswith("log_") and name not in _LEGACY
+    }
+    if fields:
+        told["fields"] = fields
+    if failure is not None:
+        told["traceback"] = failure.getTraceback()
+    return json.dumps(told, default=str, ensure_ascii=False) + "\n"
+
+
 _LEGACY = {"message", "time", "system", "format", "isError", "failure", "why"}
 """What Twisted's older logging puts into events; all of it is told otherwise."""
 
 
 def line(event: LogEvent) -> str:
     """Time, level, message, then the fields that the message does not tell."""
-    time = datetime.fromtimestamp(event["log_time"], UTC)
-    stamp = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    parts = [stamp, level_name(event), formatEvent(event), *_fields(event)]
+    parts = [_stamp(event), level_name(event), formatEvent(event), *_fields(event)]
     return _one_line(" ".join(parts)) + "\n"
+
+
+def _stamp(event: LogEvent) -> str:
+    time = datetime.fromtimestamp(event["log_time"], UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def level_name(event: LogEvent) -> str:
@@ -77,28 +103,38 @@ class LineObserver:
     """Writes events of a level and above.
 
     Args:
+        form: makes a line of an event.
         out: for what is below warning.
         err: for warnings and errors; may be the same file.
     """
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
+    def __init__(
+        self, form: Callable[[LogEvent], str], out: TextIO, err: TextIO
+    ) -> None:
+        self._form = form
         self._out = out
         self._err = err
 
     def __call__(self, event: LogEvent) -> None:
         level = event.get("log_level", LogLevel.info)
         file = self._err if level >= LogLevel.warn else self._out
-        file.write(line(event))
+        file.write(self._form(event))
         file.flush()
 
 
-def observer(level: str, out: TextIO, err: TextIO) -> ILogObserver:
-    """An observer for LOG_LEVEL. Twisted's own small talk is kept for debugging."""
+_FORMS = {"text": line, "json": json_line}
+
+
+def observer(level: str, form: str, out: TextIO, err: TextIO) -> ILogObserver:
+    """An observer for LOG_LEVEL and LOG_FORMAT.
+
+    Twisted's own small talk is kept for debugging.
+    """
     threshold = LogLevelFilterPredicate(_LEVELS[level])
     if level == "info":
         threshold.setLogLevelForNamespace("twisted", LogLevel.warn)
         threshold.setLogLevelForNamespace("log_legacy", LogLevel.warn)
-    return FilteringLogObserver(LineObserver(out, err), [threshold])
+    return FilteringLogObserver(LineObserver(_FORMS[form], out, err), [threshold])
 
 
 def standard_streams() -> tuple[TextIO, TextIO]:

@@ -11,7 +11,7 @@ from api_exporter.version import this_build
 class Options(usage.Options):
     """The flags of `twistd api-exporter` and of `api-exporter`."""
 
-    synopsis = "Usage: api-exporter [--demo] [--enable-pprof]"
+    synopsis = "Usage: api-exporter [--config FILE] [--demo] [--enable-pprof]"
     longdesc = (
         "Serves Prometheus metrics of a NetBird network. Settings come from the"
         " environment: UPSTREAM_API_URL and UPSTREAM_API_TOKEN at least; --demo needs"
@@ -20,6 +20,10 @@ class Options(usage.Options):
     optFlags: ClassVar = [
         ["demo", None, "Show a simulated network; no upstream is needed."],
         ["enable-pprof", None, "Serve profiles below /debug/pprof/."],
+    ]
+
+    optParameters: ClassVar = [
+        ["config", "c", None, "File with NAME=value lines, below the environment."],
     ]
 
     def opt_version(self) -> NoReturn:

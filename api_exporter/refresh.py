@@ -187,6 +187,13 @@ class Refresher(Service):
                 seconds=now - begin,
                 at=self._now(),
             )
+            self.log.debug(
+                "refreshed {resource}",
+                resource=name,
+                records=known.records,
+                rejected=len(known.rejected),
+                milliseconds=round(1000 * (now - begin)),
+            )
             if failures := self._failing.pop(name, 0):
                 self.log.info(
                     "{resource} can be refreshed again after {failures} failures",

@@ -41,7 +41,9 @@ class Resource:
         if not self.optional:
             return self.path
         user = inventory.current_user
-        return user and self.path.replace(_CURRENT_USER, quote(user, safe=""))
+        if user in {None, ".", ".."}:  # dots would lead to another path
+            return None
+        return self.path.replace(_CURRENT_USER, quote(user, safe=""))
 
 
 RESOURCES: tuple[Resource, ...] = (

@@ -3,7 +3,8 @@
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
@@ -12,19 +13,21 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.client import Agent, HTTPConnectionPool
-from twisted.web.server import Site
 
-from api_exporter import refresh, settings, start
-from api_exporter.collectors import COLLECTORS
+from api_exporter import refresh, start
+from api_exporter.collectors import COLLECTORS, Collector
+from api_exporter.credential import Rereading, Source
 from api_exporter.demo import server as demo
 from api_exporter.inventory import Inventory
 from api_exporter.lag import LagMeter
 from api_exporter.listen import Listener
 from api_exporter.options import Options
 from api_exporter.pages import Pages
+from api_exporter.ports import Attempt
 from api_exporter.refresh import Refresher
-from api_exporter.resources import RESOURCES
-from api_exporter.settings import Settings, SettingsError
+from api_exporter.resources import RESOURCES, Resource
+from api_exporter.settings import Settings
+from api_exporter.supervision import Notifier, Supervisor
 from api_exporter.telemetry import UP, Telemetry
 from api_exporter.upstream import Upstream
 from api_exporter.version import this_build
@@ -33,6 +36,7 @@ from api_exporter.web import root
 from api_exporter.web.health import Health
 from api_exporter.web.index import Index
 from api_exporter.web.metrics import Metrics
+from api_exporter.web.site import DrainingSite
 
 __all__ = ["Options", "assemble", "makeService"]
 
@@ -50,26 +54,18 @@ def makeService(options: Options) -> MultiService:
     from twisted.internet import reactor  # noqa: PLC0415 - installed by now, not before
 
     assert isinstance(reactor, PosixReactorBase)
-    environ: Mapping[str, str] = os.environ
-    simulation = demo.bind() if options["demo"] else None
-    if simulation is not None:
-        environ = {**environ, **demo.environ(simulation)}
-    try:
-        checked = settings.read(environ)
-    except SettingsError as error:
-        raise SystemExit(
-            "\n".join(f"api-exporter: {p}" for p in error.problems)
-        ) from None
     assert options.parent is not None
-    exporter = start.Exporter(
-        start.log_observer(checked.log_level, options.parent, reactor)
-    )
-    if simulation is not None:
-        exporter.addService(
-            demo.DemoServer(
-                simulation, peers=checked.demo_peers, reactor=reactor, now=time.time
-            )
+    configured = start.configured(options)
+    checked = configured.settings
+    exporter = start.Exporter(start.log_observer(checked, options.parent, reactor))
+    if configured.simulation is not None:
+        simulated = demo.DemoServer(
+            configured.simulation,
+            peers=checked.demo_peers,
+            reactor=reactor,
+            now=time.time,
         )
+        exporter.addService(simulated)
     for service in assemble(checked, reactor, pprof=options["enable-pprof"]):
         exporter.addService(service)
     start.explain_failures(options.parent)
@@ -77,45 +73,85 @@ def makeService(options: Options) -> MultiService:
     return exporter
 
 
-def assemble(
-    checked: Settings, reactor: PosixReactorBase, *, pprof: bool
-) -> list[Service]:
-    """All parts, wired, in the order in which they start; they stop in reverse."""
-    reactor.suggestThreadPoolSize(REACTOR_THREADS)
-    started = reactor.seconds()
-    build = this_build()
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is published, and with it what is asked for."""
+
+    collectors: Sequence[Collector]
+    resources: Sequence[Resource]
+
+
+def selection(checked: Settings) -> Selection:
+    """The collectors that are on and the resources that they read; peers always."""
     collectors = [c for c in COLLECTORS if c.name in checked.collectors]
     read = {UP}.union(*(collector.reads for collector in collectors))
-    resources = [resource for resource in RESOURCES if resource.name in read]
-    periods = {r.name: r.period for r in resources} | {
-        name: period
-        for name, period in checked.refresh_intervals.items()
-        if name in read
-    }
-    pages = Pages([collector.name for collector in collectors])
-    telemetry = Telemetry(registry=CollectorRegistry(), build=build, periods=periods)
+    return Selection(collectors, [r for r in RESOURCES if r.name in read])
+
+
+def client(
+    checked: Settings,
+    reactor: PosixReactorBase,
+    observe: Callable[[Attempt], None],
+) -> tuple[Upstream, HTTPConnectionPool]:
+    """The upstream's client, and its connections, which are to be closed in the end."""
+    reactor.suggestThreadPoolSize(REACTOR_THREADS)
     pool = HTTPConnectionPool(reactor)
     pool.cachedConnectionTimeout = IDLE_CONNECTION
     pool.retryAutomatically = False  # our own retries are counted
     upstream = Upstream(
         agent=Agent(reactor, connectTimeout=checked.http_timeout, pool=pool),
         url=checked.upstream_api_url,
-        token=lambda: checked.upstream_api_token,
+        token=token_source(checked),
         timeout=checked.http_timeout,
         attempts=checked.api_retry_attempts,
         clock=reactor,
         now=time.time,
         jitter=random.random,
-        observe=telemetry.attempted,
+        observe=observe,
     )
+    return upstream, pool
+
+
+def token_source(checked: Settings) -> Source:
+    """Where the token comes from; says so where it cannot be right."""
+    file = checked.upstream_api_token_file
+    if file is not None:
+        source: Source = Rereading(
+            file, lambda why: log.warn("the token file cannot be read: {why}", why=why)
+        )
+    else:
+        token = checked.upstream_api_token
+        assert token is not None  # one of the two is set
+        source = lambda: token  # noqa: E731
+    if source().mistyped():
+        log.warn("the token looks like NetBird's but its checksum is wrong: mistyped?")
+    return source
+
+
+def assemble(
+    checked: Settings, reactor: PosixReactorBase, *, pprof: bool
+) -> list[Service]:
+    """All parts, wired, in the order in which they start; they stop in reverse."""
+    started = reactor.seconds()
+    build = this_build()
+    selected = selection(checked)
+    periods = {r.name: r.period for r in selected.resources} | {
+        name: period
+        for name, period in checked.refresh_intervals.items()
+        if name in {resource.name for resource in selected.resources}
+    }
+    pages = Pages([collector.name for collector in selected.collectors])
+    telemetry = Telemetry(registry=CollectorRegistry(), build=build, periods=periods)
+    telemetry.watch_threads(reactor.getThreadPool())
+    upstream, pool = client(checked, reactor, telemetry.attempted)
     refresher = Refresher(
-        resources=resources,
+        resources=selected.resources,
         periods=periods,
         max_ages={
             name: refresh.max_age(period, checked.metrics_max_age)
             for name, period in periods.items()
         },
-        collectors=collectors,
+        collectors=selected.collectors,
         inventory=Inventory(personal=checked.expose_personal_data),
         fetch=upstream.fetch,
         pages=pages,
@@ -153,7 +189,10 @@ def assemble(
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
     listener = Listener(
-        address=checked.listen_address, site=Site(tree), reactor=reactor, ready=ready
+        addresses=checked.listen_address,
+        site=DrainingSite(tree),
+        reactor=reactor,
+        ready=ready,
     )
     services = [
         listener,
@@ -161,6 +200,7 @@ def assemble(
         LagMeter(reactor, telemetry.reactor_lag.observe),
         Once(upstream.probe),
         refresher,
+        Notifier(Supervisor(os.environ), telemetry.summary, reactor),
     ]
     return [*services, Profiles(profiles)] if profiles is not None else services
 

@@ -10,11 +10,13 @@ from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
 from api_exporter.collectors import COLLECTORS as ALL_COLLECTORS
+from api_exporter.credential import Token, TokenFile, token, token_file
 from api_exporter.resources import BY_NAME
 
 T = TypeVar("T")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("text", "json")
 
 
 class SettingsError(Exception):
@@ -23,22 +25,6 @@ class SettingsError(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
-
-
-class Token:
-    """A secret that no log, traceback or page shows by accident."""
-
-    __slots__ = ("_secret",)
-
-    def __init__(self, secret: str) -> None:
-        self._secret = secret
-
-    def reveal(self) -> str:
-        """The secret itself, for the Authorization header."""
-        return self._secret
-
-    def __repr__(self) -> str:
-        return "<token>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +37,12 @@ class Address:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+
+class Endpoint(str):
+    """Where to listen, as a Twisted endpoint description."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +100,6 @@ def url(text: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def token(text: str) -> Token:
-    """A bearer token (RFC 6750: visible ASCII, no spaces)."""
-    if not re.fullmatch(r"[\x21-\x7e]+", text):
-        raise ValueError("it holds a space, a control or a non-ASCII character")
-    return Token(text)
-
-
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+", re.ASCII)
 
@@ -143,12 +128,22 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def address(text: str) -> Address:
-    """An address such as `:8080`, `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`."""
+_ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd|fd):\S+")
+
+
+def address(text: str) -> Address | Endpoint:
+    """`:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
+    if _ENDPOINT.fullmatch(text):
+        return Endpoint(text)
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
     if not match or int(match[3]) > 65535:
-        raise ValueError
+        raise ValueError(f"not {text!r}")
     return Address(match[1] or match[2] or "", int(match[3]))
+
+
+def addresses(text: str) -> tuple[Address | Endpoint, ...]:
+    """One or more of them, separated by commas."""
+    return tuple(address(part.strip()) for part in text.split(","))
 
 
 _TAKEN = re.compile(r"/(health|ready|debug)(/.*)?")
@@ -227,18 +222,28 @@ UPSTREAM_API_URL = Setting(
 )
 UPSTREAM_API_TOKEN = Setting(
     "UPSTREAM_API_TOKEN",
-    None,
+    "",
     "an access token",
-    "Bearer token for the management API.",
-    token,
+    "Bearer token for the management API. Either this or `UPSTREAM_API_TOKEN_FILE` is"
+    " required.",
+    optional(token),
     secret=True,
+)
+UPSTREAM_API_TOKEN_FILE = Setting(
+    "UPSTREAM_API_TOKEN_FILE",
+    "",
+    "a file that holds an access token and can be read",
+    "File with the bearer token, read again for every request: replacing its content is"
+    " enough. A systemd credential or a container secret will do.",
+    optional(token_file),
 )
 LISTEN_ADDRESS = Setting(
     "LISTEN_ADDRESS",
     ":8080",
-    "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080",
+    "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint such"
+    " as unix:/run/api-exporter.sock; several are separated by commas",
     "Where to serve; without a host, on all interfaces, IPv6 and IPv4.",
-    address,
+    addresses,
 )
 METRICS_PATH = Setting(
     "METRICS_PATH",
@@ -253,6 +258,13 @@ LOG_LEVEL = Setting(
     "one of " + ", ".join(LOG_LEVELS),
     "The least important log lines that are written.",
     one_of(*LOG_LEVELS),
+)
+LOG_FORMAT = Setting(
+    "LOG_FORMAT",
+    "text",
+    "one of " + ", ".join(LOG_FORMATS),
+    "How log lines look: for people, or a JSON object each.",
+    one_of(*LOG_FORMATS),
 )
 HTTP_TIMEOUT = Setting(
     "HTTP_TIMEOUT",
@@ -311,9 +323,11 @@ DEMO_PEERS = Setting(
 SETTINGS = (
     UPSTREAM_API_URL,
     UPSTREAM_API_TOKEN,
+    UPSTREAM_API_TOKEN_FILE,
     LISTEN_ADDRESS,
     METRICS_PATH,
     LOG_LEVEL,
+    LOG_FORMAT,
     HTTP_TIMEOUT,
     API_RETRY_ATTEMPTS,
     COLLECTORS,
@@ -330,10 +344,12 @@ class Settings:
     """What the operator wants. Durations are in seconds."""
 
     upstream_api_url: str
-    upstream_api_token: Token = field(repr=False)
-    listen_address: Address
+    upstream_api_token: Token | None = field(repr=False)
+    upstream_api_token_file: TokenFile | None
+    listen_address: tuple[Address | Endpoint, ...]
     metrics_path: str
     log_level: str
+    log_format: str
     http_timeout: float
     api_retry_attempts: int
     collectors: frozenset[str]
@@ -347,6 +363,21 @@ def read(environ: Mapping[str, str]) -> Settings:
     """Check everything, then raise SettingsError once for all that is wrong."""
     problems: list[str] = []
     values = {s.name.lower(): s.read(environ, problems) for s in SETTINGS}
+    given = [
+        setting
+        for setting in (UPSTREAM_API_TOKEN, UPSTREAM_API_TOKEN_FILE)
+        if environ.get(setting.name, "").strip()
+    ]
+    if not given:
+        problems.append(
+            f"UPSTREAM_API_TOKEN is not set: it must be {UPSTREAM_API_TOKEN.allowed},"
+            f" or UPSTREAM_API_TOKEN_FILE {UPSTREAM_API_TOKEN_FILE.allowed}"
+        )
+    elif len(given) > 1:
+        problems.append(
+            "UPSTREAM_API_TOKEN and UPSTREAM_API_TOKEN_FILE are both set: only one of"
+            " them may be"
+        )
     if problems:
         raise SettingsError(problems)
     return Settings(**values)  # type: ignore[arg-type]

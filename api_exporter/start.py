@@ -1,8 +1,12 @@
 """How the program starts, how a start fails, and where its log lines go."""
 
+import os
 import signal
+import socket
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 from twisted.application.service import MultiService
@@ -11,10 +15,54 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.logfile import LogFile
 
-from api_exporter import logs
+from api_exporter import environment, logs, settings
+from api_exporter.demo import server as demo
 from api_exporter.listen import CannotServe
+from api_exporter.options import Options
+from api_exporter.settings import Settings
 
 log = Logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """The checked settings and, for `--demo`, the socket of the simulated upstream."""
+
+    settings: Settings
+    simulation: socket.socket | None
+
+
+def configured(options: Options) -> Configured:
+    """Read the configuration file and the environment; raises SystemExit.
+
+    What the file sets gets into the environment of the process, because libraries read
+    theirs there, too: SSL_CERT_FILE for one.
+    """
+    if options["config"] is not None:
+        _load(Path(options["config"]))
+    environ: Mapping[str, str] = os.environ
+    simulation = demo.bind() if options["demo"] else None
+    if simulation is not None:
+        environ = {**environ, **demo.environ(simulation)}
+        environ.pop(settings.UPSTREAM_API_TOKEN_FILE.name, None)
+    try:
+        return Configured(settings.read(environ), simulation)
+    except settings.SettingsError as error:
+        raise _refusal(error.problems) from None
+
+
+def _load(path: Path) -> None:
+    try:
+        found = environment.load(path)
+    except environment.ConfigurationError as error:
+        raise _refusal(error.problems) from None
+    os.environ.update(environment.below(os.environ, found))
+    if environment.readable_by_all(path):
+        log.warn("{path} can be read by everybody on this machine", path=str(path))
+
+
+def _refusal(problems: list[str]) -> SystemExit:
+    return SystemExit("\n".join(f"api-exporter: {problem}" for problem in problems))
 
 
 class Exporter(MultiService):
@@ -36,7 +84,7 @@ class Exporter(MultiService):
 
 
 def log_observer(
-    level: str, twistd: Mapping[str, object], reactor: PosixReactorBase
+    checked: Settings, twistd: Mapping[str, object], reactor: PosixReactorBase
 ) -> ILogObserver | None:
     """Our log lines, wherever twistd's options send them; None where to syslog.
 
@@ -44,9 +92,10 @@ def log_observer(
     """
     if twistd["syslog"]:
         return None
+    level, form = checked.log_level, checked.log_format
     name = str(twistd["logfile"] or "")
     if twistd["nodaemon"] and name in {"", "-"}:
-        return logs.observer(level, *logs.standard_streams())
+        return logs.observer(level, form, *logs.standard_streams())
     if name == "-":
         raise SystemExit("api-exporter: a daemon cannot log to standard output")
     try:
@@ -57,7 +106,7 @@ def log_observer(
             f" {error.strerror}"
         ) from None
     signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(file.rotate))
-    return logs.observer(level, file, file)
+    return logs.observer(level, form, file, file)
 
 
 def explain_failures(twistd: Mapping[str, object]) -> None:

@@ -7,6 +7,7 @@ page, from what is known of it; only counters and histograms live on.
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -22,6 +23,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
+from twisted.python.threadpool import ThreadPool
 
 import twisted
 from api_exporter.ports import REASONS, Attempt, UpstreamError
@@ -149,6 +151,28 @@ class Telemetry:
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
             registry=registry,
         )
+
+    def watch_threads(self, pool: ThreadPool) -> None:
+        """Tell how many threads of the event loop's pool there are, and are busy."""
+        for name, words, threads in (
+            ("threads", "Threads of the event loop's pool.", pool.threads),
+            ("threads_in_use", "Threads of the pool that are at work.", pool.working),
+        ):
+            gauge = Gauge(
+                f"api_exporter_reactor_{name}", words, registry=self._registry
+            )
+            gauge.set_function(partial(len, threads))
+
+    def summary(self) -> str:
+        """How we fare in one line, such as `peers fresh, 214 peers, 0.4 s`."""
+        peers = self.standings[UP]
+        if peers.ended is None:
+            return "reading the peers for the first time"
+        if peers.error is not None:
+            return f"peers failing: {peers.error}"
+        failing = [name for name, s in self.standings.items() if s.up is False]
+        others = f", failing: {', '.join(failing)}" if failing else ""
+        return f"peers fresh, {peers.records} peers, {peers.seconds:.1f} s{others}"
 
     def attempted(self, attempt: Attempt) -> None:
         """Count one request on the wire; any answer to it proves an upstream there."""

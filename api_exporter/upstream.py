@@ -19,8 +19,8 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent
 
 from api_exporter import backoff, failures
+from api_exporter.credential import Source, Token
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings import Token
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -36,7 +36,7 @@ class Upstream:
     """Fetches bodies.
 
     Args:
-        token: asked for at every attempt, because it may change.
+        token: asked for at every fetch, and again when it was refused.
         timeout: seconds for a whole attempt, from connecting to the body's end.
         attempts: of one fetch, the first included.
         observe: told of every attempt as it ends.
@@ -49,7 +49,7 @@ class Upstream:
         *,
         agent: IAgent,
         url: str,
-        token: Callable[[], Token],
+        token: Source,
         timeout: float,
         attempts: int,
         clock: IReactorTime,
@@ -85,14 +85,18 @@ class Upstream:
 
     async def _fetch(self, path: str, given_up: Callable[[], bool]) -> bytes:
         number = 1
+        token = self._token()
         while True:
             try:
-                return await self._attempt(path, number)
+                return await self._attempt(path, number, token)
             except UpstreamError as error:
-                if (
-                    given_up()
-                ):  # cancelling a look-up fails as if there were no such name
+                # Cancelling the look-up of a name fails as if there were no such name.
+                if given_up():
                     raise CancelledError from None
+                refused, token = token, self._token()
+                if error.reason == "auth" and refused.reveal() != token.reveal():
+                    number += 1
+                    continue
                 if not error.retryable or number >= self._attempts:
                     raise
                 wait = backoff.pause(number, self._jitter, error.retry_after)
@@ -101,30 +105,34 @@ class Upstream:
             await deferLater(self._clock, wait)
             number += 1
 
+    async def reach(self) -> str:
+        """Why the upstream cannot be reached, "" where it can: any answer will do."""
+        try:
+            await self._attempt("api/health", 1, self._token())
+        except UpstreamError as error:
+            if error.reason in {"dns", "connect", "tls", "timeout"}:
+                return str(error)
+        return ""
+
     def probe(self) -> Deferred[None]:
-        """Log whether the upstream can be reached: any answer will do. Never fails."""
+        """Log whether the upstream can be reached. Never fails."""
         return Deferred.fromCoroutine(self._probe())
 
     async def _probe(self) -> None:
-        try:
-            await self._attempt("api/health", 1)
-        except UpstreamError as error:
-            if error.reason in {"dns", "connect", "tls", "timeout"}:
-                self.log.warn(
-                    "cannot reach the upstream at {url}: {why}",
-                    url=self._url,
-                    why=str(error),
-                )
-                return
-        self.log.info("reached the upstream at {url}", url=self._url)
+        if why := await self.reach():
+            self.log.warn(
+                "cannot reach the upstream at {url}: {why}", url=self._url, why=why
+            )
+        else:
+            self.log.info("reached the upstream at {url}", url=self._url)
 
-    async def _attempt(self, path: str, number: int) -> bytes:
+    async def _attempt(self, path: str, number: int, token: Token) -> bytes:
         started, begin = self._now(), self._clock.seconds()
         answer = _Answer()
         problem = ""
         try:
             return await (
-                Deferred.fromCoroutine(self._exchange(path, answer))
+                Deferred.fromCoroutine(self._exchange(path, token, answer))
                 .addTimeout(self._timeout, self._clock, _too_late)
                 .addErrback(failures.translate)
             )
@@ -132,25 +140,32 @@ class Upstream:
             problem = str(error)
             raise
         finally:
-            self._observe(
-                Attempt(
-                    path=path,
-                    number=number,
-                    started=started,
-                    status=answer.status,
-                    received=answer.received,
-                    seconds=self._clock.seconds() - begin,
-                    error=problem,
-                )
+            attempt = Attempt(
+                path=path,
+                number=number,
+                started=started,
+                status=answer.status,
+                received=answer.received,
+                seconds=self._clock.seconds() - begin,
+                error=problem,
+            )
+            self._observe(attempt)
+            self.log.debug(
+                "asked for {path}",
+                path=path,
+                attempt=number,
+                status=attempt.status,
+                bytes=attempt.received,
+                milliseconds=round(1000 * attempt.seconds),
+                error=problem,
             )
 
-    async def _exchange(self, path: str, answer: "_Answer") -> bytes:
-        token = self._token().reveal()
+    async def _exchange(self, path: str, token: Token, answer: "_Answer") -> bytes:
         response = await self._client.get(
             f"{self._url}/{path}",
             headers=Headers(
                 {
-                    "Authorization": [f"Bearer {token}"],
+                    "Authorization": [f"Bearer {token.reveal()}"],
                     "User-Agent": [_USER_AGENT],
                     "Accept": ["application/json"],
                 }
@@ -164,7 +179,7 @@ class Upstream:
         response.deliverBody(answer)
         body = await answer.whole
         if not good:
-            told = body.replace(token.encode(), b"<token>")
+            told = body.replace(token.reveal().encode(), b"<token>")
             raise failures.refusal(
                 response.code, response.headers, told, now=self._now()
             )

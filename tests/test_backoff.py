@@ -38,7 +38,7 @@ class PauseTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(failures=FAILURES, chance=CHANCE)
     def test_full_jitter(self, failures: int, chance: float) -> None:
-        """A pause is that share of the longest one that chance says, down to nothing."""
+        """A pause is the share of the longest one that chance says, down to none."""
         ceiling = longest(failures)
         assert ceiling is not None
         self.assertEqual(chance * ceiling, pause(failures, lambda: chance))

@@ -326,7 +326,7 @@ class HostileTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(records=st.lists(RECORDS | VALUES))
     def test_places(self, records: list[object]) -> None:
-        """Every record is read, or rejected by its place, or has an id twice or none."""
+        """Every record with an id is read or replaced, or rejected by its place."""
         texts = [json.dumps(record).encode() for record in records]
         try:
             decoded = decode(PEERS, listed(*texts))

@@ -13,9 +13,11 @@ from api_exporter.settings import LOG_LEVELS, Token
 class Desk:
     """A logger whose lines go where LOG_LEVEL sends them."""
 
-    def __init__(self, level: str, namespace: str = "api_exporter.test") -> None:
+    def __init__(
+        self, level: str, form: str = "text", namespace: str = "api_exporter.test"
+    ) -> None:
         self.out, self.err = io.StringIO(), io.StringIO()
-        observer = logs.observer(level, self.out, self.err)
+        observer = logs.observer(level, form, self.out, self.err)
         self.log = Logger(namespace, observer=LogPublisher(observer))
 
     def written(self) -> str:

@@ -92,7 +92,7 @@ class SlicerTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_short_steps(self) -> None:
-        """Steps that are short share a slice: a hundred of them are no hundred turns."""
+        """Short steps share a slice: a hundred of them are no hundred turns."""
 
         def short() -> Generator[None, None, str]:
             for _ in range(100):

@@ -5,7 +5,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings import Token
+from api_exporter.credential import Token
 from api_exporter.upstream import Upstream
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
 

@@ -34,5 +34,6 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
             )
             for group in groups
             for member_id, name in {m.id: m.name for m in group.peers or ()}.items()
+            if member_id
         ),
     )

@@ -183,11 +183,12 @@ def _login_expiration(
     return Family(
         LOGIN_EXPIRATION,
         (
-            (key, login + lifetime)
+            (key, end)
             for lifetime in lifetimes[:1]  # a token sees one account
             for key, peer in keyed
             if peer.login_expiration_enabled and peer.user_id
             if (login := timestamp(peer.last_login)) is not None
+            if (end := login + lifetime) >= 0
         ),
     )
 

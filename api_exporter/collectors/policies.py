@@ -147,7 +147,7 @@ Release = tuple[int, int, int]
 
 def release(version: str) -> Release | None:
     """A release's three numbers; None for development builds and whatever else."""
-    match = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", version, re.ASCII)
+    match = re.fullmatch(r"v?(\d{1,99})\.(\d{1,99})\.(\d{1,99})", version, re.ASCII)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 

@@ -85,7 +85,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
 
 
 def _services(services: tuple[ProxyService, ...]) -> Iterator[Family]:
-    counts = Counter(service.meta.status or "unknown" for service in services)
+    counts = Counter(service.meta.status for service in services)
     yield Family(
         SERVICES,
         [

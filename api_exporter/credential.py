@@ -1,0 +1,110 @@
+"""The secret that opens the upstream: kept out of sight, checked, read from a file."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+
+class Token:
+    """A secret that no log, traceback or page shows by accident."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def reveal(self) -> str:
+        """The secret itself, for the Authorization header."""
+        return self._secret
+
+    def __repr__(self) -> str:
+        return "<token>"
+
+    def mistyped(self) -> bool:
+        """Whether this is a NetBird token whose checksum is wrong.
+
+        Fact: `nbp_`, 30 characters, and the CRC-32 of those in base 62, padded to 6. Of
+        any other kind of token nothing can be said.
+        """
+        if not self._secret.startswith("nbp_"):
+            return False
+        secret, checksum = self._secret[4:-6], self._secret[-6:]
+        return len(secret) != 30 or checksum != _base62(crc32(secret.encode()))
+
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _base62(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 62)
+        digits = _DIGITS[digit] + digits
+    return digits.rjust(6, "0")
+
+
+def token(text: str) -> Token:
+    """A bearer token (RFC 6750: visible ASCII, no spaces)."""
+    if not re.fullmatch(r"[\x21-\x7e]+", text):
+        raise ValueError("it holds a space, a control or a non-ASCII character")
+    return Token(text)
+
+
+Source = Callable[[], Token]
+"""Gives the token to use now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A file that holds the token and may be replaced at any time."""
+
+    path: Path
+
+    def read(self) -> Token:
+        """What the file holds now, without white space around it; raises ValueError."""
+        try:
+            text = self.path.read_text("ascii").strip()
+        except OSError as error:
+            raise ValueError(error.strerror) from None
+        except UnicodeDecodeError:
+            raise ValueError("it holds a non-ASCII character") from None
+        if not text:
+            raise ValueError("it is empty")
+        return token(text)
+
+
+def token_file(text: str) -> TokenFile:
+    """A file that can be read now."""
+    file = TokenFile(Path(text))
+    file.read()
+    return file
+
+
+class Rereading:
+    """The token of a file, read again for every request.
+
+    A file that cannot be read any more is no reason to stop: the token that it held
+    stays in use.
+
+    Args:
+        complain: told in words when the file cannot be read, once until it can be.
+    """
+
+    def __init__(self, file: TokenFile, complain: Callable[[str], None]) -> None:
+        self._file = file
+        self._complain = complain
+        self._newest = file.read()
+        self._readable = True
+
+    def __call__(self) -> Token:
+        """The newest token that could be read."""
+        try:
+            self._newest = self._file.read()
+            self._readable = True
+        except ValueError as error:
+            if self._readable:
+                self._complain(f"{self._file.path}: {error}")
+            self._readable = False
+        return self._newest

@@ -1,0 +1,113 @@
+"""`--check` and `--once`: what one round found, printed."""
+
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from twisted.internet.posixbase import PosixReactorBase
+
+from api_exporter import service, start
+from api_exporter.advice import advice
+from api_exporter.demo.server import DemoServer
+from api_exporter.exposition import render
+from api_exporter.inventory import Inventory
+from api_exporter.options import Options
+from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.service import Selection
+from api_exporter.settings import Settings
+from api_exporter.survey import Finding, partial, row, visit
+from api_exporter.telemetry import UP
+from api_exporter.upstream import Upstream
+
+Findings = AsyncIterator[Finding]
+
+Report = Callable[[Settings, Selection, Upstream, Findings], Awaitable[bool]]
+"""Prints what is found, as it is found; whether the peers could be read."""
+
+
+async def run(reactor: PosixReactorBase, options: Options, report: Report) -> None:
+    """Read every enabled resource once; raises SystemExit(1) without the peers."""
+    configured = start.configured(options)
+    checked = configured.settings
+    attempts: list[Attempt] = []
+    upstream, pool = service.client(checked, reactor, attempts.append)
+    simulation = None
+    if configured.simulation is not None:
+        simulation = DemoServer(
+            configured.simulation,
+            peers=checked.demo_peers,
+            reactor=reactor,
+            now=time.time,
+        )
+        simulation.startService()
+    selected = service.selection(checked)
+    findings = _findings(reactor, checked, selected, upstream)
+    good = await report(checked, selected, upstream, findings)
+    await pool.closeCachedConnections()
+    if simulation is not None:
+        stopped = simulation.stopService()
+        assert stopped is not None  # it has been started
+        await stopped
+    if not good:
+        raise SystemExit(1)
+
+
+async def _findings(
+    reactor: PosixReactorBase,
+    checked: Settings,
+    selected: Selection,
+    upstream: Upstream,
+) -> Findings:
+    inventory = Inventory(personal=checked.expose_personal_data)
+    for resource in selected.resources:
+        finding = await visit(resource, inventory, fetch=upstream.fetch, clock=reactor)
+        inventory = finding.inventory
+        yield finding
+
+
+async def check(
+    checked: Settings, _selected: Selection, upstream: Upstream, findings: Findings
+) -> bool:
+    """A table with a line for each resource, then what to do about the failures."""
+    _print(f"upstream: {checked.upstream_api_url}")
+    unreachable = await upstream.reach()
+    _print(f"reachable: {unreachable or 'yes'}")
+    found = []
+    async for finding in findings:
+        _print(row(finding))
+        found.append(finding)
+    for finding in found:
+        for place in finding.rejected:
+            _print(f"left out: {finding.resource.name}{place}")
+    failures: dict[str, tuple[UpstreamError, list[str]]] = {}
+    for finding in found:
+        if finding.error is not None and not finding.resource.optional:
+            _, names = failures.setdefault(str(finding.error), (finding.error, []))
+            names.append(finding.resource.name)
+    for error, names in failures.values():
+        _print(f"{', '.join(names)}: {error}. {advice(error)}")
+    if note := partial(found[-1].inventory):
+        _print(f"the list of peers may be partial: {note}")
+    return _has_peers(found)
+
+
+async def once(
+    _checked: Settings, selected: Selection, _upstream: Upstream, findings: Findings
+) -> bool:
+    """The metrics of the upstream, as a scrape would get them."""
+    found = [finding async for finding in findings]
+    for finding in found:
+        if finding.error is not None and not finding.resource.optional:
+            sys.stderr.write(f"{finding.resource.name}: {finding.error}\n")
+    for collector in selected.collectors:
+        for chunk in render(collector.measure(found[-1].inventory)):
+            sys.stdout.write(chunk)
+    return _has_peers(found)
+
+
+def _has_peers(found: list[Finding]) -> bool:
+    return any(f.resource.name == UP and f.error is None for f in found)
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

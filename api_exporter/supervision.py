@@ -1,0 +1,102 @@
+"""What a supervisor is told: that we are ready, how we fare, and that we still turn.
+
+Facts: sd_notify(3). Messages are datagrams to the socket that NOTIFY_SOCKET names.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+
+from twisted.application.service import Service
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+STATUS_INTERVAL = 10.0
+"""Seconds between two status lines."""
+
+
+class Supervisor:
+    """The other end of NOTIFY_SOCKET; deaf where there is none.
+
+    Args:
+        environ: with NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, set by systemd.
+    """
+
+    log = Logger()
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        name = environ.get("NOTIFY_SOCKET", "")
+        self._address = "\0" + name[1:] if name.startswith("@") else name
+        self._watchdog = environ.get("WATCHDOG_USEC", "")
+        self._watched = environ.get("WATCHDOG_PID", "")
+
+    @property
+    def listens(self) -> bool:
+        """Whether anybody wants to know."""
+        return bool(self._address)
+
+    @property
+    def watchdog_interval(self) -> float | None:
+        """Seconds between two signs of life, half of what is granted; None for none."""
+        meant = self._watched in {"", str(os.getpid())}
+        if not (meant and self._watchdog.isdigit() and int(self._watchdog)):
+            return None
+        return int(self._watchdog) / 1e6 / 2
+
+    def tell(self, **state: object) -> None:
+        """Send assignments such as READY=1. Whoever does not listen is no failure."""
+        if not self._address:
+            return
+        message = "\n".join(f"{name}={value}" for name, value in state.items())
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+                channel.setblocking(False)
+                channel.connect(self._address)
+                channel.send(message.encode())
+        except OSError as error:
+            self.log.debug("the supervisor does not listen: {why}", why=str(error))
+
+
+class Notifier(Service):
+    """Keeps the supervisor informed from the event loop itself.
+
+    A loop that is stuck sends no sign of life, and the supervisor restarts us.
+
+    Args:
+        status: how we fare, in one line.
+    """
+
+    def __init__(
+        self, supervisor: Supervisor, status: Callable[[], str], clock: IReactorTime
+    ) -> None:
+        self._supervisor = supervisor
+        self._status = status
+        self._clock = clock
+        self._timers: dict[str, IDelayedCall] = {}
+
+    def startService(self) -> None:
+        super().startService()
+        if not self._supervisor.listens:
+            return
+        self._supervisor.tell(READY=1)
+        self._every(STATUS_INTERVAL, lambda: {"STATUS": self._status()})
+        interval = self._supervisor.watchdog_interval
+        if interval is not None:
+            self._every(interval, lambda: {"WATCHDOG": 1})
+
+    def stopService(self) -> None:
+        super().stopService()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._supervisor.tell(STOPPING=1, STATUS="stopping")
+
+    def _every(
+        self, interval: float, state: Callable[[], Mapping[str, object]]
+    ) -> None:
+        told = state()
+        self._supervisor.tell(**told)
+        [name] = told
+        self._timers[name] = self._clock.callLater(
+            interval, self._every, interval, state
+        )

@@ -1,0 +1,92 @@
+"""One round through all resources, in front of somebody: `--check` and `--once`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from twisted.internet.interfaces import IReactorTime
+
+from api_exporter.bodies import Undecodable
+from api_exporter.inventory import Inventory
+from api_exporter.ports import Fetch, UpstreamError
+from api_exporter.resources import Resource
+from api_exporter.slices import Slicer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """How it went with one resource.
+
+    Attributes:
+        path: what was asked for; the pattern of it where nothing could be asked.
+        error: None where it went well, or where nothing could be asked.
+        records: how many could be read, None for none at all.
+        rejected: the places of those that could not be read.
+        inventory: what is known after it.
+    """
+
+    resource: Resource
+    path: str
+    inventory: Inventory
+    seconds: float = 0.0
+    error: UpstreamError | None = None
+    records: int | None = None
+    rejected: Sequence[str] = ()
+
+    @property
+    def outcome(self) -> str:
+        """In a word."""
+        if self.error is not None:
+            return self.error.reason
+        return "not asked" if self.records is None else "ok"
+
+
+async def visit(
+    resource: Resource, inventory: Inventory, *, fetch: Fetch, clock: IReactorTime
+) -> Finding:
+    """Read a resource once."""
+    path = resource.located(inventory)
+    if path is None:
+        return Finding(resource=resource, path=resource.path, inventory=inventory)
+    begin = clock.seconds()
+    try:
+        body = await fetch(path)
+        decoded = await Slicer(clock).run(resource.body.decode(body))
+    except (UpstreamError, Undecodable) as error:
+        if isinstance(error, Undecodable):
+            error = UpstreamError("decode", str(error))
+        return Finding(
+            resource=resource,
+            path=path,
+            inventory=inventory,
+            seconds=clock.seconds() - begin,
+            error=error,
+        )
+    return Finding(
+        resource=resource,
+        path=path,
+        inventory=inventory.with_(resource.name, decoded.records),
+        seconds=clock.seconds() - begin,
+        records=len(decoded.records),
+        rejected=decoded.rejected,
+    )
+
+
+def row(finding: Finding) -> str:
+    """A line of the table: path, outcome, records, milliseconds."""
+    records = "" if finding.records is None else str(finding.records)
+    time = f"{1000 * finding.seconds:.0f}"
+    return f"{finding.path:<40}  {finding.outcome:<12}  {records:>7}  {time:>6} ms"
+
+
+def partial(inventory: Inventory) -> str:
+    """Why the list of peers may not hold all of them, "" where it does.
+
+    Fact: a human with the role `user` gets 200 and only their own peers.
+    """
+    for user in inventory.users or ():
+        if user.is_current and not user.is_service_user and user.role == "user":
+            return (
+                "the token's user has the role `user` and sees only its own peers:"
+                " use the token of a service user"
+            )
+    return ""

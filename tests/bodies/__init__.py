@@ -1,0 +1,50 @@
+"""The upstream's answers, made up: one file for each resource, with all oddities in.
+
+Null lists, zero times with and without an offset, `<nil>`, duplicate names, quotes,
+backslashes, `&` and CJK, fractions of nine digits, development versions, a proxy's peer
+that only a group lists, ids of things that are gone, enum values from the future, keys
+that an older server leaves out. Every peer's host name is a string of its own.
+"""
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import TypeVar
+
+from api_exporter.bodies import Decoded
+from api_exporter.inventory import Inventory
+from api_exporter.resources import BY_NAME, RESOURCES
+
+T = TypeVar("T")
+
+FOLDER = Path(__file__).parent
+
+
+def body(name: str) -> bytes:
+    """One of the files, by a resource's name or a variant of it."""
+    return (FOLDER / f"{name}.json").read_bytes()
+
+
+def decoded(resource: str, raw: bytes) -> Decoded:
+    """What a resource makes of a body."""
+    return finish(BY_NAME[resource].body.decode(raw))
+
+
+def inventory(*, personal: bool = False, **others: str) -> Inventory:
+    """All that the bodies tell; `accounts="accounts_sparse"` takes another body."""
+    known = Inventory(personal=personal)
+    for resource in RESOURCES:
+        raw = body(others.get(resource.name, resource.name))
+        known = known.with_(resource.name, decoded(resource.name, raw).records)
+    return known
+
+
+def finish(steps: Generator[object, None, T]) -> T:
+    """What a generator returns when nobody pauses it."""
+    returned: list[T] = []
+
+    def to_the_end() -> Generator[object, None, None]:
+        returned.append((yield from steps))
+
+    for _ in to_the_end():
+        pass
+    return returned[0]

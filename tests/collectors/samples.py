@@ -1,0 +1,46 @@
+"""Families as text and as samples: what the collectors' tests compare."""
+
+import re
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from api_exporter.collectors import COLLECTORS, Measure
+from api_exporter.exposition import render
+from api_exporter.inventory import Inventory
+
+PREFIX = "netbird_api_"
+
+Told = dict[str, list[str]]
+"""Samples by family, without the prefix: labels and value, in the order of the page."""
+
+_LINE = re.compile(rf"{PREFIX}(\w+)(\{{.*\}})? (\S+)", re.DOTALL)
+
+
+def told(measure: Measure, inventory: Inventory) -> Told:
+    """All that a collector says; a family without samples is not there."""
+    found: Told = {}
+    for line in "".join(render(measure(inventory))).split("\n"):
+        if line and not line.startswith("#"):
+            match = _LINE.fullmatch(line)
+            assert match, line
+            name, labels, value = match.groups()
+            found.setdefault(name, []).append(f"{labels or ''} {value}".lstrip())
+    return found
+
+
+def page(inventory: Inventory) -> str:
+    """What all collectors say, those that are off by default included."""
+    return "".join("".join(render(c.measure(inventory))) for c in COLLECTORS)
+
+
+Key = tuple[str, frozenset[tuple[str, str]]]
+"""A sample's name and labels."""
+
+
+def parsed(text: str) -> list[tuple[Key, float]]:
+    """The samples of a page in the Prometheus text format, repeated ones too."""
+    return [
+        ((sample.name, frozenset(sample.labels.items())), sample.value)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    ]

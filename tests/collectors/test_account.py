@@ -1,0 +1,96 @@
+"""The account collector, a claim of the contract at a time."""
+
+from datetime import UTC, datetime
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.account import measure
+from api_exporter.inventory import Inventory
+from api_exporter.records import Account, AccountSettings, InstanceVersion
+from tests.collectors.samples import told
+
+ME = '{account_id="a1"}'
+
+
+class AccountTests(SynchronousTestCase):
+    def test_unknown(self) -> None:
+        """Nothing is said of what is unknown."""
+        self.assertEqual({}, told(measure, Inventory()))
+        self.assertEqual({}, told(measure, Inventory(accounts=())))
+
+    def test_account(self) -> None:
+        """An account has its settings, under its id."""
+        account = Account(
+            id="a1",
+            domain="fjord.example",
+            created_at=datetime(2026, 5, 22, 12, tzinfo=UTC),
+            settings=AccountSettings(
+                network_range="100.92.0.0/16",
+                peer_login_expiration_enabled=True,
+                peer_login_expiration=86_400,
+                peer_inactivity_expiration_enabled=True,
+                peer_inactivity_expiration=600,
+            ),
+        )
+        self.assertEqual(
+            {
+                "account_info": ['{account_id="a1",domain="fjord.example"} 1'],
+                "account_created_timestamp_seconds": [f"{ME} 1779451200"],
+                "account_peer_login_expiration_enabled": [f"{ME} 1"],
+                "account_peer_inactivity_expiration_enabled": [f"{ME} 1"],
+                "account_peer_login_expiration_seconds": [f"{ME} 86400"],
+                "account_peer_inactivity_expiration_seconds": [f"{ME} 600"],
+                "account_network_addresses": [f"{ME} 65534"],
+            },
+            told(measure, Inventory(accounts=(account,))),
+        )
+
+    def test_sparse_account(self) -> None:
+        """What is missing is 0 or no; a time or a range has no series then."""
+        self.assertEqual(
+            {
+                "account_info": ['{account_id="a1",domain=""} 1'],
+                "account_peer_login_expiration_enabled": [f"{ME} 0"],
+                "account_peer_inactivity_expiration_enabled": [f"{ME} 0"],
+                "account_peer_login_expiration_seconds": [f"{ME} 0"],
+                "account_peer_inactivity_expiration_seconds": [f"{ME} 0"],
+            },
+            told(measure, Inventory(accounts=(Account(id="a1"),))),
+        )
+
+    def test_network_addresses(self) -> None:
+        """An IPv4 range holds all its addresses but two, and never fewer than none."""
+        for network, addresses in (
+            ("100.64.0.0/10", [4_194_302]),
+            ("100.92.3.4/16", [65_534]),
+            ("0.0.0.0/0", [4_294_967_294]),
+            ("10.0.0.0/30", [2]),
+            ("10.0.0.0/31", [0]),
+            ("10.0.0.0/32", [0]),
+            ("fd00::/64", []),
+            ("10.0.0.0/33", []),
+            ("invalid Prefix", []),
+            ("", []),
+        ):
+            account = Account(id="a1", settings=AccountSettings(network_range=network))
+            self.assertEqual(
+                [f"{ME} {count}" for count in addresses],
+                told(measure, Inventory(accounts=(account,))).get(
+                    "account_network_addresses", []
+                ),
+                network,
+            )
+
+    def test_management(self) -> None:
+        """The server's version stands beside whether there is a newer one."""
+        for version, update in (("0.76.3", True), ("development", False), ("", False)):
+            known = InstanceVersion(
+                management_current_version=version, management_update_available=update
+            )
+            self.assertEqual(
+                {
+                    "management_info": [f'{{version="{version}"}} 1'],
+                    "management_update_available": [str(int(update))],
+                },
+                told(measure, Inventory(instance_version=(known,))),
+            )

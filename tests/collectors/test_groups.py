@@ -1,0 +1,99 @@
+"""The groups collector, a claim of the contract at a time."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.groups import measure
+from api_exporter.inventory import Inventory
+from api_exporter.records import Group, Member, Peer, TypedId
+from tests.collectors.samples import Told, told
+
+DEV = '{group_id="g1",group="dev"}'
+
+
+def of(*groups: Group, peers: tuple[Peer, ...] | None = ()) -> Told:
+    return told(measure, Inventory(groups=groups, peers=peers))
+
+
+class GroupsTests(SynchronousTestCase):
+    def test_unknown(self) -> None:
+        """Nothing is said of groups while they are unknown."""
+        self.assertEqual({}, told(measure, Inventory(peers=())))
+
+    def test_by_issuer(self) -> None:
+        """Groups are counted by origin, an unknown word as it is, none as "unknown"."""
+        issuers = ("api", "api", "jwt", "", "unknown", "carrier-pigeon")
+        self.assertEqual(
+            [
+                '{issued="api"} 2',
+                '{issued="carrier-pigeon"} 1',
+                '{issued="jwt"} 1',
+                '{issued="unknown"} 2',
+            ],
+            of(*(Group(id=str(n), issued=i) for n, i in enumerate(issuers)))["groups"],
+        )
+
+    def test_one_group(self) -> None:
+        """Sizes are published as the upstream sends them, resources by type too."""
+        group = Group(
+            id="g1",
+            name="dev",
+            issued="jwt",
+            peers_count=7,
+            resources_count=9,
+            resources=(
+                TypedId(id="r1", type="host"),
+                TypedId(id="r2", type="subnet"),
+                TypedId(id="r3", type="host"),
+                TypedId(id="r4", type="wormhole"),
+            ),
+        )
+        self.assertEqual(
+            {
+                "groups": ['{issued="jwt"} 1'],
+                "group_info": ['{group_id="g1",group="dev",issued="jwt"} 1'],
+                "group_peers": [f"{DEV} 7"],
+                "group_peers_connected": [f"{DEV} 0"],
+                "group_resources": [f"{DEV} 9"],
+                "group_resources_by_type": [
+                    '{group_id="g1",group="dev",resource_type="host"} 2',
+                    '{group_id="g1",group="dev",resource_type="subnet"} 1',
+                    '{group_id="g1",group="dev",resource_type="wormhole"} 1',
+                ],
+            },
+            of(group),
+        )
+
+    def test_empty_group(self) -> None:
+        """Null lists are empty ones, and types that do not occur have no series."""
+        families = of(Group(id="g1", name="dev", peers=None, resources=None))
+        self.assertEqual(
+            ['{group_id="g1",group="dev",issued=""} 1'], families["group_info"]
+        )
+        self.assertEqual([f"{DEV} 0"], families["group_peers_connected"])
+        self.assertNotIn("group_resources_by_type", families)
+
+    def test_connected_members(self) -> None:
+        """Members count that are listed as connected, each once."""
+        up, down = Peer(id="up", connected=True), Peer(id="down")
+        for members, count in (
+            (("up", "down"), 1),
+            (("up", "up"), 1),
+            (("embedded-proxy", "deleted"), 0),
+            (("",), 0),
+            ((), 0),
+        ):
+            group = Group(
+                id="g1", name="dev", peers=tuple(Member(id=id_) for id_ in members)
+            )
+            self.assertEqual(
+                [f"{DEV} {count}"],
+                of(group, peers=(up, down))["group_peers_connected"],
+                members,
+            )
+
+    def test_peers_unknown(self) -> None:
+        """While the peers are unknown only the connected members are left out."""
+        group = Group(id="g1", peers=(Member(id="up"),))
+        self.assertEqual(
+            {"group_peers_connected"}, set(of(group)) - set(of(group, peers=None))
+        )

@@ -1,0 +1,175 @@
+"""Whatever the upstream sends: it is refused with its place, or makes a sound page."""
+
+import json
+import math
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Struct, inspect
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter import records
+from api_exporter.bodies import Document, Undecodable
+from api_exporter.inventory import Inventory
+from api_exporter.resources import RESOURCES
+from tests.bodies import decoded
+from tests.collectors.samples import PREFIX, page, parsed
+
+RECORDS: dict[str, type[Struct]] = {
+    "peers": records.Peer,
+    "accounts": records.Account,
+    "groups": records.Group,
+    "setup_keys": records.SetupKey,
+    "networks": records.Network,
+    "network_routers": records.NetworkRouter,
+    "network_resources": records.NetworkResource,
+    "routes": records.Route,
+    "users": records.User,
+    "access_tokens": records.AccessToken,
+    "policies": records.Policy,
+    "posture_checks": records.PostureCheck,
+    "nameservers": records.NameserverGroup,
+    "dns_settings": records.DnsSettings,
+    "dns_zones": records.DnsZone,
+    "proxy_services": records.ProxyService,
+    "proxy_domains": records.ProxyDomain,
+    "proxy_clusters": records.ProxyCluster,
+    "proxy_tokens": records.ProxyToken,
+    "instance_version": records.InstanceVersion,
+    "events": records.AuditEvent,
+}
+
+SYNTAX = (
+    "",
+    "a",
+    "b",
+    'a"} 1\n',
+    "\\",
+    "\\n",
+    "\r",
+    "\0",
+    "\x85\u2028",
+    " # {",
+    "電話",
+)
+WORDS = ("<nil>", "Domain", "custom", "active", "unknown", "0.1.2", "10.0.0.0/30")
+STRINGS = st.text(max_size=4) | st.sampled_from(SYNTAX + WORDS)
+NUMBERS = st.integers(0, 3) | st.sampled_from((-1, -(2**53), 2**53))
+TIMES = st.sampled_from(
+    (
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+02:00",
+        "0000-12-31T16:00:00-08:00",
+        "1969-12-31T23:59:59.5-01:00",
+        "1970-01-01T00:00:00Z",
+        "2026-05-22T12:00:00.123456789+05:30",
+        "9999-12-31T23:59:59Z",
+    )
+)
+WRONG = st.sampled_from((2**53 + 1, 2**64, 10**400, 1.0, "yesterday", "2026-01-01"))
+ANYTHING = st.recursive(
+    WRONG | st.none() | st.booleans() | NUMBERS | st.floats() | STRINGS | TIMES,
+    lambda inner: st.lists(inner) | st.dictionaries(STRINGS, inner),
+    max_leaves=5,
+)
+
+
+def plausible(kind: inspect.Type) -> st.SearchStrategy[object]:
+    """Values of about the right type."""
+    match kind:
+        case inspect.StrType():
+            return STRINGS
+        case inspect.BoolType():
+            return st.booleans() | st.none()
+        case inspect.IntType():
+            return NUMBERS
+        case inspect.DateTimeType():
+            return TIMES
+        case inspect.NoneType():
+            return st.none()
+        case inspect.UnionType(types=types):
+            return st.one_of([plausible(each) for each in types])
+        case inspect.VarTupleType(item_type=item):
+            return st.lists(plausible(item), max_size=3)
+        case inspect.StructType(fields=fields):
+            return st.fixed_dictionaries(
+                {f.encode_name: plausible(f.type) for f in fields if f.required},
+                optional={
+                    f.encode_name: plausible(f.type) for f in fields if not f.required
+                },
+            )
+        case _:
+            raise AssertionError(kind)
+
+
+def hostile(record: type[Struct]) -> st.SearchStrategy[object]:
+    """Records with odd values, some of which have something quite wrong in them."""
+    kind = inspect.type_info(record)
+    assert isinstance(kind, inspect.StructType)
+    keys = st.sampled_from([field.encode_name for field in kind.fields])
+    whole = plausible(kind)
+    return whole | st.builds(
+        lambda values, key, wrong: {**values, key: wrong},
+        whole,
+        keys,
+        ANYTHING,
+    )
+
+
+DOCUMENTS = {r.name for r in RESOURCES if isinstance(r.body, Document)}
+
+
+def body(resource: str) -> st.SearchStrategy[object]:
+    """A list of records or a record."""
+    record = hostile(RECORDS[resource])
+    return record if resource in DOCUMENTS else st.lists(record, max_size=3)
+
+
+BODIES = st.fixed_dictionaries({r.name: body(r.name) for r in RESOURCES})
+"""A body for every resource."""
+
+
+class HostileTests(SynchronousTestCase):
+    def test_every_record(self) -> None:
+        """No resource is left out here."""
+        self.assertEqual({resource.name for resource in RESOURCES}, set(RECORDS))
+
+    @settings(deadline=None, max_examples=150)
+    @given(bodies=BODIES, personal=st.booleans())
+    def test_page(self, bodies: dict[str, object], personal: bool) -> None:
+        """What can be read makes a page without repeated samples."""
+        inventory = Inventory(personal=personal)
+        for resource, value in bodies.items():
+            try:
+                found = decoded(resource, json.dumps(value).encode())
+            except Undecodable as error:
+                self.assertTrue(str(error))
+                continue
+            for rejected in found.rejected:
+                self.assertRegex(rejected, r"^\[\d+\]: .")
+            inventory = inventory.with_(resource, found.records)
+        samples = parsed(page(inventory))
+        self.assertEqual(len(samples), len(dict(samples)), "two of one name and labels")
+        for (name, _), value in samples:
+            self.assertTrue(name.startswith(PREFIX))
+            self.assertTrue(math.isfinite(value))
+
+    @settings(deadline=None, max_examples=50)
+    @given(resource=st.sampled_from(sorted(RECORDS)), value=ANYTHING)
+    def test_any_json(self, resource: str, value: object) -> None:
+        """A body of another shape is refused, and so is a list of other things."""
+        for whole in (value, [value]):
+            try:
+                decoded(resource, json.dumps(whole).encode())
+            except Undecodable as error:
+                self.assertTrue(str(error))
+
+    @settings(deadline=None, max_examples=50)
+    @given(resource=st.sampled_from(sorted(RECORDS)), raw=st.binary(max_size=40))
+    def test_any_bytes(self, resource: str, raw: bytes) -> None:
+        """A body that is no JSON is refused, inside of a record too."""
+        for whole in (raw, b'[{"id":"a"},{"id":"%b"}]' % raw):
+            try:
+                decoded(resource, whole)
+            except Undecodable as error:
+                self.assertTrue(str(error))

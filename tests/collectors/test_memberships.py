@@ -1,0 +1,52 @@
+"""The memberships collector, a claim of the contract at a time."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors import COLLECTORS
+from api_exporter.collectors.memberships import measure
+from api_exporter.inventory import Inventory
+from api_exporter.records import Group, Member
+from tests.collectors.samples import told
+
+
+class MembershipsTests(SynchronousTestCase):
+    def test_off(self) -> None:
+        """Only memberships and events are off unless they are asked for."""
+        self.assertEqual(
+            ["memberships", "events"], [c.name for c in COLLECTORS if not c.default]
+        )
+
+    def test_unknown(self) -> None:
+        """Nothing is said while groups are unknown, nor if nobody is in them."""
+        self.assertEqual({}, told(measure, Inventory()))
+        self.assertEqual({}, told(measure, Inventory(groups=(Group(id="g"),))))
+
+    def test_members(self) -> None:
+        """Each member of each group has a series; one listed twice has one."""
+        groups = (
+            Group(
+                id="g1",
+                name="dev",
+                peers=(
+                    Member(id="p1", name="old name"),
+                    Member(id="p2", name="db"),
+                    Member(id="p1", name="db"),
+                ),
+            ),
+            Group(id="g2", name="dev", peers=(Member(id="p1", name="db"),)),
+        )
+        self.assertEqual(
+            {
+                "group_member": [
+                    '{group_id="g1",group="dev",peer_id="p1",peer="db"} 1',
+                    '{group_id="g1",group="dev",peer_id="p2",peer="db"} 1',
+                    '{group_id="g2",group="dev",peer_id="p1",peer="db"} 1',
+                ]
+            },
+            told(measure, Inventory(groups=groups)),
+        )
+
+    def test_without_id(self) -> None:
+        """A member without an id is left out."""
+        group = Group(id="g1", peers=(Member(name="nobody"),))
+        self.assertEqual({}, told(measure, Inventory(groups=(group,))))

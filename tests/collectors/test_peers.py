@@ -1,0 +1,250 @@
+"""The peers collector, a claim of the contract at a time."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.peers import measure
+from api_exporter.inventory import Inventory
+from api_exporter.records import Account, AccountSettings, Peer
+from tests.collectors.samples import Told, told
+
+NOON = datetime(2026, 5, 22, 12, 0, 0, 250_000, tzinfo=UTC)
+NEVER = (
+    None,
+    datetime(1, 1, 1, tzinfo=UTC),
+    datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+    datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+)
+DB = '{peer_id="p1",peer="db"}'
+
+
+def of(*peers: Peer, personal: bool = False) -> Told:
+    return told(measure, Inventory(peers=peers, personal=personal))
+
+
+class TestPeerExporter(SynchronousTestCase):
+    def test_unknown(self) -> None:
+        """Nothing is said of peers while they are unknown."""
+        self.assertEqual({}, told(measure, Inventory(accounts=())))
+
+    def test_none(self) -> None:
+        """Without a peer there are zeros, and no series of an object."""
+        self.assertEqual(
+            {
+                "peers": ['{connected="true"} 0', '{connected="false"} 0'],
+                "peers_login_expired": ["0"],
+                "peers_approval_required": ["0"],
+                "peers_ssh_enabled": ["0"],
+                "peers_ephemeral": ["0"],
+                "peers_never_logged_in": ["0"],
+            },
+            told(measure, Inventory(peers=(), accounts=())),
+        )
+
+    def test_counts(self) -> None:
+        """Peers are counted by each property; an empty one is "unknown"."""
+        families = of(
+            Peer(id="1", os="Ubuntu 24.04", version="0.77.1", country_code="NO"),
+            Peer(id="2", os="Ubuntu 22.04", version="0.77.1", connected=True),
+            Peer(id="3", os="unknown", version="unknown", login_expired=True),
+            Peer(id="4", os="", approval_required=True, ssh_enabled=True),
+            Peer(id="5", os="Windows 11", ssh_enabled=True, ephemeral=True),
+        )
+        for family, samples in {
+            "peers": ['{connected="true"} 1', '{connected="false"} 4'],
+            "peers_by_os": ['{os="Ubuntu"} 2', '{os="Windows"} 1', '{os="unknown"} 2'],
+            "peers_by_version": ['{version="0.77.1"} 2', '{version="unknown"} 3'],
+            "peers_by_country": ['{country="NO"} 1', '{country="unknown"} 4'],
+            "peers_login_expired": ["1"],
+            "peers_approval_required": ["1"],
+            "peers_ssh_enabled": ["2"],
+            "peers_ephemeral": ["1"],
+        }.items():
+            self.assertEqual(samples, families[family], family)
+
+    def test_operating_systems(self) -> None:
+        """A system is the words before the first that begins with a digit."""
+        for os, system in (
+            ("Debian GNU/Linux 12 (bookworm)", "Debian GNU/Linux"),
+            ("Alpine Linux 3.22.1", "Alpine Linux"),
+            ("Darwin", "Darwin"),
+            ("Windows 7th edition", "Windows"),
+            ("Rocky v9", "Rocky v9"),
+            (" ", "unknown"),
+            ("11", "unknown"),
+        ):
+            families = of(Peer(id="1", os=os))
+            self.assertEqual([f'{{os="{system}"}} 1'], families["peers_by_os"], os)
+
+    def test_never_logged_in(self) -> None:
+        """Only a user's peer can fail to log in: one of a setup key never does."""
+        for user_id, last_login, count in (
+            ("u1", NOON, "0"),
+            ("", NOON, "0"),
+            *(("u1", never, "1") for never in NEVER),
+            *(("", never, "0") for never in NEVER),
+        ):
+            families = of(Peer(id="1", user_id=user_id, last_login=last_login))
+            self.assertEqual([count], families["peers_never_logged_in"])
+
+    def test_info(self) -> None:
+        """All properties stand on the info series, personal ones only on demand."""
+        peer = Peer(
+            id="p1",
+            name='the "db"',
+            dns_label="db.example",
+            hostname="HOST",
+            ip="100.92.0.1",
+            connection_ip="203.0.113.1",
+            country_code="NO",
+            city_name="Bergen",
+            serial_number="SN",
+            os="Ubuntu 24.04",
+            version="0.77.1",
+            ui_version="0.77.0",
+            user_id="auth0|1",
+            ssh_enabled=True,
+        )
+        public = (
+            r'{peer_id="p1",peer="the \"db\"",dns_label="db.example",ip="100.92.0.1",'
+            'os="Ubuntu 24.04",version="0.77.1",ui_version="0.77.0",country="NO",'
+            'user_id="auth0|1",ssh_enabled="true",ephemeral="false"'
+        )
+        personal = (
+            ',city="Bergen",hostname="HOST",connection_ip="203.0.113.1",'
+            'serial_number="SN"'
+        )
+        self.assertEqual([public + "} 1"], of(peer)["peer_info"])
+        self.assertEqual(
+            [public + personal + "} 1"], of(peer, personal=True)["peer_info"]
+        )
+
+    def test_info_of_little(self) -> None:
+        """What is not known of a peer is an empty label, `<nil>` for an address too."""
+        self.assertEqual(
+            [
+                (
+                    '{peer_id="1",peer="",dns_label="",ip="",os="",version="",'
+                    'ui_version="",country="",user_id="",ssh_enabled="false",'
+                    'ephemeral="false",city="",hostname="",connection_ip="",'
+                    'serial_number=""} 1'
+                )
+            ],
+            of(Peer(id="1", connection_ip="<nil>"), personal=True)["peer_info"],
+        )
+
+    def test_yes_or_no(self) -> None:
+        """A state of a peer is 1 or 0, under the peer's id and name alone."""
+        for family, yes in {
+            "peer_connected": Peer(id="p1", name="db", connected=True),
+            "peer_login_expired": Peer(id="p1", name="db", login_expired=True),
+            "peer_approval_required": Peer(id="p1", name="db", approval_required=True),
+        }.items():
+            self.assertEqual([f"{DB} 1"], of(yes)[family])
+            self.assertEqual([f"{DB} 0"], of(Peer(id="p1", name="db"))[family])
+
+    def test_same_name(self) -> None:
+        """Two peers with one name have two series."""
+        self.assertEqual(
+            ['{peer_id="1",peer="x"} 1', '{peer_id="2",peer="x"} 0'],
+            of(Peer(id="1", name="x", connected=True), Peer(id="2", name="x"))[
+                "peer_connected"
+            ],
+        )
+
+    def test_instants(self) -> None:
+        """Instants are seconds with their fraction; "never" has no series."""
+        for family, peer in {
+            "peer_last_seen_timestamp_seconds": Peer(
+                id="p1", name="db", last_seen=NOON
+            ),
+            "peer_created_timestamp_seconds": Peer(id="p1", name="db", created_at=NOON),
+            "peer_last_login_timestamp_seconds": Peer(
+                id="p1", name="db", last_login=NOON
+            ),
+        }.items():
+            self.assertEqual([f"{DB} 1779451200.25"], of(peer)[family])
+        for never in NEVER:
+            families = of(
+                Peer(id="p1", last_seen=never, created_at=never, last_login=never)
+            )
+            self.assertEqual([], [name for name in families if "timestamp" in name])
+
+    def test_many(self) -> None:
+        """Thousands of peers are measured in parts, and each is there."""
+        peers = [Peer(id=str(number)) for number in range(2_500)]
+        self.assertEqual(2_500, len(of(*peers)["peer_connected"]))
+
+
+class LoginExpirationTests(SynchronousTestCase):
+    family = "peer_login_expiration_timestamp_seconds"
+
+    def expiration(
+        self,
+        peer: Peer,
+        *,
+        seconds: int = 3600,
+        enabled: bool = True,
+    ) -> list[str]:
+        account = Account(
+            id="a",
+            settings=AccountSettings(
+                peer_login_expiration=seconds, peer_login_expiration_enabled=enabled
+            ),
+        )
+        inventory = Inventory(peers=(peer,), accounts=(account,))
+        return told(measure, inventory).get(self.family, [])
+
+    def test_expires(self) -> None:
+        """A login ends as long after it as the account says."""
+        peer = Peer(
+            id="p1",
+            name="db",
+            user_id="u",
+            login_expiration_enabled=True,
+            last_login=NOON,
+        )
+        self.assertEqual([f"{DB} 1779454800.25"], self.expiration(peer))
+        self.assertEqual([f"{DB} 1779451200.25"], self.expiration(peer, seconds=0))
+        self.assertEqual([], self.expiration(peer, enabled=False))
+
+    def test_never_before_1970(self) -> None:
+        """An account with a senseless duration does not make a negative instant."""
+        peer = Peer(
+            id="p1", user_id="u", login_expiration_enabled=True, last_login=NOON
+        )
+        self.assertEqual([], self.expiration(peer, seconds=-(2**40)))
+
+    def test_never_expires(self) -> None:
+        """Only a user's peer that may expire and has logged in has an end."""
+        for never in (
+            Peer(id="1", login_expiration_enabled=True, last_login=NOON),
+            Peer(id="1", user_id="u", last_login=NOON),
+            *(
+                Peer(id="1", user_id="u", login_expiration_enabled=True, last_login=at)
+                for at in NEVER
+            ),
+        ):
+            self.assertEqual([], self.expiration(never))
+
+    def test_accounts_unknown(self) -> None:
+        """While the account is unknown this family is left out, and no other."""
+        peer = Peer(
+            id="p1", user_id="u", login_expiration_enabled=True, last_login=NOON
+        )
+        known = told(
+            measure,
+            Inventory(
+                peers=(peer,),
+                accounts=(
+                    Account(
+                        id="a",
+                        settings=AccountSettings(peer_login_expiration_enabled=True),
+                    ),
+                ),
+            ),
+        )
+        unknown = told(measure, Inventory(peers=(peer,)))
+        self.assertEqual({self.family}, set(known) - set(unknown))
+        self.assertEqual(set(), set(unknown) - set(known))

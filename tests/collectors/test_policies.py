@@ -1,0 +1,202 @@
+"""The policies collector, a claim of the contract at a time."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.policies import measure
+from api_exporter.inventory import Inventory
+from api_exporter.records import (
+    Checks,
+    Group,
+    GroupId,
+    Peer,
+    Policy,
+    PostureCheck,
+    Rule,
+    TypedId,
+    VersionCheck,
+)
+from tests.collectors.samples import Told, told
+
+SSH = '{policy_id="p1",policy="ssh"}'
+BASELINE = '{posture_check_id="c1",posture_check="baseline"}'
+GROUPS = (
+    Group(id="peers", peers_count=1),
+    Group(id="resources", resources_count=1),
+    Group(id="empty"),
+)
+PEERS, RESOURCES, EMPTY, DELETED = (
+    GroupId(id=id_) for id_ in ("peers", "resources", "empty", "deleted")
+)
+
+
+def of(*policies: Policy) -> Told:
+    return told(measure, Inventory(policies=policies, groups=GROUPS))
+
+
+class PoliciesTests(SynchronousTestCase):
+    def test_unknown(self) -> None:
+        """Nothing is said while policies and posture checks are unknown."""
+        self.assertEqual({}, told(measure, Inventory(groups=GROUPS, peers=())))
+
+    def test_none(self) -> None:
+        """Without policies both halves are 0."""
+        self.assertEqual(
+            {"policies": ['{enabled="true"} 0', '{enabled="false"} 0']}, of()
+        )
+
+    def test_rules(self) -> None:
+        """Rules are counted over all policies, unknown words as they are."""
+        families = of(
+            Policy(
+                id="1",
+                enabled=True,
+                rules=(
+                    Rule(action="accept", protocol="tcp", enabled=True),
+                    Rule(action="accept", protocol="tcp"),
+                ),
+            ),
+            Policy(
+                id="2", rules=(Rule(action="accept", protocol="tcp", enabled=True),)
+            ),
+            Policy(id="3", rules=(Rule(action="ponder", protocol="sctp"), Rule())),
+            Policy(id="4", rules=None),
+        )
+        self.assertEqual(
+            ['{enabled="true"} 1', '{enabled="false"} 3'], families["policies"]
+        )
+        self.assertEqual(
+            [
+                '{action="",protocol="",enabled="false"} 1',
+                '{action="accept",protocol="tcp",enabled="false"} 1',
+                '{action="accept",protocol="tcp",enabled="true"} 2',
+                '{action="ponder",protocol="sctp",enabled="false"} 1',
+            ],
+            families["policy_rules"],
+        )
+
+    def test_one_policy(self) -> None:
+        """A policy has its name on the info series, and is enabled or not."""
+        for enabled in (True, False):
+            families = of(Policy(id="p1", name="ssh", enabled=enabled))
+            self.assertEqual([f"{SSH} 1"], families["policy_info"])
+            self.assertEqual([f"{SSH} {int(enabled)}"], families["policy_enabled"])
+            self.assertEqual([f"{SSH} 0"], families["policy_empty_sides"])
+
+    def test_empty_sides(self) -> None:
+        """A side is empty that names no resource and no group with anything in it."""
+        host = TypedId(id="host", type="host")
+        for rule, empty in (
+            (Rule(sources=(PEERS,), destinations=(RESOURCES,)), 0),
+            (Rule(sources=(EMPTY, PEERS), destinations=(PEERS,)), 0),
+            (Rule(sources=(EMPTY,), destinations=(PEERS,)), 1),
+            (Rule(sources=(PEERS,), destinations=(DELETED, EMPTY)), 1),
+            (Rule(sources=None, destinations=()), 2),
+            (Rule(sources=(PEERS,), destination_resource=host), 0),
+            (Rule(source_resource=host, destinations=(EMPTY,)), 1),
+            (Rule(source_resource=host, destination_resource=host), 0),
+            (Rule(source_resource=TypedId(), destination_resource=host), 1),
+        ):
+            for policy_on, rule_on in ((1, 1), (1, 0), (0, 1)):
+                enabled = Rule(
+                    enabled=bool(rule_on),
+                    sources=rule.sources,
+                    destinations=rule.destinations,
+                    source_resource=rule.source_resource,
+                    destination_resource=rule.destination_resource,
+                )
+                policy = Policy(
+                    id="p1", name="ssh", enabled=bool(policy_on), rules=(enabled,)
+                )
+                self.assertEqual(
+                    [f"{SSH} {empty * policy_on * rule_on}"],
+                    of(policy)["policy_empty_sides"],
+                    rule,
+                )
+
+    def test_sides_of_all_rules(self) -> None:
+        """The empty sides of all rules add up."""
+        rules = (Rule(enabled=True), Rule(enabled=True), Rule(enabled=False))
+        policy = Policy(id="p1", name="ssh", enabled=True, rules=rules)
+        self.assertEqual([f"{SSH} 4"], of(policy)["policy_empty_sides"])
+
+    def test_groups_unknown(self) -> None:
+        """While the groups are unknown only the empty sides are left out."""
+        policy = Policy(id="p1", enabled=True, rules=(Rule(enabled=True),))
+        left = told(measure, Inventory(policies=(policy,)))
+        self.assertEqual({"policy_empty_sides"}, set(of(policy)) - set(left))
+
+
+class PostureChecksTests(SynchronousTestCase):
+    family = "posture_check_peers_below_min_version"
+
+    def below(self, minimum: str, *versions: str) -> list[str]:
+        check = PostureCheck(
+            id="c1",
+            name="baseline",
+            checks=Checks(nb_version_check=VersionCheck(min_version=minimum)),
+        )
+        peers = tuple(Peer(id=str(n), version=v) for n, v in enumerate(versions))
+        return told(measure, Inventory(posture_checks=(check,), peers=peers)).get(
+            self.family, []
+        )
+
+    def test_checks(self) -> None:
+        """Checks are counted and named; one of another kind has no minimum."""
+        checks = (PostureCheck(id="c1", name="baseline"), PostureCheck(id="c2"))
+        self.assertEqual(
+            {
+                "posture_checks": ["2"],
+                "posture_check_info": [
+                    f"{BASELINE} 1",
+                    '{posture_check_id="c2",posture_check=""} 1',
+                ],
+            },
+            told(measure, Inventory(posture_checks=checks, peers=())),
+        )
+
+    def test_releases(self) -> None:
+        """Releases are compared as numbers, and peers of one release all count."""
+        for minimum, versions, count in (
+            ("0.60.0", ("0.9.0", "0.59.13", "0.60.0", "0.60.1", "1.0.0"), 2),
+            ("v0.60.0", ("v0.59.9", "0.59.9", "v0.60.0"), 2),
+            ("0.60.0", (), 0),
+            ("1.0.0", ("0.999999999.0",), 1),
+        ):
+            self.assertEqual(
+                [f"{BASELINE} {count}"], self.below(minimum, *versions), minimum
+            )
+
+    def test_long_numbers(self) -> None:
+        """A release's numbers may be of any length."""
+        long = "0.99999999999.0"
+        self.assertEqual([f"{BASELINE} 1"], self.below("1.0.0", long))
+        self.assertEqual([f"{BASELINE} 1"], self.below(long, "0.77.1"))
+
+    def test_not_releases(self) -> None:
+        """Whatever is not three numbers is not counted, and no minimum."""
+        for version in (
+            "",
+            "development",
+            "ci-0.1.0",
+            "0.1",
+            "0.1.0.0",
+            "0.1.0-rc1",
+            "0.1.0+local",
+            "0.1.0\n",
+            " 0.1.0",
+            "V0.1.0",
+            "٠.١.٠",
+        ):
+            self.assertEqual([f"{BASELINE} 0"], self.below("9.9.9", version), version)
+            self.assertEqual([], self.below(version, "0.0.1"), version)
+
+    def test_peers_unknown(self) -> None:
+        """While the peers are unknown, who is below a minimum is left out."""
+        check = PostureCheck(
+            id="c1",
+            checks=Checks(nb_version_check=VersionCheck(min_version="1.0.0")),
+        )
+        self.assertEqual(
+            {"posture_checks", "posture_check_info"},
+            set(told(measure, Inventory(posture_checks=(check,)))),
+        )

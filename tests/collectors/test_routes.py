@@ -1,0 +1,111 @@
+"""The routes collector, a claim of the contract at a time."""
+
+from dataclasses import replace
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.routes import measure
+from api_exporter.inventory import Inventory
+from api_exporter.records import Group, Member, Peer, Route
+from tests.collectors.samples import Told, told
+
+EXIT = '{route_id="r1",network_id="exit"}'
+KNOWN = Inventory(
+    routes=(Route(id="r1", network_id="exit", enabled=True, peer="up"),),
+    groups=(Group(id="pair", peers=(Member(id="up"), Member(id="down"))),),
+    peers=(Peer(id="up", connected=True), Peer(id="down")),
+)
+
+
+def of(*routes: Route) -> Told:
+    return told(measure, replace(KNOWN, routes=routes))
+
+
+class RoutesTests(SynchronousTestCase):
+    def test_unknown(self) -> None:
+        """Nothing is said of routes while they are unknown, nor if there are none."""
+        self.assertEqual({}, told(measure, replace(KNOWN, routes=None)))
+        self.assertEqual({}, of())
+
+    def test_counts(self) -> None:
+        """Routes are counted by type and state, in combinations that occur."""
+        self.assertEqual(
+            [
+                '{network_type="",enabled="false",masquerade="false"} 1',
+                '{network_type="Domain",enabled="true",masquerade="true"} 2',
+                '{network_type="Invalid",enabled="false",masquerade="true"} 1',
+            ],
+            of(
+                Route(id="1", network_type="Domain", enabled=True, masquerade=True),
+                Route(id="2", network_type="Domain", enabled=True, masquerade=True),
+                Route(id="3", network_type="Invalid", masquerade=True),
+                Route(id="4"),
+            )["routes"],
+        )
+
+    def test_info(self) -> None:
+        """The network is the address, of a domain route its sorted domains."""
+        for kind, domains, network in (
+            ("IPv4", None, "192.0.2.0/32"),
+            ("IPv6", ("x.example",), "192.0.2.0/32"),
+            ("domain", ("x.example",), "192.0.2.0/32"),
+            ("Domain", ("b.x", "a.x", "ü.x", "Z.x"), "Z.x,a.x,b.x,ü.x"),
+            ("Domain", None, ""),
+        ):
+            route = Route(
+                id="r1",
+                network_id="exit",
+                network_type=kind,
+                network="192.0.2.0/32",
+                domains=domains,
+            )
+            self.assertEqual(
+                [
+                    (
+                        f'{{route_id="r1",network_id="exit",network_type="{kind}",'
+                        f'network="{network}"}} 1'
+                    )
+                ],
+                of(route)["route_info"],
+            )
+
+    def test_enabled(self) -> None:
+        """A route is enabled or not, under its id and that of its network."""
+        for enabled in (True, False):
+            route = Route(id="r1", network_id="exit", enabled=enabled)
+            self.assertEqual([f"{EXIT} {int(enabled)}"], of(route)["route_enabled"])
+
+    def test_routing_peers(self) -> None:
+        """Existing peers behind enabled routes count, each once."""
+        for peer, groups, behind, connected in (
+            ("up", None, 1, 1),
+            ("down", None, 1, 0),
+            ("deleted", None, 0, 0),
+            ("", ("pair",), 2, 1),
+            ("up", ("pair", "pair"), 2, 1),
+            ("", ("deleted",), 0, 0),
+            ("", None, 0, 0),
+        ):
+            route = Route(
+                id="r1", network_id="exit", enabled=True, peer=peer, peer_groups=groups
+            )
+            families = of(route)
+            self.assertEqual([f"{EXIT} {behind}"], families["route_routing_peers"])
+            self.assertEqual(
+                [f"{EXIT} {connected}"], families["route_routing_peers_connected"]
+            )
+
+    def test_disabled(self) -> None:
+        """A disabled route has no routing peers, not even none of them."""
+        self.assertEqual(
+            {"routes", "route_info", "route_enabled"}, set(of(Route(id="1", peer="up")))
+        )
+
+    def test_sides_unknown(self) -> None:
+        """Without groups or peers the routing peers are left out; all else stays."""
+        for resource in ("groups", "peers"):
+            left = told(measure, KNOWN.with_(resource, None))
+            self.assertEqual(
+                {"route_routing_peers", "route_routing_peers_connected"},
+                set(told(measure, KNOWN)) - set(left),
+            )

@@ -1,0 +1,187 @@
+"""The documents that are made from the code: `python -m tests.documents` writes them.
+
+They stand under `docs/` and are committed; a test fails when one of them is stale.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from api_exporter import resources, settings
+from api_exporter.collectors import COLLECTORS, Collector
+from api_exporter.exposition import Metric
+from api_exporter.ports import Attempt
+from api_exporter.resources import RESOURCES
+from api_exporter.telemetry import Telemetry
+from api_exporter.version import Build
+from tests.bodies import inventory
+
+ROOT = Path(__file__).parent.parent
+
+METRICS = """\
+# Metrics
+
+Made from the code by `python -m tests.documents`: change it there.
+
+* **Freshness.** A scrape never asks the upstream. The exporter reads each resource at
+  its own pace and answers with what it knows;
+  `api_exporter_resource_last_success_timestamp_seconds` says how old that is. What
+  could not be refreshed for too long (`METRICS_MAX_AGE`) is no longer told: alert on
+  `api_exporter_resource_up == 0`, which comes first.
+* **No series** means "never", "not known" or "does not apply": a key that does not
+  expire has no time of expiry, not 0. What is made from two resources is left out while
+  one of them is unknown. An object that is deleted is gone with the next refresh.
+* **Gauges only.** Under `netbird_api_` everything is a gauge; instants are seconds
+  since 1970, states are 1 and 0. Counters and histograms tell of the exporter itself,
+  under `api_exporter_`.
+* **Joins.** Names may repeat, ids do not. A series of an object carries its id and
+  name; all else stands once, on the object's `_info` series, and is joined where it is
+  wanted. The Ubuntu machines that are not connected, with address and client version:
+
+  ```promql
+  (netbird_api_peer_connected == 0)
+    * on (peer_id) group_left (ip, version) netbird_api_peer_info{os=~"Ubuntu.*"}
+  ```
+* **Personal data.** Labels in _italics_ are there only with
+  `EXPOSE_PERSONAL_DATA=true`.
+
+API fields are named by their path below `/api/`.
+"""
+
+EXPORTER = """\
+## The exporter itself
+
+Beside these there are `process_*`, `python_gc_*` and `python_info`.
+"""
+
+CONFIGURATION = """\
+# Configuration
+
+Made from the code by `python -m tests.documents`: change it there.
+
+All settings are variables of the environment. One that is empty counts as not set. All
+mistakes are reported at once, before anything is started.
+"""
+
+
+def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n"
+        for line in lines
+    )
+
+
+def code(*words: str) -> str:
+    """Words of the machine's, or a dash for none."""
+    return ", ".join(f"`{word}`" for word in words) or "–"
+
+
+def metrics() -> str:
+    """Every family: the collectors', then our own."""
+    return "\n".join([METRICS, *map(_collector, COLLECTORS), EXPORTER + "\n" + _own()])
+
+
+def _collector(collector: Collector) -> str:
+    words = " ".join((sys.modules[collector.measure.__module__].__doc__ or "").split())
+    read = ", ".join(
+        f"`{name}` (`/{resources.BY_NAME[name].path}`)" for name in collector.reads
+    )
+    default = "" if collector.default else " Off unless `COLLECTORS` names it."
+    families = _families(collector, personal=False)
+    personal = _families(collector, personal=True)
+    rows = (
+        (
+            code(metric.name),
+            "gauge",
+            ", ".join(
+                [f"`{label}`" for label in labels]
+                + [f"_`{label}`_" for label in personal[metric] if label not in labels]
+            )
+            or "–",
+            metric.help,
+            metric.source,
+            metric.alert or "–",
+        )
+        for metric, labels in families.items()
+    )
+    heads = ("metric", "type", "labels", "meaning", "API field", "alert on")
+    intro = f"## {collector.name}\n\n{words}{default} Reads {read}.\n\n"
+    return intro + table(heads, rows)
+
+
+def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]]:
+    """The label names of each family, as its first sample has them."""
+    return {
+        family.metric: re.findall(
+            r'(\w+)="(?:\\.|[^"\\])*"', next(iter(family.samples))[0]
+        )
+        for family in collector.measure(inventory(personal=personal))
+        if family is not None
+    }
+
+
+def _own() -> str:
+    registry = CollectorRegistry()
+    telemetry = Telemetry(
+        registry=registry, build=Build(version="1"), periods={"peers": 30}
+    )
+    telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
+    telemetry.attempted(
+        Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)
+    )
+    rows = (
+        (
+            code(family.name + ("_total" if family.type == "counter" else "")),
+            family.type,
+            code(*(name for name in family.samples[0].labels if name != "le")),
+            family.documentation,
+        )
+        for family in registry.collect()
+        if not family.name.startswith(("process_", "python_"))
+    )
+    return table(("metric", "type", "labels", "meaning"), rows)
+
+
+def configuration() -> str:
+    """Every setting, then the names that two of them take."""
+    rows = (
+        (
+            code(setting.name),
+            "required"
+            if setting.default is None
+            else code(*filter(None, [setting.default])),
+            setting.allowed,
+            setting.meaning,
+        )
+        for setting in settings.SETTINGS
+    )
+    return "\n".join(
+        [
+            CONFIGURATION,
+            table(("name", "default", "allowed", "meaning"), rows),
+            f"`COLLECTORS`: {code('default', *(c.name for c in COLLECTORS))}.\n",
+            "`REFRESH_INTERVALS`, with the defaults in seconds:\n",
+            table(
+                ("resource", "path", "default"),
+                (
+                    (code(r.name), code(f"/{r.path}"), f"{r.period:.0f}")
+                    for r in RESOURCES
+                ),
+            ),
+        ]
+    )
+
+
+DOCUMENTS: dict[str, Callable[[], str]] = {
+    "docs/metrics.md": metrics,
+    "docs/configuration.md": configuration,
+}
+
+if __name__ == "__main__":
+    for path, made in DOCUMENTS.items():
+        (ROOT / path).write_text(made(), encoding="utf-8")

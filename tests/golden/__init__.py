@@ -1,0 +1,26 @@
+"""The whole page of the bodies in `tests/bodies`, kept for comparison.
+
+`page.txt` is all that every collector says, `personal.txt` the lines that are there
+only, or otherwise, where personal data may be told. `python -m tests.golden` rewrites
+both; read the difference before it is committed.
+"""
+
+from pathlib import Path
+
+from tests.bodies import inventory
+from tests.collectors.samples import page
+
+FOLDER = Path(__file__).parent
+
+
+def pages() -> dict[str, bytes]:
+    """What should be in the files."""
+    public = page(inventory())
+    known = set(public.split("\n"))
+    personal = page(inventory(personal=True)).split("\n")
+    return {
+        "page.txt": public.encode(),
+        "personal.txt": "".join(
+            f"{line}\n" for line in personal if line not in known
+        ).encode(),
+    }

@@ -1,0 +1,43 @@
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings import SETTINGS
+from tests.collectors.samples import PREFIX
+from tests.documents import DOCUMENTS, ROOT, configuration, metrics
+from tests.test_golden import CONTRACT
+
+
+class DocumentsTests(SynchronousTestCase):
+    maxDiff = None
+
+    def test_fresh(self) -> None:
+        """The documents are what the code makes (`python -m tests.documents`)."""
+        for path, made in DOCUMENTS.items():
+            written = (ROOT / path).read_text(encoding="utf-8")
+            self.assertEqual(made().split("\n"), written.split("\n"), path)
+
+    def test_every_family(self) -> None:
+        """Each family has a row with its labels, personal ones in italics."""
+        rows = [
+            row.split(" | ") for row in metrics().split("\n") if row.startswith("| `")
+        ]
+        told = {
+            row[0][3:-1]: row[2] for row in rows if row[0].startswith(f"| `{PREFIX}")
+        }
+        told.pop(f"{PREFIX}up")
+        expected = {}
+        for name, labels in CONTRACT.items():
+            public, _, personal = labels.partition(" + ")
+            words = [f"`{label}`" for label in public.split()]
+            words += [f"_`{label}`_" for label in personal.split()]
+            expected[PREFIX + name] = ", ".join(words) or "–"
+        self.assertEqual(expected, told)
+
+    def test_every_setting(self) -> None:
+        """Each setting has a row, those without a default are required."""
+        for setting in SETTINGS:
+            (row,) = [
+                row
+                for row in configuration().split("\n")
+                if row.startswith(f"| `{setting.name}` |")
+            ]
+            self.assertEqual(setting.default is None, "| required |" in row)

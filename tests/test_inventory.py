@@ -1,0 +1,37 @@
+from dataclasses import FrozenInstanceError
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.inventory import Inventory
+from api_exporter.records import Peer, User
+
+
+class InventoryTests(SynchronousTestCase):
+    def test_with(self) -> None:
+        """What is learned or forgotten of a resource leaves all others as they were."""
+        peers = (Peer(id="p"),)
+        before = Inventory(personal=True, users=())
+        after = before.with_("peers", peers)
+        self.assertEqual(Inventory(personal=True, users=(), peers=peers), after)
+        self.assertEqual(before, after.with_("peers", None))
+
+    def test_frozen(self) -> None:
+        """Nobody changes an inventory that somebody else is reading."""
+        with self.assertRaises(FrozenInstanceError):
+            Inventory().peers = ()  # type: ignore[misc]
+
+    def test_unknown_resource(self) -> None:
+        """A resource that has no place here is a mistake."""
+        self.assertRaises(TypeError, Inventory().with_, "sheep", ())
+
+    def test_current_user(self) -> None:
+        """The current user is the first that says so of itself, if any does."""
+        me, you = User(id="me", is_current=True), User(id="you")
+        for users, current in (
+            (None, None),
+            ((), None),
+            ((you,), None),
+            ((you, me), "me"),
+            ((me, User(id="me too", is_current=True)), "me"),
+        ):
+            self.assertEqual(current, Inventory(users=users).current_user)

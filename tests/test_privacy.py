@@ -1,0 +1,80 @@
+"""Nothing personal is told unless it is wanted, and no secret ever."""
+
+import json
+from collections.abc import Iterator
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition import escape
+from api_exporter.resources import RESOURCES
+from tests.bodies import body, inventory
+from tests.collectors.samples import PREFIX, page
+
+PERSONAL = {
+    "peers": ("hostname", "connection_ip", "city_name", "serial_number"),
+    "users": ("name", "email"),
+}
+"""What may be told where it is wanted."""
+
+NEVER = {
+    "setup_keys": ("key",),
+    "events": ("initiator_name", "initiator_email", "meta"),
+}
+"""Secrets, and what no family is made of."""
+
+
+def strings(value: object) -> Iterator[str]:
+    """All strings of a JSON value that say something."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from strings(each)
+    elif isinstance(value, str) and value not in {"", "<nil>"}:
+        yield value
+
+
+def told(fields: dict[str, tuple[str, ...]]) -> set[str]:
+    """The strings of these fields in the bodies, as they would stand on a page."""
+    return {
+        escape(string)
+        for resource, keys in fields.items()
+        for record in json.loads(body(resource))
+        for key in keys
+        for string in strings(record.get(key))
+    }
+
+
+class PrivacyTests(SynchronousTestCase):
+    public = page(inventory())
+    personal = page(inventory(personal=True))
+
+    def lines(self, string: str, text: str) -> list[str]:
+        return [line for line in text.split("\n") if string in line]
+
+    def test_bodies(self) -> None:
+        """Each such field occurs, and a host name is part of no other string."""
+        for fields in (PERSONAL, NEVER):
+            for resource, keys in fields.items():
+                for key in keys:
+                    self.assertLess(1, len(told({resource: (key,)})), key)
+        bodies = b"".join(body(resource.name) for resource in RESOURCES)
+        for name in told({"peers": ("hostname",)}):
+            self.assertEqual(1, bodies.count(name.encode()), name)
+
+    def test_not_by_default(self) -> None:
+        """No personal string is anywhere on the page by default."""
+        for string in told(PERSONAL):
+            self.assertEqual([], self.lines(string, self.public))
+
+    def test_on_demand(self) -> None:
+        """Where personal data is wanted, every such string is one label's value."""
+        for resource, keys in PERSONAL.items():
+            family = f"{PREFIX}{resource.rstrip('s')}_info{{"
+            for string in told({resource: keys}):
+                lines = self.lines(f'="{string}"', self.personal)
+                self.assertEqual([family], [line[: len(family)] for line in lines])
+
+    def test_never(self) -> None:
+        """Secrets and the people of the audit log are told in neither case."""
+        for string in told(NEVER) - told(PERSONAL):
+            self.assertEqual([], self.lines(string, self.public))
+            self.assertEqual([], self.lines(string, self.personal))
