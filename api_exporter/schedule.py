@@ -37,10 +37,11 @@ class Schedule:
         self._jitter = jitter
         self._untried = deque(periods)
         self.first = self._untried[0]
-        self._due: dict[str, float] = {self._untried.popleft(): now}
+        self._newest = self._untried.popleft()
+        self._due: dict[str, float] = {self._newest: now}
         self._running: dict[str, float] = {}
         self._pause = SHORTEST_PAUSE
-        self._paused_at = self._paused_until = now
+        self._paused_until = now
 
     def take(self, now: float) -> str | None:
         """The resource to refresh now, if any; the first one before all others."""
@@ -74,20 +75,20 @@ class Schedule:
         self._due[name] = max(
             started + spread(period, self._jitter), now + 0.5 * period
         )
-        self._introduce(now)
+        self._introduce(name, now)
 
     def unsupported(self, name: str, now: float) -> None:
         """The upstream does not have this resource."""
         self._end(name)
         self._pause = SHORTEST_PAUSE
         self._due[name] = now + spread(UNSUPPORTED_PERIOD, self._jitter)
-        self._introduce(now)
+        self._introduce(name, now)
 
     def skipped(self, name: str, now: float) -> None:
         """Nothing was asked: what the path is made of is not known yet."""
         self._end(name)
         self._due[name] = now + spread(self._periods[name], self._jitter)
-        self._introduce(now)
+        self._introduce(name, now)
 
     def rate_limited(self, name: str, now: float, asked: float | None) -> float:
         """The upstream wants to be left alone; returns for how many seconds it will be.
@@ -95,22 +96,21 @@ class Schedule:
         Args:
             asked: seconds that it asked for, if it said.
         """
-        started = self._end(name)
+        self._end(name)
         # A request that was under way when the pause began tells nothing new.
-        if started >= self._paused_at or now >= self._paused_until:
-            self._paused_at = now
+        if now >= self._paused_until:
             self._paused_until = now + (asked if asked is not None else self._pause)
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._due[name] = self._paused_until
-        self._due[self.first] = min(
-            self._due.get(self.first, self._paused_until), self._paused_until
-        )
-        self._introduce(now)
+        if self.first in self._due:  # else it is under way
+            self._due[self.first] = min(self._due[self.first], self._paused_until)
+        self._introduce(name, now)
         return self._paused_until - now
 
     def _end(self, name: str) -> float:
         return self._running.pop(name)
 
-    def _introduce(self, now: float) -> None:
-        if self._untried and not self._running:
-            self._due[self._untried.popleft()] = now
+    def _introduce(self, predecessor: str, now: float) -> None:
+        if self._untried and predecessor == self._newest:
+            self._newest = self._untried.popleft()
+            self._due[self._newest] = now

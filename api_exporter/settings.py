@@ -72,7 +72,9 @@ class Setting(Generic[T]):
         try:
             return self.parse(text)
         except ValueError as error:
-            value = "its value" if self.secret else repr(text)
+            # A password in an address is a secret, too.
+            shown = re.sub(r"//.*@", "//…@", text)
+            value = "its value" if self.secret else repr(shown)
             hint = f" ({error})" if str(error) else ""
             problems.append(
                 f"{self.name}: {value} is not allowed: it must be {self.allowed}{hint}"

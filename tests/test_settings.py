@@ -219,8 +219,6 @@ class RefusedTests(SynchronousTestCase):
             "https://api.example?a=b": "leave out the query",
             "https://api.example/?": "leave out the query",
             "https://api.example#here": "leave out the query and the fragment",
-            "https://me@api.example": "a user or password does not belong here",
-            "https://me:pw@api.example": "a user or password does not belong here",
             "https://": "it names no host",
             "https://:443": "it names no host",
             "https://api.example:0": "port 0",
@@ -231,6 +229,13 @@ class RefusedTests(SynchronousTestCase):
             "https://api\x00.example": "it holds a space or a control character",
         }.items():
             self.refuses("UPSTREAM_API_URL", [text], words)
+
+    def test_password(self) -> None:
+        """A user or a password in the address is refused, and not shown."""
+        for user in ("me", "me:pw", "me:p/w"):
+            text = f"https://{user}@api.example"
+            (problem,) = problems({**REQUIRED, "UPSTREAM_API_URL": text})
+            self.assertIn("'https://…@api.example' is not allowed", problem)
 
     def test_token(self) -> None:
         """A token with anything but visible ASCII inside is refused, and not shown."""

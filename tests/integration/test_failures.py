@@ -33,7 +33,7 @@ from api_exporter.inventory import Inventory
 from api_exporter.pages import Pages, piece
 from api_exporter.refresh import Refresher
 from api_exporter.resources import RESOURCES
-from api_exporter.settings import Token
+from api_exporter.credential import Token
 from api_exporter.telemetry import Telemetry
 from api_exporter.upstream import Upstream
 from api_exporter.version import Build
