@@ -3,13 +3,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := api_exporter tests
+ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs bench clean
+.PHONY: help run test check format docs executable release-check clean
 
 help: ## Say what there is to make.
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 $(VENV)/pip: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -41,7 +41,7 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
 
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
@@ -49,6 +49,34 @@ check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 format: $(VENV)/dev ## Format the code.
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
+
+docs: $(VENV)/dev ## Generate docs/metrics.md and docs/configuration.md from the code.
+	@$(BIN)/python -m tests.documents
+
+# The loader of the executable is compiled with its own zlib, so that libc is all it needs.
+executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing but libc.
+	@rm -rf build/executable
+	@$(PYTHON) -m venv build/executable
+	@build/executable/bin/pip install --quiet --disable-pip-version-check .
+	@PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 build/executable/bin/pip install \
+		--quiet --disable-pip-version-check --no-binary pyinstaller pyinstaller
+	@build/executable/bin/pyinstaller --log-level WARN --onefile --strip --noconfirm \
+		--name api-exporter-linux-$(ARCH) --distpath dist \
+		--workpath build/executable/work --specpath build/executable \
+		--collect-submodules api_exporter deploy/executable/api_exporter_command.py
+	@dist/api-exporter-linux-$(ARCH) --version
+
+release-check: executable test ## Everything that must hold before a release is tagged.
+	@test -z "$$(git status --porcelain)" || { echo "the tree has changes" >&2; exit 1; }
+	@$(BIN)/towncrier build --draft >/dev/null
+	@rm -rf build/release && $(BIN)/python -m build --outdir build/release . >/dev/null
+	@$(PYTHON) -m venv build/release/venv
+	@build/release/venv/bin/pip install --quiet --disable-pip-version-check build/release/*.whl
+	@build/release/venv/bin/api-exporter --version \
+		| grep "^api-exporter [0-9.]* $$(git rev-parse --short=12 HEAD) " \
+		|| { echo "the wheel does not tell its commit" >&2; exit 1; }
+	@build/release/venv/bin/twistd --help | grep -q api-exporter
+	@ls build/release/*.whl build/release/*.tar.gz dist/api-exporter-linux-$(ARCH)
 
 clean: ## Remove what was made.
 	rm -rf $(VENV) build dist *.egg-info _trial_temp* .coverage* .mypy_cache .ruff_cache .hypothesis

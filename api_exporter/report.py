@@ -36,6 +36,7 @@ async def run(reactor: PosixReactorBase, options: Options, report: Report) -> No
         simulation = DemoServer(
             configured.simulation,
             peers=checked.demo_peers,
+            rate_limit=checked.demo_rate_limit,
             reactor=reactor,
             now=time.time,
         )

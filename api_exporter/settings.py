@@ -162,6 +162,14 @@ def metrics_path(text: str) -> str:
     return text
 
 
+def rate_limit(text: str) -> tuple[int, int]:
+    """Requests a minute and burst from `6/500`."""
+    rate, slash, burst = text.partition("/")
+    if not slash:
+        raise ValueError
+    return whole(1, 1_000_000)(rate), whole(1, 1_000_000)(burst)
+
+
 def one_of(*values: str) -> Callable[[str], str]:
     """A parser of one of these words, in any case."""
 
@@ -322,6 +330,14 @@ DEMO_PEERS = Setting(
     whole(0, 100_000),
 )
 
+DEMO_RATE_LIMIT = Setting(
+    "DEMO_RATE_LIMIT",
+    "",
+    "requests a minute and burst, such as 6/500",
+    "A limiter like NetBird's for the simulated network of `--demo`; without it none.",
+    optional(rate_limit),
+)
+
 SETTINGS = (
     UPSTREAM_API_URL,
     UPSTREAM_API_TOKEN,
@@ -337,6 +353,7 @@ SETTINGS = (
     METRICS_MAX_AGE,
     EXPOSE_PERSONAL_DATA,
     DEMO_PEERS,
+    DEMO_RATE_LIMIT,
 )
 """All there are, in the order of the documentation."""
 
@@ -359,6 +376,7 @@ class Settings:
     metrics_max_age: float | None
     expose_personal_data: bool
     demo_peers: int
+    demo_rate_limit: tuple[int, int] | None
 
 
 def read(environ: Mapping[str, str]) -> Settings:

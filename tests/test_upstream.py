@@ -4,8 +4,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.credential import Token
+from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.upstream import Upstream
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
 

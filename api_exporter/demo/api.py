@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import chain, count
 
-from twisted.internet.interfaces import IPushProducer
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
-from zope.interface import implementer
 
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
 from api_exporter.demo.wire import encode, xid
+from api_exporter.sending import Sender
 
 _BUFFERED = 2048
 """Bytes up to which a body is sent at once, with its length."""
@@ -109,36 +108,5 @@ def _send(request: Request, body: Iterator[bytes]) -> int | bytes:
             break
     else:
         return start
-    _Sending(request, chain((start,), body)).resumeProducing()
+    Sender(request, chain((start,), body)).start()
     return NOT_DONE_YET
-
-
-@implementer(IPushProducer)
-class _Sending:
-    """Writes the pieces of a body one by one while the transport's buffer is not full.
-
-    Not a pull producer: those are driven by the global reactor.
-    """
-
-    def __init__(self, request: Request, pieces: Iterator[bytes]) -> None:
-        self._request = request
-        self._pieces = pieces
-        self._paused = False
-        request.registerProducer(self, True)
-
-    def resumeProducing(self) -> None:
-        self._paused = False
-        while not self._paused:
-            piece = next(self._pieces, None)
-            if piece is None:
-                self._request.unregisterProducer()
-                self._request.finish()
-                return
-            self._request.write(piece)
-
-    def pauseProducing(self) -> None:
-        self._paused = True
-
-    def stopProducing(self) -> None:
-        """The client has gone; nothing is asked of us any more."""
-        self._paused = True

@@ -9,9 +9,10 @@ from twisted.internet.interfaces import IListeningPort, IReactorSocket
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
+from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
 
-TOKEN = "nbp_0demo0demo0demo0demo0demo0demo3xAz7n"  # noqa: S105 - opens nothing real
+TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
 """What the simulated API wants to see."""
 
 
@@ -35,6 +36,7 @@ class DemoServer(Service):
     """Serves a simulated network on a socket that already listens.
 
     Args:
+        rate_limit: requests a minute and burst, as NetBird's limiter has them.
         now: seconds since the epoch.
     """
 
@@ -43,18 +45,25 @@ class DemoServer(Service):
         listening: socket.socket,
         *,
         peers: int,
+        rate_limit: tuple[int, int] | None,
         reactor: IReactorSocket,
         now: Callable[[], float],
     ) -> None:
         self._listening = listening
         self._peers = peers
+        self._limiter = Limiter(*rate_limit) if rate_limit is not None else None
         self._reactor = reactor
         self._now = now
         self._port: IListeningPort | None = None
 
     def startService(self) -> None:
         super().startService()
-        api = DemoApi(network=Network(self._peers), token=TOKEN, now=self._now)
+        api = DemoApi(
+            network=Network(self._peers),
+            token=TOKEN,
+            now=self._now,
+            limiter=self._limiter,
+        )
         self._port = self._reactor.adoptStreamPort(
             self._listening.fileno(),
             socket.AF_INET,

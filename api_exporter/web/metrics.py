@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-from twisted.internet.interfaces import IPushProducer
 from twisted.web.server import NOT_DONE_YET, Request
-from zope.interface import implementer
 
 from api_exporter import negotiation
-from api_exporter.pages import Body, Pages, Piece, piece
+from api_exporter.pages import Pages, Piece, piece
+from api_exporter.sending import Sender
 from api_exporter.telemetry import Telemetry
 from api_exporter.web.page import Page
 
@@ -49,7 +48,7 @@ class Metrics(Page):
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         if request.method == b"HEAD":
             return b""
-        Sender(request, body).start()
+        Sender(request, iter(body.slices)).start()
         return NOT_DONE_YET
 
     def _tail(self, *, in_openmetrics: bool) -> Piece:
@@ -60,42 +59,6 @@ class Metrics(Page):
             tail = piece(text, last=True)
             self._tails[in_openmetrics] = now, tail
         return tail
-
-
-@implementer(IPushProducer)
-class Sender:
-    """Hands slices to the transport, one whenever it has sent the one before.
-
-    The slices belong to all scrapes: a slow reader holds at most the copy of one.
-    """
-
-    def __init__(self, request: Request, body: Body) -> None:
-        self._request = request
-        self._slices = iter(body.slices)
-        self._paused = False
-
-    def start(self) -> None:
-        """Write until the transport has enough; it asks for more by itself."""
-        self._request.registerProducer(self, True)
-        self.resumeProducing()
-
-    def resumeProducing(self) -> None:
-        self._paused = False
-        while not self._paused:
-            slice_ = next(self._slices, None)
-            if slice_ is None:
-                self._request.unregisterProducer()
-                self._request.finish()
-                return
-            self._request.write(slice_)
-
-    def pauseProducing(self) -> None:
-        self._paused = True
-
-    def stopProducing(self) -> None:
-        """The reader has gone."""
-        self._paused = True
-        self._slices = iter(())
 
 
 def _header(request: Request, name: bytes) -> str | None:

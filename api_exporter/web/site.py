@@ -16,6 +16,7 @@ GRACE = 5.0
 class DrainingSite(Site):
     """Knows which requests are under way, and logs each for debugging."""
 
+    noisy = False  # Twisted need not say that it starts
     _logger = Logger()
 
     def __init__(self, resource: IResource) -> None:

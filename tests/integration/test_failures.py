@@ -27,13 +27,13 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.collectors import COLLECTORS
+from api_exporter.credential import Token
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import Network
 from api_exporter.inventory import Inventory
 from api_exporter.pages import Pages, piece
 from api_exporter.refresh import Refresher
 from api_exporter.resources import RESOURCES
-from api_exporter.credential import Token
 from api_exporter.telemetry import Telemetry
 from api_exporter.upstream import Upstream
 from api_exporter.version import Build

@@ -1,0 +1,44 @@
+"""A long body on its way to a client, as fast as the client takes it."""
+
+from collections.abc import Iterator
+
+from twisted.internet.interfaces import IPushProducer
+from twisted.web.server import Request
+from zope.interface import implementer
+
+
+@implementer(IPushProducer)
+class Sender:
+    """Hands slices to the transport, one whenever it has sent the one before.
+
+    Slices may belong to many requests: a slow reader holds at most the copy of one. A
+    push producer, because Twisted drives pull producers through the global reactor.
+    """
+
+    def __init__(self, request: Request, slices: Iterator[bytes]) -> None:
+        self._request = request
+        self._slices = slices
+        self._paused = False
+
+    def start(self) -> None:
+        """Write until the transport has enough; it asks for more by itself."""
+        self._request.registerProducer(self, True)
+        self.resumeProducing()
+
+    def resumeProducing(self) -> None:
+        self._paused = False
+        while not self._paused:
+            slice_ = next(self._slices, None)
+            if slice_ is None:
+                self._request.unregisterProducer()
+                self._request.finish()
+                return
+            self._request.write(slice_)
+
+    def pauseProducing(self) -> None:
+        self._paused = True
+
+    def stopProducing(self) -> None:
+        """The reader has gone."""
+        self._paused = True
+        self._slices = iter(())

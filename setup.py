@@ -1,0 +1,52 @@
+"""What setup.cfg cannot say: the package tells which commit was built, and when."""
+
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+
+MODULE = "api_exporter/_build.py"
+
+
+def embed(tree: str) -> None:
+    """Write the module that `api_exporter.version` looks for, unless it came along."""
+    module = Path(tree, MODULE)
+    if Path(MODULE).exists() or not module.parent.is_dir():
+        return
+    git = ["git", "rev-parse", "--short=12", "HEAD"]
+    try:
+        commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        commit = ""
+    # https://reproducible-builds.org/specs/source-date-epoch/
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    module.write_text(
+        '"""Written by the build."""\n\n'
+        f'COMMIT = "{commit.strip()}"\n'
+        f'BUILT = "{now:%Y-%m-%dT%H:%M:%SZ}"\n'
+    )
+
+
+class BuildPy(build_py):
+    """A wheel tells which commit it was built from; an editable tree does not."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            embed(self.build_lib)
+
+
+class Sdist(sdist):
+    """A source distribution carries its commit along."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        embed(base_dir)
+
+
+setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})

@@ -1,0 +1,95 @@
+"""The one-file executable in a root directory that holds nothing but libc."""
+
+import os
+import platform
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+from unittest import SkipTest
+
+from twisted.trial.unittest import TestCase
+
+from tests.integration.programs import (
+    ROOT,
+    environment,
+    free_port,
+    program,
+    scraped,
+    start,
+    until,
+)
+
+ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "other")
+NAME = f"api-exporter-linux-{ARCH}"
+
+
+class ExecutableTests(TestCase):
+    def setUp(self) -> None:
+        executable = ROOT / "dist" / NAME
+        if not executable.exists():
+            raise SkipTest(f"missing program: {NAME}, which `make executable` builds")
+        if os.geteuid() != 0:
+            raise SkipTest("missing privilege: to change the root directory")
+        self.root = Path(self.mktemp()).resolve()
+        (self.root / "tmp").mkdir(parents=True)  # it unpacks itself there
+        (self.root / "dev").mkdir()
+        os.mknod(self.root / "dev/null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        shutil.copy(executable, self.root)
+        for library in self.libc():
+            directory = self.root / library.parent.relative_to("/")
+            directory.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, directory)
+
+    def libc(self) -> list[Path]:
+        """The libraries of libc, and its loader where the executable looks for it."""
+        libraries = subprocess.run(
+            ["ldd", shutil.which("sh") or "/bin/sh"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        found = [Path(word) for word in libraries if word.startswith("/")]
+        [directory] = {path.parent for path in found if path.name == "libc.so.6"}
+        others = ("m", "dl", "pthread", "rt", "resolv", "util")
+        return found + [
+            path for name in others for path in directory.glob(f"lib{name}.so.*")
+        ]
+
+    def test_needs(self) -> None:
+        """Of libraries it wants libc alone."""
+        wanted = subprocess.run(
+            [program("ldd"), str(ROOT / "dist" / NAME)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        names = {word for word in wanted if word.startswith("lib")}
+        self.assertEqual({"libc.so.6"}, names)
+
+    def test_version(self) -> None:
+        """It tells its version."""
+        ended = subprocess.run(
+            [program("chroot"), str(self.root), f"/{NAME}", "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.assertRegex(ended.stdout, r"^api-exporter \d+\.\d+\.\d+")
+
+    def test_serves(self) -> None:
+        """It serves the demo network, and SIGTERM ends it well."""
+        port = free_port()
+        running = start(
+            self,
+            [program("chroot"), str(self.root), f"/{NAME}", "--demo"],
+            self.root,
+            environment(LISTEN_ADDRESS=f"127.0.0.1:{port}", DEMO_PEERS="50"),
+        )
+        until(
+            lambda: scraped(
+                f"http://127.0.0.1:{port}/metrics", "netbird_api_peer_info"
+            ),
+            "the first round",
+        )
+        self.assertEqual(0, running.stop()[0], running.said())
