@@ -1,0 +1,83 @@
+"""What the tests of `deploy/` start: programs that end, and an exporter that runs."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.integration.programs import (
+    ROOT,
+    environment,
+    free_port,
+    get,
+    program,
+    start,
+    until,
+)
+
+DEPLOY = ROOT / "deploy"
+
+LIMIT = 120
+"""Seconds that a program may take to its end."""
+
+
+def run(
+    *command: str | Path, status: int = 0, env: Mapping[str, str] | None = None
+) -> str:
+    """What a program prints to both streams, once it has ended as it should."""
+    done = subprocess.run(
+        command,
+        check=False,
+        cwd="/",
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+    )
+    if done.returncode != status:
+        raise AssertionError(f"{command}: status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+class Exporter:
+    """An exporter on a port of the loopback interface, until the test ends.
+
+    Args:
+        command: in place of the one that shows the simulated network.
+    """
+
+    def __init__(
+        self,
+        test: SynchronousTestCase,
+        command: Sequence[str] = (),
+        **settings: str,
+    ) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        directory = Path(test.mktemp())
+        directory.mkdir(parents=True)
+        address = f"127.0.0.1:{self.port}"
+        env = environment(LISTEN_ADDRESS=address, **settings)
+        demo = [program("api-exporter"), "--demo"]
+        self.running = start(test, command or demo, directory, env)
+        until(lambda: self._complete() or self._ended(), "the first round")
+        if self._ended():
+            raise AssertionError(self.running.said())
+
+    @property
+    def page(self) -> str:
+        """The metrics."""
+        return get(f"{self.url}/metrics")[2].decode()
+
+    def _complete(self) -> bool:
+        """Whether every resource has been read, or has failed."""
+        known = "api_exporter_refresh_duration_seconds{"
+        planned = "api_exporter_resource_refresh_interval_seconds{"
+        page = self.page
+        return 0 < page.count(planned) == page.count(known)
+
+    def _ended(self) -> bool:
+        return self.running.process.poll() is not None

@@ -1,0 +1,51 @@
+"""The PromQL of `deploy/`: where it stands, and the metrics that it selects."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.deploy.programs import DEPLOY
+from tests.deploy.yaml_files import documents
+
+DASHBOARDS = sorted((DEPLOY / "grafana/dashboards").glob("*.json"))
+
+VARIABLES = {"$job": ".+", "$instance": ".+", "$__rate_interval": "1m"}
+"""What Grafana puts in place of its variables."""
+
+SELECTOR = re.compile(
+    r"\b(?:up|(?:netbird_api|api_exporter|process|python|scrape)_\w+"
+    r"|instance(?:_resource)?:[\w:]+)\b(?:\{[^}]*\})?"
+)
+
+
+def rules(name: str) -> list[dict[str, Any]]:
+    """The rules of a file, of all its groups."""
+    [file] = documents(DEPLOY / "prometheus" / name)
+    return [rule for group in file["groups"] for rule in group["rules"]]
+
+
+def dashboard(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def panels(path: Path) -> list[dict[str, Any]]:
+    """Those that show something."""
+    return [p for p in dashboard(path)["panels"] if p["type"] != "row"]
+
+
+def panel_queries() -> Iterator[tuple[str, str]]:
+    """Panel and expression, as Grafana sends it."""
+    for path in DASHBOARDS:
+        for panel in panels(path):
+            for target in panel["targets"]:
+                expression = target["expr"]
+                for variable, value in VARIABLES.items():
+                    expression = expression.replace(variable, value)
+                yield f"{path.stem}: {panel['title']}", expression
+
+
+def selectors(expression: str) -> list[str]:
+    return SELECTOR.findall(expression)

@@ -1,0 +1,135 @@
+"""Image, Compose and Kubernetes files, as far as they can be judged by reading."""
+
+import re
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter import settings
+from tests.deploy.programs import DEPLOY
+from tests.deploy.yaml_files import documents
+from tests.integration.programs import ROOT
+
+CONTAINER = DEPLOY / "container"
+KUBERNETES = DEPLOY / "kubernetes"
+
+
+class ContainerTests(SynchronousTestCase):
+    def test_containerfile(self) -> None:
+        """The image runs as a numeric user, has a health check and labels, and copies
+        what exists and is not ignored.
+        """
+        text = (CONTAINER / "Containerfile").read_text()
+        for pattern in (
+            r"^FROM \S+-slim$",
+            r"^USER \d+:\d+$",
+            r"^HEALTHCHECK .* CMD check-health \|\| exit 1$",
+            r"^LABEL org\.opencontainers\.image\.",
+        ):
+            self.assertRegex(text, re.compile(pattern, re.MULTILINE))
+        ignored = (CONTAINER / "Containerfile.dockerignore").read_text().splitlines()
+        for name in re.findall(r"^COPY (?!--from)(\S+)", text, re.MULTILINE):
+            self.assertTrue((ROOT / name).exists(), name)
+            self.assertNotIn(name.partition("/")[0], ignored)
+
+    def test_compose(self) -> None:
+        """Compose mounts and builds what exists, and publishes to this machine only."""
+        [compose] = documents(CONTAINER / "compose.yml")
+        services = compose["services"]
+        self.assertEqual({"api-exporter", "prometheus", "grafana"}, set(services))
+        context = CONTAINER / services["api-exporter"]["build"]["context"]
+        file = context / services["api-exporter"]["build"]["dockerfile"]
+        self.assertTrue(file.samefile(CONTAINER / "Containerfile"))
+        for service in services.values():
+            for volume in service.get("volumes", []):
+                source, _, mode = volume.split(":")
+                self.assertTrue((CONTAINER / source).is_dir(), volume)
+                self.assertEqual("ro", mode)
+            for port in service["ports"]:
+                self.assertTrue(port.startswith("127.0.0.1:"), port)
+        [prometheus] = documents(DEPLOY / "prometheus/prometheus.yml")
+        [job] = prometheus["scrape_configs"]
+        [[target]] = [config["targets"] for config in job["static_configs"]]
+        self.assertIn(target.partition(":")[0], services)
+
+
+class KubernetesTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        [self.base] = documents(KUBERNETES / "kustomization.yaml")
+        self.objects = {
+            found["kind"]: found
+            for name in self.base["resources"]
+            for found in documents(KUBERNETES / name)
+        }
+
+    def test_complete(self) -> None:
+        """The base lists all files of its directory, each of which is an object."""
+        files = {path.name for path in KUBERNETES.iterdir()}
+        self.assertEqual(files, {*self.base["resources"], "kustomization.yaml"})
+        kinds = {"Deployment", "Service", "ServiceMonitor", "NetworkPolicy"}
+        self.assertEqual(kinds, set(self.objects))
+
+    def test_deployment(self) -> None:
+        """It may and writes nothing, is probed, and reads its token from a file."""
+        pod = self.objects["Deployment"]["spec"]["template"]["spec"]
+        self.assertFalse(pod["automountServiceAccountToken"])
+        self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+        [container] = pod["containers"]
+        self.assertEqual(
+            {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            },
+            container["securityContext"],
+        )
+        probes = {
+            container[probe]["httpGet"]["path"]
+            for probe in ("livenessProbe", "readinessProbe")
+        }
+        self.assertEqual({"/health", "/ready"}, probes)
+        [mount], [volume] = container["volumeMounts"], pod["volumes"]
+        self.assertEqual(mount["name"], volume["name"])
+        self.assertIn("secret", volume)
+        [token] = container["env"]
+        self.assertTrue(token["value"].startswith(mount["mountPath"] + "/"))
+        [configured] = self.base["configMapGenerator"]
+        self.assertEqual(
+            container["envFrom"], [{"configMapRef": {"name": configured["name"]}}]
+        )
+        known = {setting.name for setting in settings.SETTINGS}
+        given = {literal.partition("=")[0] for literal in configured["literals"]}
+        self.assertLessEqual(given, known)
+
+    def test_network_policy(self) -> None:
+        """Scrapes come from the private ranges alone."""
+        [ingress] = self.objects["NetworkPolicy"]["spec"]["ingress"]
+        self.assertEqual(
+            ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"],
+            [source["ipBlock"]["cidr"] for source in ingress["from"]],
+        )
+
+    def test_ports(self) -> None:
+        """All name the container's port."""
+        container = self.objects["Deployment"]["spec"]["template"]["spec"]["containers"]
+        [port] = container[0]["ports"]
+        self.assertEqual("http", port["name"])
+        [served] = self.objects["Service"]["spec"]["ports"]
+        [scraped] = self.objects["ServiceMonitor"]["spec"]["endpoints"]
+        [allowed] = self.objects["NetworkPolicy"]["spec"]["ingress"][0]["ports"]
+        names = {served["targetPort"], scraped["port"], allowed["port"]}
+        self.assertEqual({"http"}, names | {served["name"]})
+
+    def test_selectors(self) -> None:
+        """The selectors find the pods, and the monitor's finds the service."""
+        spec = {kind: found["spec"] for kind, found in self.objects.items()}
+        pods = spec["Deployment"]["template"]["metadata"]["labels"]
+        service = self.objects["Service"]["metadata"]["labels"]
+        for selector, labels in (
+            (spec["Deployment"]["selector"]["matchLabels"], pods),
+            (spec["Service"]["selector"], pods),
+            (spec["NetworkPolicy"]["podSelector"]["matchLabels"], pods),
+            (spec["ServiceMonitor"]["selector"]["matchLabels"], service),
+        ):
+            self.assertTrue(selector)
+            self.assertLessEqual(selector.items(), labels.items())
+        self.assertEqual("api-exporter", service[spec["ServiceMonitor"]["jobLabel"]])

@@ -1,0 +1,101 @@
+"""The example of the settings file, read by each of those who read such files."""
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter import environment, settings
+from api_exporter.credential import Token
+from tests.deploy.programs import DEPLOY, run
+from tests.integration.programs import program
+
+EXAMPLE = DEPLOY / "api-exporter.env.example"
+
+GENERATOR = Path(
+    "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
+)
+"""Reads environment.d with the parser that reads EnvironmentFile=, and prints it."""
+
+REQUIRED = ["UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"]
+
+
+def loaded(environ: dict[str, str]) -> tuple[object, ...]:
+    """The settings as values that compare."""
+    checked = settings.read(environ)
+    return tuple(
+        value.reveal() if isinstance(value, Token) else value
+        for value in (getattr(checked, name) for name in checked.__slots__)
+    )
+
+
+def pairs(printed: list[str]) -> dict[str, str]:
+    return {name: value for name, _, value in (line.partition("=") for line in printed)}
+
+
+class EnvExampleTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.text = EXAMPLE.read_text()
+        # The token's file is the alternative to the token.
+        self.all = Path(self.mktemp())
+        self.all.write_text(
+            re.sub(
+                r"^#(?!UPSTREAM_API_TOKEN_FILE)([A-Z_]+=)",
+                r"\1",
+                self.text,
+                flags=re.MULTILINE,
+            )
+        )
+
+    def test_names(self) -> None:
+        """It names every setting once, the required ones alone not commented out."""
+        names = re.findall(r"^#?([A-Z_]+)=", self.text, re.MULTILINE)
+        self.assertEqual(len(set(names)), len(names))
+        self.assertEqual({setting.name for setting in settings.SETTINGS}, set(names))
+        self.assertEqual(REQUIRED, re.findall(r"^([A-Z_]+)=", self.text, re.MULTILINE))
+
+    def test_defaults(self) -> None:
+        """What is commented out are the defaults."""
+        self.assertEqual(self.by_shell(EXAMPLE), self.by_shell(self.all))
+
+    def test_shell(self) -> None:
+        """A shell reads what is written there."""
+        values = self.by_shell(EXAMPLE)
+        self.assertEqual(("https://api.netbird.io", "nbp_replace_this"), values[:2])
+
+    def test_inline(self) -> None:
+        """In front of a command it means the same."""
+        for file in (EXAMPLE, self.all):
+            lines = file.read_text().splitlines()
+            inline = " ".join(x for x in lines if x and not x.startswith("#"))
+            printed = run("sh", "-c", f"{inline} env -0", env=self.clean())
+            values = loaded(pairs(printed.split("\0")))
+            self.assertEqual(self.by_shell(file), values)
+
+    def test_systemd(self) -> None:
+        """Systemd's parser of EnvironmentFile= reads the same."""
+        program(str(GENERATOR))
+        for file in (EXAMPLE, self.all):
+            home = Path(self.mktemp())
+            (home / "environment.d").mkdir(parents=True)
+            (home / "environment.d/api-exporter.conf").symlink_to(file.absolute())
+            printed = run(GENERATOR, env={"XDG_CONFIG_HOME": str(home.absolute())})
+            values = loaded(pairs(shlex.split(printed)))
+            self.assertEqual(self.by_shell(file), values)
+
+    def test_config(self) -> None:
+        """--config reads the same."""
+        for file in (EXAMPLE, self.all):
+            values = loaded(environment.load(file))
+            self.assertEqual(self.by_shell(file), values)
+
+    def by_shell(self, file: Path) -> tuple[object, ...]:
+        command = 'set -a; . "$0"; exec env -0'
+        printed = run("sh", "-c", command, file.absolute(), env=self.clean())
+        return loaded(pairs(printed.split("\0")))
+
+    def clean(self) -> dict[str, str]:
+        """An environment without settings."""
+        return {"PATH": os.environ["PATH"]}

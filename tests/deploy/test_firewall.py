@@ -1,0 +1,171 @@
+"""The firewall rules, loaded in network namespaces and tried by real connections."""
+
+import ipaddress
+import os
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from tests.deploy.programs import DEPLOY, LIMIT, run
+from tests.integration.programs import program, start, until
+
+NFT = DEPLOY / "nftables/api-exporter.nft"
+IPTABLES = DEPLOY / "iptables/api-exporter.sh"
+
+PORT, OTHER = 8080, 8081
+
+PRIVATE = ("10.255.1.2", "172.16.0.2", "172.31.255.2", "192.168.7.2")
+OUTSIDE = ("9.255.255.2", "172.15.255.2", "172.32.0.2", "192.169.0.2", "203.0.113.2")
+IPV6 = ("2001:db8::2", "fd00::2")
+HOSTS = (*PRIVATE, *OUTSIDE, *IPV6)
+
+SERVER = f"""
+import select, socket
+open = [socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True)
+        for port in ({PORT}, {OTHER})]
+print("listening", flush=True)
+while True:
+    for listening in select.select(open, [], [])[0]:
+        listening.accept()[0].close()
+"""
+
+CLIENT = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=1).close()
+except TimeoutError:
+    print("dropped", end="")
+else:
+    print("accepted", end="")
+"""
+
+
+def beside(host: str) -> str:
+    """The server's address on the link to a host."""
+    return str(ipaddress.ip_address(host) + 1)
+
+
+class FirewallTests(SynchronousTestCase):
+    """A server, and one host to each link, all in namespaces of their own."""
+
+    def setUp(self) -> None:
+        program("ip")
+        self.server = self.namespace("server")
+        self.hosts = {
+            host: self.namespace(str(number)) for number, host in enumerate(HOSTS)
+        }
+        for number, (host, name) in enumerate(self.hosts.items()):
+            self.link(host, name, f"host{number}")
+        command = ["ip", "netns", "exec", self.server, sys.executable, "-c", SERVER]
+        directory = Path(self.mktemp())
+        directory.mkdir(parents=True)
+        serving = start(self, command, directory)
+        until(lambda: "listening" in serving.said(), "the server")
+        self.assertReached(HOSTS, HOSTS)
+
+    def namespace(self, name: str) -> str:
+        name = f"api-exporter-{os.getpid()}-{name}"
+        try:
+            run("ip", "netns", "add", name)
+            self.addCleanup(run, "ip", "netns", "del", name)
+            run("ip", "-n", name, "link", "set", "lo", "up")
+        except AssertionError:
+            raise SkipTest("missing privilege: network namespaces") from None
+        return name
+
+    def link(self, host: str, name: str, device: str) -> None:
+        """Join a host to the server."""
+        peer = ("peer", "name", device, "netns", self.server)
+        run("ip", "link", "add", "eth0", "netns", name, "type", "veth", *peer)
+        nodad = ("nodad",) if ":" in host else ()
+        size = 64 if ":" in host else 24
+        for namespace, end, address in (
+            (name, "eth0", host),
+            (self.server, device, beside(host)),
+        ):
+            add = ("address", "add", f"{address}/{size}", "dev", end, *nodad)
+            run("ip", "-n", namespace, *add)
+            run("ip", "-n", namespace, "link", "set", end, "up")
+
+    def inside(self, *command: str) -> str:
+        """Run a program in the server's namespace."""
+        return run("ip", "netns", "exec", self.server, *command)
+
+    def reached(self, port: int) -> set[str]:
+        """The addresses from which the server's port is reached; all try at once."""
+        tries = {host: (name, beside(host)) for host, name in self.hosts.items()}
+        for own in ("127.0.0.1", "::1", beside(PRIVATE[0]), beside(OUTSIDE[0])):
+            tries[f"itself at {own}"] = (self.server, own)
+        started = {
+            source: subprocess.Popen(
+                ["ip", "netns", "exec", name, sys.executable, "-c", CLIENT]
+                + [address, str(port)],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for source, (name, address) in tries.items()
+        }
+        found = {who: p.communicate(timeout=LIMIT)[0] for who, p in started.items()}
+        self.assertLessEqual(set(found.values()), {"accepted", "dropped"}, found)
+        itself = {who for who in found if who not in HOSTS}
+        self.assertEqual({"accepted"}, {found[who] for who in itself})
+        return {host for host in HOSTS if found[host] == "accepted"}
+
+    def assertReached(self, port: Collection[str], other: Collection[str]) -> None:  # noqa: N802 - as the others
+        """From which hosts the exporter's port and another one are reached."""
+        self.assertEqual(set(port), self.reached(PORT))
+        self.assertEqual(set(other), self.reached(OTHER))
+
+    def test_nft(self) -> None:
+        """nft: only private networks and the machine itself reach the port, no other
+        port or table is touched, loading twice is harmless, and one command removes.
+        """
+        program("nft")
+        self.inside("nft", "add", "table", "inet", "somebody_else")
+        before = self.inside("nft", "list", "ruleset")
+        self.inside("nft", "-f", str(NFT))
+        self.assertReached(PRIVATE, HOSTS)
+        once = self.inside("nft", "list", "ruleset")
+        self.inside("nft", "-f", str(NFT))
+        self.assertEqual(once, self.inside("nft", "list", "ruleset"))
+        self.assertReached(PRIVATE, HOSTS)
+        self.inside("nft", "delete", "table", "inet", "api_exporter")
+        self.assertEqual(before, self.inside("nft", "list", "ruleset"))
+        self.assertReached(HOSTS, HOSTS)
+
+    def test_iptables(self) -> None:
+        """iptables: the same, also where another rule refuses everything else."""
+        program("iptables")
+        somebody_else = ("INPUT", "-p", "tcp", "--dport", "9", "-j", "DROP")
+        self.inside("iptables", "-A", *somebody_else)
+        before = self.rules()
+        self.inside(str(IPTABLES))
+        self.assertReached(PRIVATE, HOSTS)
+        once = self.rules()
+        self.inside(str(IPTABLES))
+        self.assertEqual(once, self.rules())
+        self.assertReached(PRIVATE, HOSTS)
+        rest = ("INPUT", "!", "-i", "lo", "-j", "DROP")
+        self.inside("iptables", "-A", *rest)
+        self.assertReached(PRIVATE, IPV6)
+        self.inside("iptables", "-D", *rest)
+        for _ in range(2):
+            self.inside(str(IPTABLES), "remove")
+            self.assertEqual(before, self.rules())
+        self.assertReached(HOSTS, HOSTS)
+
+    def rules(self) -> str:
+        return self.inside("iptables", "-S") + self.inside("ip6tables", "-S")
+
+
+class OnePlaceTests(SynchronousTestCase):
+    def test_once(self) -> None:
+        """Port and ranges stand once in each file, above the first rule."""
+        for file in (NFT, IPTABLES):
+            text = file.read_text()
+            for word in ("8080", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"):
+                self.assertEqual(1, text.count(word), f"{word} in {file.name}")
+                self.assertLess(text.index(word), text.index("{\n"), file.name)

@@ -1,0 +1,163 @@
+"""The installer, run into a scratch root, and what it has installed, run."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from api_exporter.demo.server import TOKEN
+from tests.deploy.programs import DEPLOY, Exporter, run
+from tests.deploy.test_systemd import UNITS, lines
+from tests.integration.programs import ROOT, environment, get, program
+from tests.integration.test_daemon import installed
+
+INSTALL, UNINSTALL = DEPLOY / "install.sh", DEPLOY / "uninstall.sh"
+
+TWISTD = "from twisted.scripts.twistd import run\nrun()\n"
+
+MODES = {
+    "etc/api-exporter": 0o750,
+    "etc/api-exporter/config": 0o640,
+    "etc/systemd/system/api-exporter.service": 0o644,
+    "etc/systemd/system/api-exporter.socket": 0o644,
+    "etc/systemd/system/api-exporter.service.d/hardened.conf": 0o644,
+    "etc/sysusers.d/api-exporter.conf": 0o644,
+}
+
+
+class InstallTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        program("systemd-sysusers")
+        if os.geteuid():
+            raise SkipTest("missing privilege: root")
+        self.root = Path(self.mktemp()).absolute()
+        self.addCleanup(shutil.rmtree, self.root)
+        [self.wheel] = installed().parent.glob("*.whl")
+        site = next((installed() / "lib").iterdir()) / "site-packages"
+        dependencies = (site / "dependencies.pth").read_text()
+        # Without the network pip installs the wheel alone. What that needs comes from
+        # the environment of the tests, but for the one script of it that we call.
+        self.env = environment(
+            PIP_NO_DEPS="1",
+            PIP_NO_INDEX="1",
+            PYTHON=sys.executable,
+            PYTHONPATH=dependencies,
+        )
+        twistd = self.root / "opt/api-exporter/bin/twistd"
+        twistd.parent.mkdir(parents=True)
+        twistd.write_text(f"#!{twistd.with_name('python')}\n{TWISTD}")
+        twistd.chmod(0o755)
+
+    def install(self, *arguments: str) -> str:
+        into = ("--root", self.root, "--source", self.wheel)
+        return run(INSTALL, *into, *arguments, env=self.env)
+
+    def uninstall(self, *arguments: str) -> str:
+        return run(UNINSTALL, "--root", self.root, *arguments, env=self.env)
+
+    def files(self) -> list[str]:
+        """All there is below the root, but for the parts of the program."""
+        found = (str(path.relative_to(self.root)) for path in self.root.rglob("*"))
+        return sorted(x for x in found if not x.startswith("opt/api-exporter/"))
+
+    def test_install(self) -> None:
+        """It makes user, directories, modes, program and units, and asks for the
+        version at the end; once more changes nothing and keeps the settings.
+        """
+        self.assertRegex(self.install(), r"\napi-exporter \d+\.\d+\.\d+.*\n$")
+        self.assertModes()
+        files = self.files()
+        config = self.root / "etc/api-exporter/config"
+        self.assertEqual(
+            (DEPLOY / "api-exporter.env.example").read_text(), config.read_text()
+        )
+        config.write_text("UPSTREAM_API_URL=https://kept.example\n")
+        config.chmod(0o666)
+        self.install()
+        self.assertModes()
+        self.assertEqual(files, self.files())
+        self.assertIn("kept.example", config.read_text())
+
+    def assertModes(self) -> None:  # noqa: N802 - as the others
+        """Modes and owners are those of MODES; the settings are the group's to read."""
+        group = self.group()
+        self.assertGreater(group, 0)
+        for name, mode in MODES.items():
+            stat = (self.root / name).stat()
+            gid = group if name.startswith("etc/api-exporter") else 0
+            self.assertEqual(
+                (oct(mode), 0, gid),
+                (oct(stat.st_mode & 0o7777), stat.st_uid, stat.st_gid),
+                name,
+            )
+
+    def group(self) -> int:
+        for line in (self.root / "etc/group").read_text().splitlines():
+            name, _, gid, _ = line.split(":")
+            if name == "api-exporter":
+                return int(gid)
+        raise AssertionError("no group")
+
+    def test_token(self) -> None:
+        """The token's drop-in is there exactly while there is a token's file, which is
+        root's alone.
+        """
+        dropin = self.root / "etc/systemd/system/api-exporter.service.d/token.conf"
+        token = self.root / "etc/api-exporter/token"
+        self.install()
+        self.assertFalse(dropin.exists())
+        token.write_text(TOKEN)
+        self.install()
+        self.assertTrue(dropin.exists())
+        self.assertEqual(0o600, token.stat().st_mode & 0o7777)
+        self.assertEqual((0, 0), (token.stat().st_uid, token.stat().st_gid))
+        token.unlink()
+        self.install()
+        self.assertFalse(dropin.exists())
+
+    def test_dry_run(self) -> None:
+        """--dry-run prints the commands and does nothing."""
+        before = self.files()
+        said = self.install("--dry-run")
+        self.assertEqual(before, self.files())
+        for words in ("systemd-sysusers", "-m venv", "pip install", "--version"):
+            self.assertIn(words, said)
+        said = self.uninstall("--dry-run", "--purge")
+        self.assertEqual(before, self.files())
+        self.assertIn(f"rm -rf {self.root}/etc/api-exporter\n", said)
+
+    def test_uninstall(self) -> None:
+        """Removing leaves the settings, --purge does not; both may be repeated."""
+        self.install()
+        for _ in range(2):
+            self.uninstall()
+            left = [x for x in self.files() if "api-exporter" in x]
+            self.assertEqual(["etc/api-exporter", "etc/api-exporter/config"], left)
+        for _ in range(2):
+            self.uninstall("--purge")
+            self.assertEqual([], [x for x in self.files() if "api-exporter" in x])
+
+    def test_command_line(self) -> None:
+        """The unit's command line starts a daemon that reads an upstream."""
+        self.install()
+        [command] = [
+            line.partition("=")[2]
+            for line in lines(UNITS / "api-exporter.service")
+            if line.startswith("ExecStart=")
+        ]
+        upstream = Exporter(self)
+        said = get(f"{upstream.url}/health")[2].decode()
+        address = said.partition('"url": "')[2].partition('"')[0]
+        exporter = Exporter(
+            self,
+            shlex.split(f"{self.root}{command}"),
+            UPSTREAM_API_URL=address,
+            UPSTREAM_API_TOKEN=TOKEN,
+            PYTHONPATH=self.env["PYTHONPATH"],
+        )
+        self.assertIn("netbird_api_up 1.0", exporter.page)
+        loaded = run("readlink", f"/proc/{exporter.running.process.pid}/exe")
+        self.assertNotIn(str(ROOT), loaded)

@@ -1,0 +1,148 @@
+"""Rules, alerts and dashboards, by promtool and a Prometheus that scrapes the demo."""
+
+import json
+import re
+import shutil
+import urllib.parse
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.deploy.programs import DEPLOY, Exporter, run
+from tests.deploy.queries import panel_queries, rules, selectors
+from tests.deploy.yaml_files import documents
+from tests.integration.programs import (
+    ROOT,
+    environment,
+    free_port,
+    get,
+    program,
+    start,
+    until,
+)
+
+FILES = DEPLOY / "prometheus"
+
+QUIET = {"exporter: Failed refreshes"}
+"""Panels that show nothing as long as nothing is wrong."""
+
+
+class PromtoolTests(SynchronousTestCase):
+    def test_config(self) -> None:
+        """Promtool accepts the scrape configuration and the rules that it names."""
+        said = run(program("promtool"), "check", "config", FILES / "prometheus.yml")
+        self.assertIn("2 rule files found", said)
+
+    def test_rules(self) -> None:
+        """Promtool accepts the rules."""
+        files = (FILES / "rules.yml", FILES / "alerts.yml")
+        run(program("promtool"), "check", "rules", *files)
+
+    def test_alerts(self) -> None:
+        """Promtool's tests pass: alerts fire when they should, and not before."""
+        run(program("promtool"), "test", "rules", FILES / "alerts_test.yml")
+
+    def test_alerts_tested(self) -> None:
+        """Each alert fires in one test, and in another one nothing does."""
+        [file] = documents(FILES / "alerts_test.yml")
+        fired: Counter[str] = Counter()
+        for test in file["tests"]:
+            for case in test["promql_expr_test"]:
+                for sample in case["exp_samples"]:
+                    fired.update(re.findall(r'alertname="(\w+)"', sample["labels"]))
+            self.assertIn([], [c["exp_samples"] for c in test["promql_expr_test"]])
+        self.assertEqual({rule["alert"] for rule in rules("alerts.yml")}, set(fired))
+
+
+class RunbookTests(SynchronousTestCase):
+    def test_sections(self) -> None:
+        """Each alert says what a person needs, and has the section that it links to."""
+        text = (ROOT / "docs/runbooks.md").read_text()
+        sections = dict(
+            re.findall(r"^## (\w+)\n((?:(?!## ).*\n)*)", text, re.MULTILINE)
+        )
+        alerts = {rule["alert"]: rule for rule in rules("alerts.yml")}
+        self.assertEqual(list(alerts), list(sections))
+        for name, alert in alerts.items():
+            self.assertIn(alert["labels"]["severity"], {"critical", "warning", "info"})
+            self.assertIn("for", alert)
+            notes = alert["annotations"]
+            self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
+            link = notes["runbook_url"]
+            self.assertTrue(link.endswith(f"docs/runbooks.md#{name.lower()}"), link)
+            for part in ("Meaning", "Impact", "Look at", "Do"):
+                self.assertIn(f"* **{part}:** ", sections[name], name)
+
+
+class PrometheusTests(SynchronousTestCase):
+    """A Prometheus with our configuration, but for the target's address and haste."""
+
+    def setUp(self) -> None:
+        prometheus = program("prometheus")
+        collectors = "default,memberships,events"
+        exporter = Exporter(self, COLLECTORS=collectors)
+        directory = Path(self.mktemp())
+        shutil.copytree(FILES, directory)
+        config = directory / "prometheus.yml"
+        text = config.read_text().replace("api-exporter:8080", exporter.url[7:])
+        config.write_text(text.replace("30s", "1s"))
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}/api/v1"
+        start(
+            self,
+            [
+                prometheus,
+                "--config.file=prometheus.yml",
+                "--storage.tsdb.path=data",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            directory,
+            environment(),
+        )
+        twice = "count_over_time(instance:api_exporter_reactor_lag_seconds:p99_5m[1m])"
+        until(lambda: self.query(f"{twice} > 1") != [], "rates of rates")
+
+    def read(self, path: str) -> Any:
+        """The data of an answer; None where there is none yet."""
+        status, _, body = get(f"{self.url}/{path}")
+        self.assertIn(status, {0, 200, 503}, body)
+        return json.loads(body)["data"] if status == 200 else None
+
+    def query(self, expression: str) -> list[Any]:
+        """The samples of an instant vector."""
+        query = urllib.parse.urlencode({"query": expression})
+        data = self.read(f"query?{query}")
+        return data["result"] if data else []
+
+    def test_data(self) -> None:
+        """Every selector of rules and dashboards has data, and so has every panel;
+        what the alerts make of it is mostly nothing, as it should be.
+        """
+        sources = [*panel_queries()]
+        for file in ("rules.yml", "alerts.yml"):
+            sources += [(file, rule["expr"]) for rule in rules(file)]
+        names = {name for _, expression in sources for name in selectors(expression)}
+        self.assertGreater(len(names), 60)
+        self.assertEqual([], sorted(name for name in names if not self.query(name)))
+        empty = {who for who, what in panel_queries() if not self.query(what)}
+        self.assertEqual(set(), empty - QUIET)
+        records = [rule["record"] for rule in rules("rules.yml")]
+        self.assertEqual([], [name for name in records if not self.query(name)])
+
+    def test_templates(self) -> None:
+        """The rules evaluate, and the texts of alerts name what they are about."""
+        until(lambda: len(self.alerts()) >= 5, "alerts that the demo gives reason for")
+        for alert in self.alerts():
+            for text in alert["annotations"].values():
+                self.assertNotRegex(text, r"<|error|no value|^$|  ", alert)
+        for group in self.read("rules")["groups"]:
+            states = {
+                (rule["health"], rule.get("lastError")) for rule in group["rules"]
+            }
+            self.assertEqual({("ok", None)}, states)
+
+    def alerts(self) -> list[Any]:
+        found: list[Any] = self.read("alerts")["alerts"]
+        return found

@@ -1,0 +1,114 @@
+"""The units, by the judgement of systemd itself."""
+
+import re
+import shutil
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.deploy.programs import DEPLOY, run
+from tests.integration.programs import free_port, get, program, start, until
+
+UNITS = DEPLOY / "systemd"
+
+SERVICE = [
+    "Type=notify",
+    "WatchdogSec=30s",
+    "User=api-exporter",
+    "Group=api-exporter",
+    "EnvironmentFile=/etc/api-exporter/config",
+    "Environment=MALLOC_ARENA_MAX=2",
+    "Restart=always",
+    "RestartSec=5s",
+    "LimitNOFILE=65536",
+    "LimitNPROC=4096",
+    "LogRateLimitIntervalSec=30s",
+    "LogRateLimitBurst=1000",
+]
+
+HARDENED = ["LimitCORE=0", "LimitAS=1G", "TasksMax=4096"]
+FAMILIES = "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6"
+
+EXPOSURE = 1.2
+
+
+def lines(path: Path) -> list[str]:
+    return [x for x in path.read_text().splitlines() if x and not x.startswith("#")]
+
+
+class UnitTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        program("systemd-analyze")
+        self.root = Path(self.mktemp()).absolute()
+        self.units = self.root / "etc/systemd/system"
+        shutil.copytree(UNITS, self.units)
+        # Those of the system, on which ours depend.
+        theirs = self.root / "usr/lib/systemd/system"
+        shutil.copytree("/usr/lib/systemd/system", theirs, symlinks=True)
+        twistd = self.root / "opt/api-exporter/bin/twistd"
+        twistd.parent.mkdir(parents=True)
+        twistd.touch(mode=0o755)
+
+    def test_verify(self) -> None:
+        """`systemd-analyze verify` has nothing to say of units and drop-ins."""
+        for unit in ("api-exporter.service", "api-exporter.socket"):
+            self.assertEqual("", self.analyze("verify", unit))
+
+    def test_verify_finds(self) -> None:
+        """`systemd-analyze verify` does read the drop-ins."""
+        dropin = self.units / "api-exporter.service.d/hardened.conf"
+        dropin.write_text(dropin.read_text() + "\nNoSuchThing=yes\n")
+        self.assertIn("NoSuchThing", self.analyze("verify", "api-exporter.service"))
+
+    def test_exposure(self) -> None:
+        """The exposure is at most 1.2, with the token as a credential and without."""
+        for _ in range(2):
+            self.assertLessEqual(self.exposure(), EXPOSURE)
+            (self.units / "api-exporter.service.d/token.conf").unlink(missing_ok=True)
+        shutil.rmtree(self.units / "api-exporter.service.d")
+        self.assertGreater(self.exposure(), EXPOSURE)
+
+    def exposure(self) -> float:
+        said = self.analyze("security", "--offline=true", "api-exporter.service")
+        found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)
+        assert found is not None, said
+        return float(found[1])
+
+    def analyze(self, *arguments: str) -> str:
+        return run("systemd-analyze", f"--root={self.root}", "--no-pager", *arguments)
+
+
+class PromiseTests(SynchronousTestCase):
+    def test_service(self) -> None:
+        """Unit and drop-in set what the specification names."""
+        self.assertLessEqual(set(SERVICE), set(lines(UNITS / "api-exporter.service")))
+        hardened = lines(UNITS / "api-exporter.service.d/hardened.conf")
+        self.assertLessEqual({*HARDENED, FAMILIES}, set(hardened))
+
+    def test_left_out(self) -> None:
+        """Nothing sets what would break TLS, the process metrics or the daemon."""
+        for path in UNITS.rglob("*"):
+            if path.is_file():
+                names = {line.partition("=")[0] for line in lines(path)}
+                broken = {"MemoryDenyWriteExecute", "ProcSubset", "ExecReload"}
+                self.assertEqual(set(), broken & names, path.name)
+
+
+class SocketTests(SynchronousTestCase):
+    def test_activation(self) -> None:
+        """With the LISTEN_ADDRESS that the socket unit asks for, the first connection
+        to a socket of systemd's starts the exporter, and is answered.
+        """
+        activate = program("systemd-socket-activate")
+        said = (UNITS / "api-exporter.socket").read_text()
+        [address] = re.findall(r"LISTEN_ADDRESS=(\S+)", said)
+        host = f"[::1]:{free_port()}"
+        # The name is what systemd itself gives; Twisted wants one.
+        command = [activate, "--fdname=api-exporter.socket", "-l", host]
+        command += ["-E", f"LISTEN_ADDRESS={address}"]
+        directory = Path(self.mktemp())
+        directory.mkdir(parents=True)
+        exporter = [program("api-exporter"), "--demo"]
+        waiting = start(self, [*command, *exporter], directory)
+        until(lambda: "Listening" in waiting.said(), "the socket")
+        until(lambda: get(f"http://{host}/health")[0] == 200, "the exporter")
