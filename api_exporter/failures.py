@@ -17,6 +17,7 @@ from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
 
+_CANCELLED = (CancelledError, error.ConnectingCancelledError)
 _TLS = (SSL.Error, VerificationError, CertificateError)
 _LONGEST_MESSAGE = 200
 
@@ -76,7 +77,7 @@ def translate(failure: Failure) -> NoReturn:
     if failure.check(UpstreamError):
         failure.raiseException()
     causes = list(_causes(failure))
-    if any(isinstance(cause, CancelledError) for cause in causes):
+    if any(isinstance(cause, _CANCELLED) for cause in causes):
         raise CancelledError from None
     for kinds, reason, words, retryable in _TABLE:
         for cause in causes:

@@ -58,6 +58,11 @@ def pieces(chunks: Iterable[str]) -> Iterator[Piece | None]:
         yield piece("".join(waiting).encode())
 
 
+FIRST_BYTES = 64 * 1024 + 1
+"""How long the first slice of a body is: just enough for the transport to say stop. It
+is sent together with the headers and so copied for each reader; what follows is not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """What is sent for one scrape, in slices that are shared by all scrapes."""
@@ -68,27 +73,37 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """All pages at one instant, in the collectors' order."""
+    """All pages at one instant, in the collectors' order.
+
+    Attributes:
+        text: the slices of the plain form.
+        deflated: those of a gzip member, but for its end.
+        crc: of the text.
+    """
 
     pieces: tuple[Piece, ...]
+    text: tuple[bytes, ...]
     text_length: int
+    deflated: tuple[bytes, ...]
     deflated_length: int
     crc: int
 
     def plain(self, tail: Piece) -> Body:
         """The text as it is."""
-        return Body(
-            (*(p.text for p in self.pieces), tail.text),
-            self.text_length + len(tail.text),
-        )
+        return Body((*self.text, tail.text), self.text_length + len(tail.text))
 
     def gzipped(self, tail: Piece) -> Body:
         """One gzip member (RFC 1952): header, deflated pieces, checksum, length."""
         checksum = crc.combine(self.crc, tail.crc, tail.shift)
         size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
         end = tail.deflated + struct.pack("<LL", checksum, size)
-        length = len(_GZIP_HEADER) + self.deflated_length + len(end)
-        return Body((_GZIP_HEADER, *(p.deflated for p in self.pieces), end), length)
+        return Body((*self.deflated, end), self.deflated_length + len(end))
+
+
+def _with_short_start(slices: list[bytes]) -> tuple[bytes, ...]:
+    """The same bytes with a first slice of FIRST_BYTES at most."""
+    start, *rest = slices or [b""]
+    return tuple(filter(None, (start[:FIRST_BYTES], start[FIRST_BYTES:], *rest)))
 
 
 class Pages:
@@ -110,10 +125,15 @@ class Pages:
             checksum = 0
             for p in every:
                 checksum = crc.combine(checksum, p.crc, p.shift)
+            text = _with_short_start([p.text for p in every])
+            start, *rest = [p.deflated for p in every] or [b""]
+            deflated = _with_short_start([_GZIP_HEADER + start, *rest])
             self._whole = Whole(
-                every,
-                sum(len(p.text) for p in every),
-                sum(len(p.deflated) for p in every),
-                checksum,
+                pieces=every,
+                text=text,
+                text_length=sum(map(len, text)),
+                deflated=deflated,
+                deflated_length=sum(map(len, deflated)),
+                crc=checksum,
             )
         return self._whole

@@ -6,6 +6,9 @@ from twisted.internet.interfaces import IPushProducer
 from twisted.web.server import Request
 from zope.interface import implementer
 
+MOST_AT_ONCE = 512 * 1024
+"""Bytes: a whole slice. Twisted's quarter of that costs a third of the throughput."""
+
 
 @implementer(IPushProducer)
 class Sender:
@@ -22,6 +25,11 @@ class Sender:
 
     def start(self) -> None:
         """Write until the transport has enough; it asks for more by itself."""
+        transport = self._request.channel.transport
+        if transport is not None and hasattr(
+            transport, "SEND_LIMIT"
+        ):  # what it hands to the system at one go
+            transport.SEND_LIMIT = MOST_AT_ONCE
         self._request.registerProducer(self, True)
         self.resumeProducing()
 

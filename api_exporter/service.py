@@ -2,6 +2,7 @@
 
 import os
 import random
+import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ from api_exporter.collectors import COLLECTORS, Collector
 from api_exporter.credential import Rereading, Source
 from api_exporter.demo import server as demo
 from api_exporter.inventory import Inventory
-from api_exporter.lag import LagMeter
 from api_exporter.listen import Listener
 from api_exporter.options import Options
 from api_exporter.pages import Pages
@@ -29,6 +29,7 @@ from api_exporter.resources import RESOURCES, Resource
 from api_exporter.settings import Settings
 from api_exporter.supervision import Notifier, Supervisor
 from api_exporter.telemetry import UP, Telemetry
+from api_exporter.timers import LagMeter, Repeated
 from api_exporter.upstream import Upstream
 from api_exporter.version import this_build
 from api_exporter.web import pprof as web_pprof
@@ -36,12 +37,15 @@ from api_exporter.web import root
 from api_exporter.web.health import Health
 from api_exporter.web.index import Index
 from api_exporter.web.metrics import Metrics
-from api_exporter.web.site import DrainingSite
+from api_exporter.web.site import LOOK_INTERVAL, DrainingSite
 
 __all__ = ["Options", "assemble", "makeService"]
 
 IDLE_CONNECTION = 70
 """Seconds for which an idle connection to the upstream is kept: proxies grant more."""
+
+OTHER_FILES = 64
+"""Open files beside the clients' connections: logs, the upstream, the event loop's."""
 
 REACTOR_THREADS = 4
 """They resolve names; each costs address space."""
@@ -141,7 +145,7 @@ def assemble(
     periods = {r.name: r.period for r in selected.resources} | {
         name: period
         for name, period in checked.refresh_intervals.items()
-        if name in {resource.name for resource in selected.resources}
+        if name in {r.name for r in selected.resources}
     }
     pages = Pages([collector.name for collector in selected.collectors])
     telemetry = Telemetry(registry=CollectorRegistry(), build=build, periods=periods)
@@ -191,9 +195,10 @@ def assemble(
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
+    site = DrainingSite(tree, max_connections(checked.max_connections))
     listener = Listener(
         addresses=checked.listen_address,
-        site=DrainingSite(tree),
+        site=site,
         reactor=reactor,
         ready=ready,
     )
@@ -201,11 +206,27 @@ def assemble(
         listener,
         Connections(pool),
         LagMeter(reactor, telemetry.reactor_lag.observe),
+        Repeated(LOOK_INTERVAL, site.look, reactor),
         Once(upstream.probe),
         refresher,
         Notifier(Supervisor(os.environ), telemetry.summary, reactor),
     ]
     return [*services, Profiles(profiles)] if profiles is not None else services
+
+
+def max_connections(wanted: int) -> int:
+    """As many as the limit of open files has room for beside what else we open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    room = max(1, soft - OTHER_FILES)
+    if soft == resource.RLIM_INFINITY or wanted <= room:
+        return wanted
+    log.warn(
+        "MAX_CONNECTIONS is {wanted}, but {soft} open files leave room for {room}",
+        wanted=wanted,
+        soft=soft,
+        room=room,
+    )
+    return room
 
 
 class Profiles(Service):

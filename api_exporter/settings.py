@@ -322,6 +322,14 @@ EXPOSE_PERSONAL_DATA = Setting(
     " serial numbers and host names.",
     yes_or_no,
 )
+MAX_CONNECTIONS = Setting(
+    "MAX_CONNECTIONS",
+    "512",
+    "a whole number from 1 to 65536",
+    "Connections above which every request but `/health` is answered with 503; 16 more,"
+    " and a connection is closed unanswered.",
+    whole(1, 65536),
+)
 DEMO_PEERS = Setting(
     "DEMO_PEERS",
     "200",
@@ -352,6 +360,7 @@ SETTINGS = (
     REFRESH_INTERVALS,
     METRICS_MAX_AGE,
     EXPOSE_PERSONAL_DATA,
+    MAX_CONNECTIONS,
     DEMO_PEERS,
     DEMO_RATE_LIMIT,
 )
@@ -375,6 +384,7 @@ class Settings:
     refresh_intervals: Mapping[str, float]
     metrics_max_age: float | None
     expose_personal_data: bool
+    max_connections: int
     demo_peers: int
     demo_rate_limit: tuple[int, int] | None
 

@@ -41,7 +41,8 @@ class TranslateTests(SynchronousTestCase):
     def test_cancelled(self) -> None:
         """A cancelled request is that, and no failure of the upstream."""
         wrapped = ResponseNeverReceived([Failure(CancelledError())])
-        for cause in (CancelledError(), wrapped):
+        connecting = error.ConnectingCancelledError(None)
+        for cause in (CancelledError(), wrapped, connecting):
             self.assertRaises(CancelledError, translate, Failure(cause))
 
     def test_untouched(self) -> None:

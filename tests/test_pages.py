@@ -133,6 +133,13 @@ class PagesTests(SynchronousTestCase):
 
     def test_huge(self) -> None:
         """A gzip member beyond 4 GiB tells its length modulo 2^32."""
-        whole = Whole((), text_length=2**32 + 1, deflated_length=0, crc=0)
+        whole = Whole(
+            pieces=(),
+            text=(),
+            text_length=2**32 + 1,
+            deflated=(),
+            deflated_length=0,
+            crc=0,
+        )
         *_, end = whole.gzipped(TAIL).slices
         self.assertEqual((1 + len(TAIL.text),), struct.unpack("<L", end[-4:]))

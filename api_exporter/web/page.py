@@ -21,6 +21,21 @@ class Page(Resource):
         return b"This page can only be read: GET or HEAD.\n"
 
 
+class Refusal(Page):
+    """The same few words for everybody."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__()
+        self._status = status
+        self._words = words
+
+    def render(self, request: Request) -> bytes:
+        """Whatever the method."""
+        request.setResponseCode(self._status)
+        request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
+        return f"{self._words}\n".encode()
+
+
 class Text(Page):
     """A page that is made afresh for every request, and small."""
 

@@ -1,40 +1,148 @@
-"""The HTTP server: one subclass of Twisted's, which can be drained."""
+"""The HTTP server: one subclass of Twisted's, with bounds and a graceful end."""
+
+import fcntl
+import struct
+import termios
+from socket import socket
 
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
+from api_exporter.web.page import Refusal
+
 GRACE = 5.0
 """Seconds that requests under way are given when we stop."""
 
+RESERVE = 16
+"""Connections above the limit that still get an answer: 503, or `/health`."""
+
+LONGEST_SILENCE = 60
+"""Seconds in which a request has to be complete, or another one has to come."""
+
+LOOK_INTERVAL = 20.0
+"""Seconds between two looks at the readers."""
+
+LOOKS = 3
+"""Looks in a row that must find a reader where it was for it to count as gone."""
+
+ALWAYS = b"/health"
+"""The page that is served however many connections there are."""
+
+_TOO_LARGE = (
+    b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+)
+
+
+class BodilessRequest(Request):
+    """A request whose body nobody reads: one that has any to speak of is refused."""
+
+    def gotLength(self, length: int | None) -> None:
+        """Called when the headers are complete; None stands for chunks."""
+        super().gotLength(0)
+        if length is None or length > 0:
+            channel = self.channel
+            channel.write(_TOO_LARGE)
+            channel.loseConnection()
+
+
+class Channel(http.HTTPChannel):
+    """A connection that counts, and whose requests may not trickle in for ever."""
+
+    site: "DrainingSite"
+
+    def connectionMade(self) -> None:
+        self.site.connections.add(self)
+        super().connectionMade()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self.site.connections.discard(self)
+        super().connectionLost(reason)
+
+    def resetTimeout(self) -> None:
+        """Not for every byte: the time runs from the connection, or the last answer."""
+
+    def unsent(self) -> int:
+        """Bytes of answers that the client has not acknowledged yet."""
+        # Below TLS lies the transport that knows.
+        transport: object = getattr(self.transport, "transport", self.transport)
+        buffered = len(getattr(transport, "dataBuffer", b""))
+        buffered -= getattr(transport, "offset", 0)
+        handle = getattr(transport, "socket", None)
+        if not isinstance(handle, socket):
+            return buffered
+        queued = fcntl.ioctl(handle, termios.TIOCOUTQ, b"\0" * 4)
+        return buffered + int(struct.unpack("i", queued)[0])
+
 
 class DrainingSite(Site):
-    """Knows which requests are under way, and logs each for debugging."""
+    """Bounds how many clients there are and how long each may take.
+
+    Above `max_connections` every request but `/health` gets 503; above that and a
+    reserve, a connection is closed without an answer.
+    """
 
     noisy = False  # Twisted need not say that it starts
+    protocol = Channel  # type: ignore[assignment]  # HTTP/1 alone
     _logger = Logger()
 
-    def __init__(self, resource: IResource) -> None:
-        super().__init__(resource)
+    def __init__(self, resource: IResource, max_connections: int = 512) -> None:
+        super().__init__(resource, requestFactory=BodilessRequest)
+        self.timeOut = LONGEST_SILENCE
+        self.connections: set[Channel] = set()
         self.under_way: set[Request] = set()
+        self._max_connections = max_connections
+        self._full = Refusal(503, "Too many connections: try again later.")
         self._waiting: Deferred[None] | None = None
+        self._seen: dict[Request, tuple[int, int, int]] = {}
+
+    def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
+        """None closes the connection at once."""
+        if len(self.connections) >= self._max_connections + RESERVE:
+            return None
+        channel: Channel = super().buildProtocol(addr)
+        return channel
 
     def getResourceFor(self, request: Request) -> IResource:
         """Twisted asks once for each request: here it begins."""
         self.under_way.add(request)
         request.notifyFinish().addBoth(self._finished, request)
+        crowded = len(self.connections) > self._max_connections
+        if crowded and request.path != ALWAYS:
+            request.setHeader(b"Connection", b"close")
+            request.setHeader(b"Retry-After", b"10")
+            return self._full
         found: IResource = super().getResourceFor(request)
         return found
 
     def _finished(self, _result: object, request: Request) -> None:
         self.under_way.discard(request)
+        self._seen.pop(request, None)
         if self._waiting is not None and not self.under_way:
-            self._waiting.callback(None)
+            waiting, self._waiting = self._waiting, None
+            waiting.callback(None)
+
+    def look(self) -> None:
+        """Drop whoever has read nothing since some looks ago."""
+        for request in list(self.under_way):
+            channel = request.channel
+            assert isinstance(channel, Channel)
+            unsent = channel.unsent()
+            *before, times = self._seen.get(request, (-1, -1, 0))
+            stuck = unsent > 0 and before == [request.sentLength, unsent]
+            times = times + 1 if stuck else 0
+            self._seen[request] = request.sentLength, unsent, times
+            if times >= LOOKS:
+                self._logger.info(
+                    "dropped a client that read nothing", bytes_left=unsent
+                )
+                channel.forceAbortClient()
 
     def log(self, request: http.Request) -> None:
         """A line for each request, instead of Twisted's access log."""
@@ -53,11 +161,11 @@ class DrainingSite(Site):
         if self.under_way:
             self._waiting = waiting
             waiting.addTimeout(GRACE, clock)
-            waiting.addErrback(_too_late)
+            waiting.addErrback(self._too_late)
         else:
             waiting.callback(None)
         return waiting
 
-
-def _too_late(failure: Failure) -> None:
-    failure.trap(defer.TimeoutError)
+    def _too_late(self, failure: Failure) -> None:
+        failure.trap(defer.TimeoutError)
+        self._waiting = None

@@ -1,0 +1,67 @@
+"""`/ready`: whether the peers are fresh, as JSON, and if not, why not."""
+
+import json
+from collections.abc import Callable
+
+from twisted.web.server import Request
+
+from api_exporter.advice import advice
+from api_exporter.telemetry import UP, Standing, Telemetry
+from api_exporter.web.page import Page
+
+READY_PERIODS = 2
+"""Periods after which peers are too old to be relied on. One refresh may take longer
+than usual without a probe noticing; a second one that does not come is trouble."""
+
+Reason = dict[str, str]
+
+
+def reasons(standing: Standing, now: float) -> list[Reason]:
+    """Why the peers are not fresh; none while their newest refresh is good and recent.
+
+    Metrics stay for longer than that: they are withdrawn after METRICS_MAX_AGE only.
+    """
+    found = []
+    error = standing.error
+    if error is not None:
+        found.append(
+            {
+                "reason": error.reason,
+                "message": str(error),
+                "advice": advice(error),
+            }
+        )
+    if standing.last_success is None:
+        found.append({"reason": "never_read", "message": "the peers were never read"})
+    elif (age := now - standing.last_success) > READY_PERIODS * standing.period:
+        found.append(
+            {
+                "reason": "too_old",
+                "message": f"the peers were last read {age:.0f} s ago,"
+                f" which should be every {standing.period:g} s",
+            }
+        )
+    return found
+
+
+class Ready(Page):
+    """200 while the peers are fresh, otherwise 503. It never asks the upstream.
+
+    Args:
+        now: seconds since the epoch.
+    """
+
+    def __init__(self, *, telemetry: Telemetry, now: Callable[[], float]) -> None:
+        super().__init__()
+        self._telemetry = telemetry
+        self._now = now
+
+    def render_GET(self, request: Request) -> bytes:
+        """The reasons as one JSON object, and what follows from them as the status."""
+        found = reasons(self._telemetry.standings[UP], self._now())
+        request.setResponseCode(503 if found else 200)
+        request.setHeader(b"Content-Type", b"application/json")
+        request.setHeader(b"X-Content-Type-Options", b"nosniff")
+        request.setHeader(b"Cache-Control", b"no-store")
+        answer = {"ready": not found, "reasons": found}
+        return json.dumps(answer, indent=2).encode() + b"\n"

@@ -1,0 +1,178 @@
+"""Readers that are slow, that vanish, that read nothing, that are too many."""
+
+import socket
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import TCP4ServerEndpoint
+from twisted.internet.task import deferLater
+from twisted.trial.unittest import TestCase
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from api_exporter.sending import Sender
+from api_exporter.web.page import Page
+from api_exporter.web.site import LOOKS, DrainingSite
+from tests.integration.programs import (
+    environment,
+    free_port,
+    get,
+    scraped,
+    start,
+    until,
+)
+
+REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+class CrowdTests(TestCase):
+    """A real exporter of ten thousand peers."""
+
+    timeout = 120
+    readers = 500
+
+    def setUp(self) -> None:
+        directory = Path(self.mktemp())
+        directory.mkdir(parents=True)
+        self.port = free_port()
+        self.running = start(
+            self,
+            [sys.executable, "-m", "api_exporter", "--demo"],
+            directory,
+            environment(
+                LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
+                DEMO_PEERS="10000",
+                MAX_CONNECTIONS=str(self.readers + 10),
+                REFRESH_INTERVALS="peers=1h",  # a refresh takes memory of its own
+            ),
+        )
+        read = 'api_exporter_resource_up{resource="instance_version"} 1.0'
+        until(lambda: scraped(self.url(), read), "the first round")
+
+    def url(self, path: str = "/metrics") -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def megabytes(self) -> float:
+        """The exporter's resident memory."""
+        status = Path(f"/proc/{self.running.process.pid}/status").read_text()
+        [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
+        return int(line.split()[1]) / 1024
+
+    def open_files(self) -> int:
+        return len(list(Path(f"/proc/{self.running.process.pid}/fd").iterdir()))
+
+    def reader(self, path: bytes = b"/metrics") -> socket.socket:
+        """A client that takes little at a time and has asked for a page."""
+        client = socket.socket()
+        self.addCleanup(client.close)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", self.port))
+        client.sendall(REQUEST % path)
+        return client
+
+    def scrape(self) -> float:
+        """Seconds for a whole page."""
+        begin = time.monotonic()
+        status, _, body = get(self.url())
+        self.assertEqual(200, status)
+        self.assertGreater(len(body), 5_000_000)
+        return time.monotonic() - begin
+
+    def test_slow(self) -> None:
+        """Hundreds of slow readers hold slices, no pages, and slow nobody down."""
+        alone = statistics.median(self.scrape() for _ in range(7))
+        before, files = self.megabytes(), self.open_files()
+        clients = [self.reader() for _ in range(self.readers)]
+        among = []
+        for _ in range(5):
+            for client in clients:
+                self.assertTrue(client.recv(1024))
+            among.append(self.scrape())
+        self.assertLess(self.megabytes() - before, 64)
+        self.assertLess(statistics.median(among), 3 * alone + 0.1)
+        for client in clients:
+            client.close()
+        until(lambda: self.open_files() <= files + 2, "all connections closed")
+        in_flight = "api_exporter_scrapes_in_flight 1.0"
+        until(lambda: scraped(self.url(), in_flight), "no scrape under way but ours")
+
+    def test_too_many(self) -> None:
+        """Above the limit only /health is answered, far above it nothing is."""
+        for _ in range(self.readers + 10):
+            self.reader()
+        refused = self.reader()
+        self.assertTrue(refused.recv(100).startswith(b"HTTP/1.1 503 "))
+        health = self.reader(b"/health")
+        self.assertTrue(health.recv(100).startswith(b"HTTP/1.1 200 "))
+        waiting = [self.silent() for _ in range(20)]
+        waiting[-1].settimeout(5)
+        self.assertEqual(b"", self.received(waiting[-1]))
+
+    def silent(self) -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", self.port))
+        self.addCleanup(client.close)
+        return client
+
+    def received(self, client: socket.socket) -> bytes:
+        try:
+            return client.recv(100)
+        except ConnectionResetError:
+            return b""
+
+
+class Endless(Page):
+    """More than any buffer takes."""
+
+    def render_GET(self, request: Request) -> int:
+        Sender(request, iter([b"x" * 512 * 1024] * 100)).start()
+        return NOT_DONE_YET
+
+
+class LookTests(TestCase):
+    """The server in our own process, looked at by hand instead of by its timer."""
+
+    timeout = 60
+
+    def setUp(self) -> None:
+        tree = Resource()
+        tree.putChild(b"", Endless())
+        self.site = DrainingSite(tree)
+        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
+        port = self.successResultOf(endpoint.listen(self.site))
+        self.addCleanup(port.stopListening)
+        address = port.getHost()
+        assert isinstance(address, IPv4Address)
+        self.client = socket.create_connection(("127.0.0.1", address.port))
+        self.addCleanup(self.client.close)
+        self.client.setblocking(False)
+        self.client.sendall(REQUEST % b"/")
+
+    def pause(self) -> Deferred[None]:
+        return deferLater(reactor, 0.3)
+
+    async def test_reads_nothing(self) -> None:
+        """A client that is found where it was, again and again, is dropped."""
+        await self.pause()
+        for _ in range(LOOKS + 1):
+            self.assertEqual(1, len(self.site.under_way))
+            self.site.look()
+            await self.pause()
+        self.assertEqual(set(), self.site.under_way)
+        self.assertEqual(set(), self.site.connections)
+
+    async def test_reads_a_little(self) -> None:
+        """A client that reads something between the looks may stay."""
+        await self.pause()
+        for _ in range(2 * LOOKS):
+            self.client.recv(300_000)
+            await self.pause()
+            self.site.look()
+        self.assertEqual(1, len(self.site.under_way))
+        self.client.close()
+        await self.pause()
+        self.assertEqual(set(), self.site.connections)

@@ -1,0 +1,65 @@
+"""The command, as far as it goes without a process of its own."""
+
+import io
+import sys
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.cli import CommandOptions, main
+from api_exporter.options import Options
+from api_exporter.version import this_build
+
+
+class CommandOptionsTests(SynchronousTestCase):
+    def test_flags(self) -> None:
+        """It takes what the daemon takes, and two flags for a terminal."""
+        for arguments, expected in (
+            ([], (0, 0)),
+            (["--check"], (1, 0)),
+            (["--once"], (0, 1)),
+            (["--check", "--demo", "--config=x"], (1, 0)),
+        ):
+            options = CommandOptions()
+            options.parseOptions(arguments)
+            self.assertEqual(expected, (options["check"], options["once"]), arguments)
+            self.assertEqual("--demo" in arguments, bool(options["demo"]))
+
+    def test_help(self) -> None:
+        """The help names all of them."""
+        text = str(CommandOptions())
+        self.assertIn(Options.synopsis, text)
+        for word in ("--check", "--once", "--demo", "--enable-pprof", "--config"):
+            self.assertIn(word, text)
+
+
+class MainTests(SynchronousTestCase):
+    def ended(self, *arguments: str) -> tuple[object, str]:
+        """What the command ends with, and what it printed."""
+        printed = io.StringIO()
+        self.patch(sys, "stdout", printed)
+        self.patch(sys, "argv", ["api-exporter", *arguments])
+        with self.assertRaises(SystemExit) as raised:
+            main()
+        return raised.exception.code, printed.getvalue()
+
+    def test_version(self) -> None:
+        """The version needs no settings, in whatever company it is."""
+        for arguments in (["--version"], ["--demo", "--version"], ["--check", "--version"]):
+            self.assertEqual((0, f"{this_build()}\n"), self.ended(*arguments))
+
+    def test_help(self) -> None:
+        """The help is printed, and is no failure."""
+        status, printed = self.ended("--help")
+        self.assertIn(status, (0, None))
+        self.assertIn("Usage: api-exporter ", printed)
+        self.assertIn("--check", printed)
+
+    def test_wrong(self) -> None:
+        """A wrong command line is one line that leads to the help."""
+        for arguments in (["--nonsense"], ["--config"], ["peers"], ["--check", "x"]):
+            status, printed = self.ended(*arguments)
+            self.assertIsInstance(status, str)
+            [line] = str(status).splitlines()
+            self.assertTrue(line.startswith("api-exporter: "), line)
+            self.assertTrue(line.endswith("; see api-exporter --help"), line)
+            self.assertEqual("", printed)

@@ -1,0 +1,113 @@
+"""Days of operation in seconds: the schedule against a limiter like NetBird's."""
+
+from collections.abc import Mapping
+from random import Random
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter import refresh
+from api_exporter.collectors import COLLECTORS
+from api_exporter.demo.limiter import Limiter
+from api_exporter.demo.network import Network
+from api_exporter.inventory import Inventory
+from api_exporter.pages import Pages
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh import Refresher
+from api_exporter.resources import RESOURCES
+from api_exporter.telemetry import Telemetry
+from api_exporter.version import Build
+
+HOUR = 3600
+START = 1_800_000_000
+STEP = 5
+"""Seconds of time that pass at once."""
+
+
+class World:
+    """An exporter of the default collectors, an upstream with a limiter, and a clock.
+
+    Attributes:
+        oldest: the age in seconds that the peers' metrics have ever had.
+        gaps: how often the peers' families were not on the page.
+        refused: requests that the limiter refused.
+    """
+
+    def __init__(self, intervals: Mapping[str, float]) -> None:
+        self.clock = Clock()
+        self.limiter = Limiter(rate_per_minute=6, burst=30)
+        self.network = Network(20)
+        self.refused = self.gaps = 0
+        self.oldest = 0.0
+        collectors = [c for c in COLLECTORS if c.default]
+        read = {"peers"}.union(*(c.reads for c in collectors))
+        resources = [r for r in RESOURCES if r.name in read]
+        periods = {r.name: intervals.get(r.name, r.period) for r in resources}
+        self.pages = Pages([c.name for c in collectors])
+        self.telemetry = Telemetry(
+            registry=CollectorRegistry(), build=Build(version="0"), periods=periods
+        )
+        self.refresher = Refresher(
+            resources=resources,
+            periods=periods,
+            max_ages={name: refresh.max_age(p) for name, p in periods.items()},
+            collectors=collectors,
+            inventory=Inventory(),
+            fetch=self.fetch,
+            pages=self.pages,
+            telemetry=self.telemetry,
+            clock=self.clock,
+            now=self.now,
+            jitter=Random(0).random,
+        )
+
+    def now(self) -> float:
+        return START + self.clock.seconds()
+
+    def fetch(self, path: str) -> Deferred[bytes]:
+        if not self.limiter.allow(self.now()):
+            self.refused += 1
+            return fail(UpstreamError("rate_limited", "429: too many requests"))
+        body = self.network.body(f"/{path}", self.now())
+        assert body is not None
+        return succeed(b"".join(body))
+
+    def run(self, seconds: int) -> None:
+        self.refresher.startService()
+        for _ in range(0, seconds, STEP):
+            for _ in range(4):  # an answer, its decoding, its rendering, the next
+                self.clock.advance(0)
+            self.look()
+            self.clock.advance(STEP)
+
+    def look(self) -> None:
+        success = self.telemetry.standings["peers"].last_success
+        assert success is not None
+        self.oldest = max(self.oldest, self.now() - success)
+        pieces = self.pages.whole().pieces
+        self.gaps += b"netbird_api_peer_connected{" not in pieces[0].text
+
+
+class SimulationTests(SynchronousTestCase):
+    def test_default_intervals(self) -> None:
+        """In two days no request is refused and the peers are never a minute old."""
+        world = World({})
+        world.run(48 * HOUR)
+        self.assertEqual(0, world.refused)
+        self.assertLess(world.oldest, 60)
+        self.assertEqual(0, world.gaps)
+        failures = [s.error for s in world.telemetry.standings.values() if s.error]
+        self.assertEqual([], failures)
+
+    def test_greedy_intervals(self) -> None:
+        """Peers every 5 s are more than is allowed: refusals, pauses, but no gaps."""
+        world = World({"peers": 5})
+        world.run(12 * HOUR)
+        self.assertGreater(world.refused, 10)
+        # One refusal, or two of one burst, for each pause of a minute at least.
+        self.assertLess(world.refused, 2 * 12 * 60)
+        self.assertEqual(0, world.gaps)
+        self.assertLess(world.oldest, 300)
+        self.assertIs(True, world.telemetry.standings["groups"].up)

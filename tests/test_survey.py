@@ -1,0 +1,159 @@
+"""One round in front of somebody, against a scripted upstream."""
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.inventory import Inventory
+from api_exporter.ports import Reason, UpstreamError
+from api_exporter.records import User
+from api_exporter.resources import BY_NAME
+from api_exporter.survey import Finding, partial, row, visit
+
+PEERS = BY_NAME["peers"]
+TOKENS = BY_NAME["access_tokens"]
+
+
+def users(**fields: object) -> Inventory:
+    """An inventory in which the token belongs to a user."""
+    other = User(id="other", role="user")
+    ours = User(id="ours", is_current=True, **fields)  # type: ignore[arg-type]
+    return Inventory(users=(other, ours))
+
+
+class VisitTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.asked: list[str] = []
+        self.answer: bytes | UpstreamError = b"[]"
+        self.seconds = 0.0
+
+    async def fetch(self, path: str) -> bytes:
+        self.asked.append(path)
+        self.clock.advance(self.seconds)
+        if isinstance(self.answer, UpstreamError):
+            raise self.answer
+        return self.answer
+
+    def visit(self, name: str = "peers", inventory: Inventory | None = None) -> Finding:
+        visited = Deferred.fromCoroutine(
+            visit(
+                BY_NAME[name],
+                inventory or Inventory(),
+                fetch=self.fetch,
+                clock=self.clock,
+            )
+        )
+        self.clock.pump([0] * 10)
+        found = self.successResultOf(visited)
+        self.assertEqual([], self.clock.getDelayedCalls())
+        assert isinstance(found, Finding)
+        return found
+
+    def test_good(self) -> None:
+        """Records are counted, timed and kept for those that come after."""
+        self.answer, self.seconds = b'[{"id":"a"},{"id":"b"}]', 0.25
+        found = self.visit()
+        self.assertEqual(["api/peers"], self.asked)
+        self.assertEqual(("ok", 2, 0.25), (found.outcome, found.records, found.seconds))
+        self.assertIsNone(found.error)
+        self.assertEqual(["a", "b"], [peer.id for peer in found.inventory.peers or ()])
+
+    def test_empty(self) -> None:
+        """No records at all are an outcome as good as any."""
+        found = self.visit()
+        self.assertEqual(("ok", 0, ()), (found.outcome, found.records, found.rejected))
+        self.assertEqual((), found.inventory.peers)
+
+    def test_failed(self) -> None:
+        """A failure is named by its reason, and nothing is known afterwards."""
+        reasons: tuple[Reason, ...] = ("auth", "timeout", "rate_limited", "http_5xx")
+        for reason in reasons:
+            self.answer, self.seconds = UpstreamError(reason, "why"), 1.5
+            found = self.visit()
+            self.assertIs(self.answer, found.error)
+            self.assertEqual(
+                (reason, None, 1.5), (found.outcome, found.records, found.seconds)
+            )
+            self.assertIsNone(found.inventory.peers)
+
+    def test_undecodable(self) -> None:
+        """A body that cannot be read is a failure with its own reason."""
+        for body in (b"<html>", b'{"a":1}', b"[1]", b""):
+            self.answer = body
+            found = self.visit()
+            assert found.error is not None
+            self.assertEqual(("decode", "decode"), (found.outcome, found.error.reason))
+
+    def test_rejected(self) -> None:
+        """Records that are left out are told with their places."""
+        self.answer = b'[{"id":"a"},{"id":1},{"id":"c"}]'
+        found = self.visit()
+        self.assertEqual(("ok", 2), (found.outcome, found.records))
+        [place] = found.rejected
+        self.assertTrue(place.startswith("[1]: "), place)
+
+    def test_not_asked(self) -> None:
+        """Where the path is made of what is unknown, nothing is asked, and it says so."""
+        found = self.visit("access_tokens")
+        self.assertEqual([], self.asked)
+        self.assertEqual(("not asked", None, None), (found.outcome, found.records, found.error))
+        self.assertEqual(TOKENS.path, found.path)
+        found = self.visit("access_tokens", users(is_service_user=True))
+        self.assertEqual(["api/users/ours/tokens"], self.asked)
+        self.assertEqual(("ok", "api/users/ours/tokens"), (found.outcome, found.path))
+
+
+class RowTests(SynchronousTestCase):
+    def test_columns(self) -> None:
+        """Path, outcome, records and milliseconds stand in columns of fixed width."""
+        error = UpstreamError("rate_limited", "429")
+        for finding, words in (
+            (
+                Finding(
+                    resource=PEERS,
+                    path="api/peers",
+                    inventory=Inventory(),
+                    seconds=0.0123,
+                    records=100_000,
+                ),
+                ["api/peers", "ok", "100000", "12", "ms"],
+            ),
+            (
+                Finding(
+                    resource=PEERS,
+                    path="api/reverse-proxies/proxy-tokens",
+                    inventory=Inventory(),
+                    seconds=30.0,
+                    error=error,
+                ),
+                ["api/reverse-proxies/proxy-tokens", "rate_limited", "30000", "ms"],
+            ),
+            (
+                Finding(resource=TOKENS, path=TOKENS.path, inventory=Inventory()),
+                [TOKENS.path, "not", "asked", "0", "ms"],
+            ),
+        ):
+            line = row(finding)
+            self.assertEqual(words, line.split())
+            self.assertEqual((74, 42), (len(line), line.index(finding.outcome)))
+
+
+class PartialTests(SynchronousTestCase):
+    def test_user(self) -> None:
+        """A person with the role `user` sees only their own peers, and nobody else."""
+        self.assertIn("service user", partial(users(role="user")))
+
+    def test_everything(self) -> None:
+        """Service users, other roles and the unknown give no reason to doubt."""
+        for inventory in (
+            users(role="user", is_service_user=True),
+            users(role="auditor"),
+            users(role="admin"),
+            users(role="owner"),
+            users(role="custom"),
+            Inventory(users=(User(id="other", role="user"),)),
+            Inventory(users=()),
+            Inventory(),
+        ):
+            self.assertEqual("", partial(inventory), inventory)

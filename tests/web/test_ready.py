@@ -1,0 +1,77 @@
+"""`/ready`: 200 while the peers are fresh, else 503 with the reasons."""
+
+import json
+
+from api_exporter.advice import advice
+from api_exporter.ports import UpstreamError
+from tests.web.served import ServedTestCase, header
+from tests.web.watched import Watched
+
+BROKEN = UpstreamError("http_5xx", "500: broken")
+
+
+class ReadyTests(ServedTestCase):
+    def setUp(self) -> None:
+        self.watched = Watched()
+        self.tree = self.watched.tree
+
+    def ready(self) -> tuple[int, list[str]]:
+        """Status and reasons, in one word each."""
+        status, headers, body = self.request("/ready")
+        self.assertEqual("application/json", header(headers, "content-type"))
+        self.assertEqual("no-store", header(headers, "cache-control"))
+        answer = json.loads(body)
+        self.assertEqual(status == 200, answer["ready"])
+        return status, [reason["reason"] for reason in answer["reasons"]]
+
+    def test_start(self) -> None:
+        """Before the first peers it is not ready."""
+        self.assertEqual((503, ["never_read"]), self.ready())
+
+    def test_fresh(self) -> None:
+        """Peers make it ready, whatever becomes of the other resources."""
+        self.watched.faults["api/groups"] = BROKEN
+        self.watched.start()
+        self.assertEqual((200, []), self.ready())
+
+    def test_failing(self) -> None:
+        """A failed refresh of the peers ends it; a good one brings it back."""
+        self.watched.start()
+        self.watched.faults["api/peers"] = BROKEN
+        self.watched.advance(30)
+        self.assertEqual((503, ["http_5xx"]), self.ready())
+        self.watched.advance(60)
+        self.assertEqual((503, ["http_5xx", "too_old"]), self.ready())
+        self.watched.faults.clear()
+        self.watched.advance(30)
+        self.assertEqual((200, []), self.ready())
+
+    def test_words(self) -> None:
+        """A failure is told in the upstream's words, with what to do about it."""
+        self.watched.faults["api/peers"] = BROKEN
+        self.watched.start()
+        reason, _ = json.loads(self.request("/ready")[2])["reasons"]
+        self.assertEqual("500: broken", reason["message"])
+        self.assertEqual(advice(BROKEN), reason["advice"])
+
+    def test_late(self) -> None:
+        """A refresh that takes long is waited for, for a period and no longer."""
+        self.watched.start()
+        self.watched.silent.add("api/peers")
+        self.watched.advance(40)
+        self.assertEqual((200, []), self.ready())
+        self.watched.advance(20)
+        self.assertEqual((503, ["too_old"]), self.ready())
+
+    def test_asks_nobody(self) -> None:
+        """However often it is looked at, the upstream is not called."""
+        self.watched.start()
+        asked = len(self.watched.telemetry.recent)
+        for _ in range(5):
+            self.ready()
+        self.assertEqual(asked, len(self.watched.telemetry.recent))
+
+    def test_head(self) -> None:
+        """HEAD has the status without the reasons; other methods are refused."""
+        self.assertEqual((503, b""), self.request("/ready", "HEAD")[::2])
+        self.assertEqual(405, self.request("/ready", "POST")[0])
