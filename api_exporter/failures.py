@@ -125,7 +125,7 @@ def _explained(cause: BaseException) -> str:
     elif isinstance(cause, (VerificationError, ResponseFailed, error.ConnectionClosed)):
         words = ""
     else:
-        words = str(cause)
+        words = str(cause).rstrip(".")
     return f": {_one_line(words)}" if words else f" ({type(cause).__name__})"
 
 

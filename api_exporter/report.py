@@ -15,7 +15,7 @@ from api_exporter.options import Options
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.service import Selection
 from api_exporter.settings import Settings
-from api_exporter.survey import Finding, partial, row, visit
+from api_exporter.survey import HEADER, Finding, partial, row, visit
 from api_exporter.telemetry import UP
 from api_exporter.upstream import Upstream
 
@@ -73,10 +73,13 @@ async def check(
     _print(f"upstream: {checked.upstream_api_url}")
     unreachable = await upstream.reach()
     _print(f"reachable: {unreachable or 'yes'}")
+    _print(HEADER)
     found = []
     async for finding in findings:
         _print(row(finding))
         found.append(finding)
+        if unreachable:  # once is enough
+            break
     for finding in found:
         for place in finding.rejected:
             _print(f"left out: {finding.resource.name}{place}")
@@ -86,7 +89,7 @@ async def check(
             _, names = failures.setdefault(str(finding.error), (finding.error, []))
             names.append(finding.resource.name)
     for error, names in failures.values():
-        _print(f"{', '.join(names)}: {error}. {advice(error)}")
+        _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
     if note := partial(found[-1].inventory):
         _print(f"the list of peers may be partial: {note}")
     return _has_peers(found)

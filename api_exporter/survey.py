@@ -17,7 +17,6 @@ class Finding:
     """How it went with one resource.
 
     Attributes:
-        path: what was asked for; the pattern of it where nothing could be asked.
         error: None where it went well, or where nothing could be asked.
         records: how many could be read, None for none at all.
         rejected: the places of those that could not be read.
@@ -25,7 +24,6 @@ class Finding:
     """
 
     resource: Resource
-    path: str
     inventory: Inventory
     seconds: float = 0.0
     error: UpstreamError | None = None
@@ -46,7 +44,7 @@ async def visit(
     """Read a resource once."""
     path = resource.located(inventory)
     if path is None:
-        return Finding(resource=resource, path=resource.path, inventory=inventory)
+        return Finding(resource=resource, inventory=inventory)
     begin = clock.seconds()
     try:
         body = await fetch(path)
@@ -56,7 +54,6 @@ async def visit(
             error = UpstreamError("decode", str(error))
         return Finding(
             resource=resource,
-            path=path,
             inventory=inventory,
             seconds=clock.seconds() - begin,
             error=error,
@@ -75,7 +72,12 @@ def row(finding: Finding) -> str:
     """A line of the table: path, outcome, records, milliseconds."""
     records = "" if finding.records is None else str(finding.records)
     time = f"{1000 * finding.seconds:.0f}"
-    return f"{finding.path:<40}  {finding.outcome:<12}  {records:>7}  {time:>6} ms"
+    return _ROW.format(finding.resource.path, finding.outcome, records, time).rstrip()
+
+
+_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
+
+HEADER = _ROW.format("path", "outcome", "records", "ms")
 
 
 def partial(inventory: Inventory) -> str:
