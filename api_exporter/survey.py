@@ -60,7 +60,6 @@ async def visit(
         )
     return Finding(
         resource=resource,
-        path=path,
         inventory=inventory.with_(resource.name, decoded.records),
         seconds=clock.seconds() - begin,
         records=len(decoded.records),
