@@ -44,3 +44,14 @@ class Inventory:
     def current_user(self) -> str | None:
         """The id of the user to whom the exporter's own token belongs."""
         return next((user.id for user in self.users or () if user.is_current), None)
+
+    @property
+    def partial(self) -> bool:
+        """Whether the list of peers may not hold all of them.
+
+        Fact: a human with the role `user` gets 200 and only their own peers.
+        """
+        return any(
+            user.is_current and not user.is_service_user and user.role == "user"
+            for user in self.users or ()
+        )

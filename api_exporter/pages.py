@@ -26,12 +26,17 @@ _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some text, its compressed form, and its checksum with what extends it."""
+    """Some text, its compressed form, and its checksum with what extends it.
+
+    Attributes:
+        series: samples in the text.
+    """
 
     text: bytes
     deflated: bytes
     crc: int
     shift: int
+    series: int
 
 
 def piece(text: bytes, *, last: bool = False) -> Piece:
@@ -39,7 +44,8 @@ def piece(text: bytes, *, last: bool = False) -> Piece:
     deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     deflated = deflate.compress(text)
     deflated += deflate.flush(zlib.Z_FINISH if last else zlib.Z_FULL_FLUSH)
-    return Piece(text, deflated, zlib.crc32(text), crc.shift(len(text)))
+    series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
+    return Piece(text, deflated, zlib.crc32(text), crc.shift(len(text)), series)
 
 
 def pieces(chunks: Iterable[str]) -> Iterator[Piece | None]:
@@ -117,6 +123,10 @@ class Pages:
         """Replace a collector's page; an empty one withdraws it."""
         self._pages[name] = page
         self._whole = None
+
+    def series(self) -> dict[str, int]:
+        """How many samples each collector's page holds."""
+        return {name: sum(p.series for p in page) for name, page in self._pages.items()}
 
     def whole(self) -> Whole:
         """All pages; put together once for all scrapes until the next publication."""

@@ -63,6 +63,10 @@ class Refresher(Service):
         periods: seconds between refreshes, by resource.
         max_ages: seconds after which a resource that cannot be refreshed is withdrawn.
         inventory: to start with, so an empty one.
+        observe: told of all that is known after every good refresh of the peers.
+
+    Attributes:
+        inventory: what is known now.
     """
 
     log = Logger()
@@ -81,6 +85,7 @@ class Refresher(Service):
         clock: IReactorTime,
         now: Callable[[], float],
         jitter: Jitter,
+        observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
         self._resources = {resource.name: resource for resource in resources}
         self._periods = periods
@@ -92,8 +97,9 @@ class Refresher(Service):
         self._clock = clock
         self._now = now
         self._jitter = jitter
+        self._observe = observe
         self._slicer = Slicer(clock)
-        self._inventory = inventory
+        self.inventory = inventory
         self._rendering = DeferredLock()
         self._known: dict[str, _Known] = {}
         self._expires: dict[str, float] = {}
@@ -159,12 +165,14 @@ class Refresher(Service):
         """One round for one resource. It never raises, so that the next one comes."""
         name = resource.name
         begin = self._clock.seconds()
-        path = resource.located(self._inventory)
+        path = resource.located(self.inventory)
         if path is None:
             self._schedule.skipped(name, begin)
             return
         try:
             known = await self._read(resource, path)
+            if name == UP:
+                self._observe(self.inventory)
         except CancelledError:
             return  # the service stops
         except UpstreamError as error:
@@ -247,10 +255,10 @@ class Refresher(Service):
 
         One at a time: an older inventory must not be rendered over a newer one.
         """
-        self._inventory = self._inventory.with_(name, records)
+        self.inventory = self.inventory.with_(name, records)
         for collector in self._collectors:
             if name in collector.reads:
-                families = collector.measure(self._inventory)
+                families = collector.measure(self.inventory)
                 page = await self._slicer.run(_gather(pages.pieces(render(families))))
                 self._pages.publish(collector.name, page)
 

@@ -19,6 +19,7 @@ from api_exporter import refresh, start
 from api_exporter.collectors import COLLECTORS, Collector
 from api_exporter.credential import Rereading, Source
 from api_exporter.demo import server as demo
+from api_exporter.history import History
 from api_exporter.inventory import Inventory
 from api_exporter.listen import Listener
 from api_exporter.options import Options
@@ -35,9 +36,10 @@ from api_exporter.version import this_build
 from api_exporter.web import pprof as web_pprof
 from api_exporter.web import root
 from api_exporter.web.health import Health
-from api_exporter.web.index import Index
 from api_exporter.web.metrics import Metrics
+from api_exporter.web.ready import Ready
 from api_exporter.web.site import LOOK_INTERVAL, DrainingSite
+from api_exporter.web.status import Status
 
 __all__ = ["Options", "assemble", "makeService"]
 
@@ -150,6 +152,7 @@ def assemble(
     pages = Pages([collector.name for collector in selected.collectors])
     telemetry = Telemetry(registry=CollectorRegistry(), build=build, periods=periods)
     telemetry.watch_threads(reactor.getThreadPool())
+    history = History(period=periods[UP])
     upstream, pool = client(checked, reactor, telemetry.attempted)
     refresher = Refresher(
         resources=selected.resources,
@@ -166,13 +169,22 @@ def assemble(
         clock=reactor,
         now=time.time,
         jitter=random.random,
+        observe=lambda known: history.observe(time.time(), known.peers or ()),
     )
     profiles = web_pprof.pprof(reactor) if pprof else None
     tree = root(
-        index=Index(
+        status=Status(
+            telemetry=telemetry,
+            pages=pages,
+            history=history,
+            inventory=lambda: refresher.inventory,
+            collectors=selected.collectors,
             version=build.version,
             upstream_url=checked.upstream_api_url,
             metrics_path=checked.metrics_path,
+            pprof=pprof,
+            uptime=lambda: reactor.seconds() - started,
+            now=time.time,
         ),
         health=Health(
             telemetry=telemetry,
@@ -180,6 +192,7 @@ def assemble(
             upstream_url=checked.upstream_api_url,
             uptime=lambda: reactor.seconds() - started,
         ),
+        ready=Ready(telemetry=telemetry, now=time.time),
         metrics=Metrics(pages=pages, telemetry=telemetry, seconds=reactor.seconds),
         metrics_path=checked.metrics_path,
         pprof=profiles,

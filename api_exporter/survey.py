@@ -80,14 +80,10 @@ HEADER = _ROW.format("path", "outcome", "records", "ms")
 
 
 def partial(inventory: Inventory) -> str:
-    """Why the list of peers may not hold all of them, "" where it does.
-
-    Fact: a human with the role `user` gets 200 and only their own peers.
-    """
-    for user in inventory.users or ():
-        if user.is_current and not user.is_service_user and user.role == "user":
-            return (
-                "the token's user has the role `user` and sees only its own peers:"
-                " use the token of a service user"
-            )
-    return ""
+    """Why the list of peers may not hold all of them, "" where it does."""
+    if not inventory.partial:
+        return ""
+    return (
+        "the token's user has the role `user` and sees only its own peers:"
+        " use the token of a service user"
+    )

@@ -5,9 +5,11 @@ page, from what is known of it; only counters and histograms live on.
 """
 
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -32,6 +34,15 @@ from api_exporter.version import Build
 UP = "peers"
 """The resource that `netbird_api_up` tells of."""
 
+RECENT = 20
+"""Requests on the wire that are remembered."""
+
+_LATE = 1.5
+"""Periods after which the next refresh is overdue, whatever the jitter."""
+
+State = Literal["starting", "fresh", "late", "failing", "unsupported"]
+"""How a resource fares, in one word."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
@@ -42,6 +53,7 @@ class Standing:
         ended: when the newest refresh ended, seconds since the epoch.
         seconds: how long that took: fetch, decode and render.
         error: why it failed; None where it did not.
+        failing_since: when the first of the failures in a row ended.
         supported: whether this upstream has the path; None while unknown.
         last_success: seconds since the epoch.
         records: in the newest good answer.
@@ -52,6 +64,7 @@ class Standing:
     ended: float | None = None
     seconds: float = 0.0
     error: UpstreamError | None = None
+    failing_since: float | None = None
     supported: bool | None = None
     last_success: float | None = None
     records: int = 0
@@ -64,12 +77,27 @@ class Standing:
             return None
         return self.error is None
 
+    def state(self, now: float) -> State:
+        """How it fares at a time in seconds since the epoch."""
+        if self.supported is False:
+            return "unsupported"
+        if self.error is not None:
+            return "failing"
+        if self.last_success is None:
+            return "starting"
+        late = now - self.last_success > _LATE * self.period
+        return "late" if late else "fresh"
+
 
 class Telemetry:
     """Our own metrics, on a registry of their own.
 
     Args:
         periods: seconds between refreshes by resource, for all that are enabled.
+
+    Attributes:
+        reachable: whether the newest request was answered; None before the first.
+        recent: the newest requests, the newest last.
     """
 
     def __init__(
@@ -78,6 +106,7 @@ class Telemetry:
         disable_created_metrics()  # `_created` lines double the page and tell nothing
         self.standings = {n: Standing(period=p) for n, p in periods.items()}
         self.reachable: bool | None = None
+        self.recent: deque[Attempt] = deque(maxlen=RECENT)
         self._registry = registry
         registry.register(_Gauges(self.standings))
         ProcessCollector(registry=registry)
@@ -177,6 +206,7 @@ class Telemetry:
     def attempted(self, attempt: Attempt) -> None:
         """Count one request on the wire; any answer to it proves an upstream there."""
         self.reachable = attempt.status is not None
+        self.recent.append(attempt)
         status = "none" if attempt.status is None else str(attempt.status)
         self._requests.labels(status).inc()
         self._request_seconds.observe(attempt.seconds)
@@ -192,6 +222,7 @@ class Telemetry:
         self._update(
             resource,
             error=None,
+            failing_since=None,
             supported=True,
             last_success=at,
             records=records,
@@ -205,12 +236,22 @@ class Telemetry:
         self._ended(resource, seconds, at)
         self._failures.labels(resource).inc()
         self._reasons.labels(error.reason).inc()
-        self._update(resource, error=error)
+        since = self.standings[resource].failing_since
+        self._update(
+            resource, error=error, failing_since=at if since is None else since
+        )
 
     def unsupported(self, resource: str, *, seconds: float, at: float) -> None:
         """The upstream does not have the path, which is no failure."""
         self._ended(resource, seconds, at)
-        self._update(resource, error=None, supported=False, records=0, rejected=0)
+        self._update(
+            resource,
+            error=None,
+            failing_since=None,
+            supported=False,
+            records=0,
+            rejected=0,
+        )
 
     def text(self, *, in_openmetrics: bool) -> bytes:
         """All of it in one of the formats; OpenMetrics ends with its `# EOF`."""

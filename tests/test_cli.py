@@ -44,7 +44,11 @@ class MainTests(SynchronousTestCase):
 
     def test_version(self) -> None:
         """The version needs no settings, in whatever company it is."""
-        for arguments in (["--version"], ["--demo", "--version"], ["--check", "--version"]):
+        for arguments in (
+            ["--version"],
+            ["--demo", "--version"],
+            ["--check", "--version"],
+        ):
             self.assertEqual((0, f"{this_build()}\n"), self.ended(*arguments))
 
     def test_help(self) -> None:

@@ -166,7 +166,8 @@ class LoadTests(SynchronousTestCase):
         with self.assertRaises(ConfigurationError) as raised:
             load(path)
         self.assertEqual("\n".join(raised.exception.problems), str(raised.exception))
-        return raised.exception.problems
+        problems: list[str] = raised.exception.problems
+        return problems
 
     def test_lines(self) -> None:
         """Comments, blank lines and indentation mean nothing; the last one counts."""
@@ -330,9 +331,11 @@ class AgreementTests(SynchronousTestCase):
                 self.assertEqual(read, by_shell(shell, self.path), (shell, text))
 
     @settings(deadline=None, max_examples=60)
-    @given(st.lists(VALUES.filter(lambda x: "$" not in x and x.isprintable()), max_size=30))
+    @given(
+        st.lists(VALUES.filter(lambda x: "$" not in x and x.isprintable()), max_size=30)
+    )
     def test_systemd(self, values: list[str]) -> None:
-        """So does systemd; its tool expands a $ and writes control characters its way."""
+        """So does systemd. Its tool expands a $ and has its own control characters."""
         if not GENERATOR.exists():
             raise SkipTest(f"missing program: {GENERATOR}")
         lines = accepted(values)

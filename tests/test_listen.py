@@ -4,6 +4,7 @@ import errno
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from twisted.internet import defer
 from twisted.internet.endpoints import (
@@ -13,6 +14,7 @@ from twisted.internet.endpoints import (
     UNIXServerEndpoint,
 )
 from twisted.internet.error import CannotListenError
+from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
@@ -35,8 +37,15 @@ class Refusing(MemoryReactorClock):
     ) -> None:
         raise CannotListenError(interface, port, self._cause)
 
-    def listenUNIX(self, address: str, *_: object, **__: object) -> None:
+    def listenUNIX(  # noqa: N802 - the name is Twisted's
+        self, address: str, *_: object, **__: object
+    ) -> None:
         raise CannotListenError(None, address, self._cause)
+
+
+def posix(reactor: MemoryReactorClock) -> PosixReactorBase:
+    """The same, as what it stands for: it has all of it that is asked for here."""
+    return cast(PosixReactorBase, reactor)
 
 
 class InterfacesTests(SynchronousTestCase):
@@ -77,9 +86,9 @@ class EndpointsTests(SynchronousTestCase):
             ("::1", [TCP6ServerEndpoint]),
             ("localhost", [TCP4ServerEndpoint]),
         ):
-            found = endpoints(Address(host, 8080), reactor)
+            found = endpoints(Address(host, 8080), posix(reactor))
             self.assertEqual(kinds, [type(endpoint) for endpoint in found])
-        every = endpoints(Address("", 8080), reactor)
+        every = endpoints(Address("", 8080), posix(reactor))
         self.assertEqual(len(interfaces("")), len(every))
 
     def test_descriptions(self) -> None:
@@ -95,7 +104,7 @@ class EndpointsTests(SynchronousTestCase):
             ("unix:/run/x.sock:mode=660", UNIXServerEndpoint),
             (f"ssl:8443:privateKey={certificate}", SSL4ServerEndpoint),
         ):
-            [found] = endpoints(Endpoint(description), MemoryReactorClock())
+            [found] = endpoints(Endpoint(description), posix(MemoryReactorClock()))
             self.assertIsInstance(found, kind, description)
 
 
@@ -109,7 +118,7 @@ class ListenerTests(SynchronousTestCase):
         return Listener(
             addresses=addresses,
             site=DrainingSite(Resource()),
-            reactor=reactor,
+            reactor=posix(reactor),
             ready=self.told.append,
         )
 
@@ -213,14 +222,21 @@ class ListenerTests(SynchronousTestCase):
     def test_file_is_named(self) -> None:
         """A key that is not there is told as such."""
         words = self.why_not(MemoryReactorClock(), Endpoint("ssl:1:privateKey=/no/key"))
-        expected = "cannot listen on ssl:1:privateKey=/no/key: No such file or directory"
+        expected = (
+            "cannot listen on ssl:1:privateKey=/no/key: No such file or directory"
+        )
         self.assertEqual(expected, words)
 
     def test_not_activated(self) -> None:
         """A socket that systemd did not hand over is told in words, not as an index."""
-        for description in ("systemd:domain=INET:index=0", "systemd:domain=INET:name=x"):
+        for description in (
+            "systemd:domain=INET:index=0",
+            "systemd:domain=INET:name=x",
+        ):
             words = self.why_not(MemoryReactorClock(), Endpoint(description))
-            self.assertIn("systemd", words.removeprefix(f"cannot listen on {description}"))
+            self.assertIn(
+                "systemd", words.removeprefix(f"cannot listen on {description}")
+            )
 
     def test_stopped(self) -> None:
         """It can be stopped without ever having listened, and twice."""

@@ -174,6 +174,7 @@ class JsonTests(SynchronousTestCase):
 
     def test_levels_and_streams(self) -> None:
         """Levels and streams are those of the text form."""
+        desk = Desk("debug")
         for form in LOG_FORMATS:
             desk = Desk("debug", form)
             for level in LogLevel.iterconstants():

@@ -106,6 +106,12 @@ class PagesTests(SynchronousTestCase):
         self.pages.publish("peers", ())
         self.assertEqual(b"groups 1\n# EOF\n", self.text())
 
+    def test_series(self) -> None:
+        """Samples are counted by collector, and comments are none of them."""
+        pages = Pages(NAMES)
+        pages.publish("peers", page('# HELP a b\n# TYPE a c\na{x="#"} 1\n', "a 2\n"))
+        self.assertEqual({"peers": 2, "groups": 0, "users": 0}, pages.series())
+
     def test_shared(self) -> None:
         """Between two publications all scrapes share one whole."""
         self.pages.publish("peers", page("peers 1\n"))

@@ -35,6 +35,7 @@ class Bench:
             **replies,
         }
         self.asked: list[str] = []
+        self.observed: list[Inventory] = []
         self.clock = Clock()
         chosen = [
             c for c in COLLECTORS if c.name in (collectors or ("peers", "groups"))
@@ -58,6 +59,7 @@ class Bench:
             clock=self.clock,
             now=lambda: 1_800_000_000 + self.clock.seconds(),
             jitter=lambda: 0.5,
+            observe=self.observed.append,
         )
 
     def fetch(self, path: str) -> Deferred[bytes]:
@@ -107,6 +109,17 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(301)
         self.assertEqual(11, bench.asked.count("peers"))
         self.assertEqual(2, bench.asked.count("groups"))
+
+    def test_observed(self) -> None:
+        """Every good refresh of the peers is told of, and no other, changed or not."""
+        bench = Bench().start()
+        bench.advance(61)
+        bench.replies["peers"] = DOWN
+        bench.advance(30)
+        self.assertEqual(3, len(bench.observed))
+        [peer] = bench.observed[-1].peers or ()
+        self.assertTrue(peer.connected)
+        self.assertIs(bench.observed[-1].peers, bench.refresher.inventory.peers)
 
     def test_unchanged_body(self) -> None:
         """A body that has not changed is noted and not rendered again."""

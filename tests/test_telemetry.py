@@ -128,6 +128,38 @@ class TelemetryTests(SynchronousTestCase):
         seconds = "api_exporter_upstream_request_duration_seconds"
         self.assertEqual(2, value(f"{seconds}_count"))
 
+    def test_recent(self) -> None:
+        """The newest twenty requests are remembered, whatever became of them."""
+        ours, _ = telemetry()
+        for number in range(1, 31):
+            ours.attempted(attempt(number=number))
+        self.assertEqual(
+            list(range(11, 31)), [attempt.number for attempt in ours.recent]
+        )
+
+    def test_states(self) -> None:
+        """Every resource fares in one of five ways."""
+        ours, _ = telemetry()
+        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=1000)
+        for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
+            self.assertEqual(state, ours.standings["peers"].state(now))
+        ours.failed("peers", DOWN, seconds=30, at=1060)
+        self.assertEqual("failing", ours.standings["peers"].state(1060))
+        self.assertEqual("starting", ours.standings["groups"].state(1060))
+        ours.unsupported("groups", seconds=0.1, at=1000)
+        self.assertEqual("unsupported", ours.standings["groups"].state(9000))
+
+    def test_failing_since(self) -> None:
+        """The first of the failures in a row is the one that counts."""
+        ours, _ = telemetry()
+        for at in (0, 30, 60):
+            ours.failed("peers", DOWN, seconds=30, at=at)
+        self.assertEqual(0, ours.standings["peers"].failing_since)
+        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=90)
+        self.assertIsNone(ours.standings["peers"].failing_since)
+        ours.failed("peers", DOWN, seconds=30, at=120)
+        self.assertEqual(120, ours.standings["peers"].failing_since)
+
     def test_build(self) -> None:
         """The running build is told in full, unknown parts as empty labels."""
         text = telemetry()[0].text(in_openmetrics=False).decode()

@@ -8,16 +8,18 @@ from api_exporter.web.page import Page
 
 def root(
     *,
-    index: Page,
+    status: Page,
     health: Page,
+    ready: Page,
     metrics: Page,
     metrics_path: str,
     pprof: Resource | None = None,
 ) -> Resource:
     """The tree of all pages; whatever is not in it is 404."""
     tree = Resource()
-    tree.putChild(b"", index)
+    tree.putChild(b"", status)
     tree.putChild(b"health", health)
+    tree.putChild(b"ready", ready)
     if pprof is not None:
         debug = notFound()
         debug.putChild(b"pprof", pprof)

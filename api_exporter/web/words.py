@@ -1,0 +1,75 @@
+"""Times and numbers as a person reads them; all times are told in UTC."""
+
+from datetime import UTC, datetime
+
+from twisted.web.template import Tag, tags
+
+NOTHING = "–"
+"""Stands where there is nothing to tell."""
+
+_UNITS = (("day", "d", 86400), ("hour", "h", 3600), ("minute", "min", 60))
+
+
+def _in_units(seconds: float) -> tuple[int, str, str]:
+    """The largest unit of which there are at least two, else seconds."""
+    for long, short, length in _UNITS:
+        if seconds >= 2 * length:
+            return int(seconds // length), long, short
+    return max(0, int(seconds)), "second", "s"
+
+
+def lasting(seconds: float) -> str:
+    """Such as `3 seconds` or `5 hours`."""
+    number, unit, _ = _in_units(seconds)
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+
+
+def short(seconds: float) -> str:
+    """Such as `3 s` or `5 h`."""
+    number, _, unit = _in_units(seconds)
+    return f"{number} {unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as `1 peer` or `1,234 peers`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def milliseconds(seconds: float) -> str:
+    """Such as `1,234`."""
+    return f"{1000 * seconds:,.0f}"
+
+
+def _utc(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def day(at: float) -> str:
+    """Such as `2027-01-31`."""
+    return f"{_utc(at):%Y-%m-%d}"
+
+
+def clock(at: float, now: float) -> str:
+    """Such as `12:03 UTC`, with the day where that is not today."""
+    form = "%H:%M UTC" if day(at) == day(now) else "%Y-%m-%d %H:%M UTC"
+    return _utc(at).strftime(form)
+
+
+def instant(at: float, shown: str) -> Tag:
+    """A time as it is shown, which tells exactly when to whoever points at it."""
+    exact = _utc(at)
+    return tags.time(
+        shown,
+        datetime=exact.isoformat(timespec="milliseconds"),
+        title=f"{exact:%Y-%m-%d %H:%M:%S} UTC",
+    )
+
+
+def ago(at: float, now: float) -> Tag:
+    """Such as `3 s ago`."""
+    return instant(at, f"{short(now - at)} ago")
+
+
+def second(at: float) -> Tag:
+    """Such as `12:03:59`."""
+    return instant(at, f"{_utc(at):%H:%M:%S}")

@@ -1,0 +1,343 @@
+"""The status page in a real browser: what it shows, where, and how it stays fresh.
+
+With STATUS_IMAGES set to a directory, the pictures for the documentation go there.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.endpoints import TCP4ServerEndpoint
+from twisted.internet.interfaces import IProcessTransport
+from twisted.internet.protocol import ProcessProtocol
+from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
+from twisted.trial.unittest import TestCase
+from twisted.web.http import Request
+from twisted.web.resource import Resource
+from twisted.web.server import Site
+
+from api_exporter.collectors import COLLECTORS
+from api_exporter.ports import UpstreamError
+from tests.integration.programs import program
+from tests.web.watched import Watched
+
+PATIENCE = 30.0
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
+
+Json = dict[str, object]
+
+REFUSED = UpstreamError("auth", "401: the upstream refuses the token")
+ABSENT = UpstreamError("not_found", "404", unsupported=True)
+MARKUP = UpstreamError(
+    "http_5xx",
+    "500: </td><script>document.title='owned'</script><img src=x onerror=alert(1)>&lt;",
+)
+
+
+class Browser(ProcessProtocol):
+    """Headless Chromium, by its DevTools protocol: JSON with a zero byte after it."""
+
+    _asked: IProcessTransport
+
+    def __init__(self) -> None:
+        self.ended: Deferred[None] = Deferred()
+        self.loaded: Deferred[None] = Deferred()
+        self.console: list[object] = []
+        self.target: object = None
+        self._answers: dict[int, Deferred[Json]] = {}
+        self._numbers: Iterator[int] = count(1)
+        self._waiting = b""
+        self._session = ""
+
+    def childDataReceived(self, childFD: int, data: bytes) -> None:  # noqa: N802, N803
+        if childFD != 4:
+            return
+        *messages, self._waiting = (self._waiting + data).split(b"\0")
+        for message in messages:
+            self._received(json.loads(message))
+
+    def _received(self, message: Json) -> None:
+        number = message.get("id")
+        if isinstance(number, int):
+            answer = self._answers.pop(number)
+            if "error" in message:
+                answer.errback(AssertionError(message["error"]))
+            else:
+                answer.callback(_object(message["result"]))
+        elif message["method"] == "Page.loadEventFired" and not self.loaded.called:
+            self.loaded.callback(None)
+        elif message["method"] in {"Log.entryAdded", "Runtime.exceptionThrown"}:
+            self.console.append(message["params"])
+
+    def processEnded(self, reason: Failure) -> None:  # noqa: N802
+        for answer in self._answers.values():
+            answer.errback(AssertionError(f"the browser has gone: {reason.value}"))
+        self.ended.callback(None)
+
+    def call(self, method: str, **params: object) -> Deferred[Json]:
+        if self.ended.called:
+            return fail(AssertionError("the browser has gone"))
+        number = next(self._numbers)
+        message: Json = {"id": number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        assert self.transport is not None
+        self.transport.writeToChild(3, json.dumps(message).encode() + b"\0")
+        answer: Deferred[Json] = Deferred()
+        self._answers[number] = answer
+        return answer.addTimeout(PATIENCE, reactor)
+
+    async def open(self) -> None:
+        """A tab of our own."""
+        created = await self.call("Target.createTarget", url="about:blank")
+        self.target = created["targetId"]
+        attached = await self.call(
+            "Target.attachToTarget", targetId=self.target, flatten=True
+        )
+        self._session = str(attached["sessionId"])
+        for domain in ("Page", "Log", "Runtime"):
+            await self.call(f"{domain}.enable")
+
+    async def visit(self, url: str) -> None:
+        self.loaded = Deferred()
+        await self.call("Page.navigate", url=url)
+        await self.loaded.addTimeout(PATIENCE, reactor)
+
+    async def value(self, expression: str) -> object:
+        """What an expression of JavaScript yields."""
+        answer = await self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True
+        )
+        if "exceptionDetails" in answer:
+            raise AssertionError(answer["exceptionDetails"])
+        return _object(answer["result"]).get("value")
+
+    async def screen(self, width: int, height: int, *, mobile: bool = False) -> None:
+        await self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=mobile,
+        )
+
+    async def scheme(self, name: str) -> None:
+        """Light or dark."""
+        await self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": name}],
+        )
+
+    async def picture(self) -> bytes:
+        """The screen as PNG."""
+        answer = await self.call("Page.captureScreenshot", format="png")
+        return base64.b64decode(str(answer["data"]))
+
+
+def _object(value: object) -> Json:
+    assert isinstance(value, dict)
+    return value
+
+
+class CountingSite(Site):
+    """Knows what was asked for."""
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__(watched.tree)
+        self.asked: list[str] = []
+
+    def log(self, request: Request) -> None:
+        self.asked.append(request.path.decode())
+
+
+class StatusPageTests(TestCase):
+    timeout = 120
+
+    async def opened(self, watched: Watched) -> Browser:
+        """A browser that shows the page; both end with the test."""
+        executable = program("chromium")
+        self.site = CountingSite(watched)
+        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
+        port = await endpoint.listen(self.site)
+        self.addCleanup(port.stopListening)
+        self.port = port
+        self.url = f"http://127.0.0.1:{port.getHost().port}/"
+        profile = Path(self.mktemp())
+        profile.mkdir(parents=True)
+        browser = Browser()
+        process = reactor.spawnProcess(
+            browser,
+            executable,
+            [executable, *FLAGS, f"--user-data-dir={profile.resolve()}"],
+            env={**os.environ, "HOME": str(profile.resolve())},
+            childFDs={0: "w", 1: "r", 2: "r", 3: "w", 4: "r"},
+        )
+        self.addCleanup(self._end, browser, process)
+        await browser.open()
+        await browser.visit(self.url)
+        return browser
+
+    async def _end(self, browser: Browser, process: IProcessTransport) -> None:
+        if not browser.ended.called:
+            browser.call("Browser.close").addErrback(lambda _: None)
+            killing = reactor.callLater(5, process.signalProcess, "KILL")
+            await browser.ended
+            if killing.active():
+                killing.cancel()
+
+    async def until(self, browser: Browser, expression: str) -> None:
+        """Wait, within reason, until an expression is true."""
+        for _ in range(150):
+            if await browser.value(expression):
+                return
+            await deferLater(reactor, 0.1)
+        shown = await browser.value("document.body.innerText")
+        self.fail(f"never true: {expression}\n{shown}")
+
+    async def test_states(self) -> None:
+        """Every state of a resource is shown, each with its word."""
+        watched = Watched(collectors=("peers", "groups", "users", "routes"))
+        watched.bodies["api/users"] = b'[{"id":"somebody"}]'
+        watched.faults["api/groups"] = MARKUP
+        watched.faults["api/routes"] = ABSENT
+        watched.start()
+        watched.silent.add("api/peers")
+        browser = await self.opened(watched.advance(60))
+        shown = _object(
+            await browser.value(
+                "Object.fromEntries([...document.querySelectorAll('tr')]"
+                ".filter(row => row.cells.length == 7).map(row =>"
+                " [row.cells[0].innerText, row.cells[1].innerText]))"
+            )
+        )
+        for name, state in (
+            ("peers", "late"),
+            ("accounts", "fresh"),
+            ("groups", "failing"),
+            ("routes", "unsupported"),
+            ("access_tokens", "starting"),
+            ("events", "off"),
+        ):
+            self.assertEqual(state, shown[name], name)
+
+    async def test_markup(self) -> None:
+        """Markup in what the upstream says stays text, and the page has no errors."""
+        watched = Watched().start()
+        watched.faults["api/peers"] = MARKUP
+        browser = await self.opened(watched.advance(40))
+        shown = str(await browser.value("document.body.innerText"))
+        self.assertEqual(3, shown.count(str(MARKUP)), shown)  # headline, row, call
+        self.assertEqual(1, await browser.value("document.scripts.length"))
+        self.assertEqual(0, await browser.value("document.images.length"))
+        self.assertTrue(
+            str(await browser.value("document.title")).startswith("Not working")
+        )
+        self.assertEqual([], browser.console)
+
+    async def test_nothing_else(self) -> None:
+        """The browser needs nothing but the page itself, and no script to show it."""
+        browser = await self.opened(Watched().start())
+        self.assertEqual({"/"}, set(self.site.asked))
+        await browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        await browser.visit(self.url)
+        self.assertIn("Working", str(await browser.value("document.body.innerText")))
+        self.assertEqual({"/"}, set(self.site.asked))
+
+    async def test_narrow(self) -> None:
+        """On no screen does anything have to be scrolled sideways."""
+        watched = Watched(collectors=(c.name for c in COLLECTORS)).start(3600)
+        watched.faults["api/groups"] = UpstreamError("http_5xx", "500: " + 190 * "x")
+        browser = await self.opened(watched.advance(400))
+        for width in (320, 360, 700, 768, 1280):
+            await browser.screen(width, 800, mobile=width < 700)
+            await browser.visit(self.url)
+            self.assertEqual(width, await browser.value("innerWidth"))
+            self.assertEqual(
+                width, await browser.value("document.documentElement.scrollWidth")
+            )
+            hidden = await browser.value(
+                "[...document.querySelectorAll('.box')]"
+                ".filter(box => box.scrollWidth > box.clientWidth).length"
+            )
+            self.assertEqual(0, hidden, width)
+
+    async def test_refresh(self) -> None:
+        """The page follows in place, without a jump, and says when nobody answers."""
+        watched = Watched().start()
+        browser = await self.opened(watched)
+        await browser.screen(360, 300)
+        await browser.value(
+            "scrollTo(0, 200); window.kept = document.querySelector('main')"
+        )
+        watched.down = REFUSED
+        watched.advance(40)
+        await self.until(browser, "document.title.startsWith('Not working')")
+        self.assertIs(
+            True, await browser.value("kept === document.querySelector('main')")
+        )
+        self.assertEqual(200, await browser.value("scrollY"))
+        working, self.site.resource = self.site.resource, Resource()
+        await self.until(browser, "!document.getElementById('lost').hidden")
+        self.site.resource = working
+        watched.down = None
+        watched.advance(40)
+        await self.until(browser, "document.title.startsWith('Working')")
+        self.assertIs(
+            True, await browser.value("document.getElementById('lost').hidden")
+        )
+
+    async def test_hidden(self) -> None:
+        """A page that nobody sees asks for nothing; seen again, it is fresh at once."""
+        watched = Watched().start()
+        browser = await self.opened(watched)
+        other = await browser.call("Target.createTarget", url="about:blank")
+        await browser.call("Target.activateTarget", targetId=other["targetId"])
+        await self.until(browser, "document.hidden")
+        asked = len(self.site.asked)
+        await deferLater(reactor, 7)
+        self.assertEqual(asked, len(self.site.asked))
+        watched.down = REFUSED
+        watched.advance(40)
+        await browser.call("Target.activateTarget", targetId=browser.target)
+        await self.until(browser, "document.title.startsWith('Not working')")
+        self.assertEqual(asked + 1, len(self.site.asked))
+
+    async def test_pictures(self) -> None:
+        """The documentation's pictures can be taken: light, dark and failing."""
+        folder = Path(os.environ.get("STATUS_IMAGES") or self.mktemp())
+        folder.mkdir(parents=True, exist_ok=True)
+        default = [c.name for c in COLLECTORS if c.default]
+        watched = Watched(collectors=default, peers=220, pprof=True)
+        browser = await self.opened(watched.start(5.2 * 3600 + 4))
+        for name, height, scheme, fault, seconds in (
+            ("light", 2300, "light", None, 0),
+            ("dark", 1420, "dark", None, 0),
+            ("failing", 1420, "light", REFUSED, 720),
+        ):
+            await browser.screen(1080, height)
+            watched.down = fault
+            watched.advance(seconds)
+            await browser.scheme(scheme)
+            await browser.visit(self.url)
+            picture = await browser.picture()
+            self.assertTrue(picture.startswith(b"\x89PNG\r\n"), name)
+            (folder / f"status-{name}.png").write_bytes(picture)

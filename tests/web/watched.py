@@ -1,0 +1,155 @@
+"""An exporter of the simulated network, with its status page; a test moves its time."""
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from api_exporter import refresh
+from api_exporter.collectors import COLLECTORS
+from api_exporter.demo.network import Network
+from api_exporter.history import History
+from api_exporter.inventory import Inventory
+from api_exporter.pages import Pages
+from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.refresh import Refresher
+from api_exporter.resources import RESOURCES
+from api_exporter.telemetry import UP, Telemetry
+from api_exporter.version import Build
+from api_exporter.web import root
+from api_exporter.web.health import Health
+from api_exporter.web.metrics import Metrics
+from api_exporter.web.ready import Ready
+from api_exporter.web.status import Status
+
+NOON = 1_800_014_400.0
+URL = "https://netbird.example"
+VERSION = "1.0.0"
+
+
+class Watched:
+    """All parts but the client and the sockets.
+
+    Attributes:
+        faults: by path, what is answered in place of the network.
+        bodies: by path, what is answered instead of what the network says.
+        silent: paths on which nothing is answered at all.
+        down: what is answered on all other paths, if not the network.
+    """
+
+    def __init__(
+        self,
+        *,
+        collectors: Iterable[str] = ("peers", "groups", "users"),
+        peers: int = 20,
+        pprof: bool = False,
+    ) -> None:
+        chosen = [c for c in COLLECTORS if c.name in collectors]
+        read = {UP}.union(*(c.reads for c in chosen))
+        resources = [r for r in RESOURCES if r.name in read]
+        periods = {r.name: r.period for r in resources}
+        self.clock = Clock()
+        self.network = Network(peers)
+        self.faults: dict[str, UpstreamError] = {}
+        self.bodies: dict[str, bytes] = {}
+        self.silent: set[str] = set()
+        self.down: UpstreamError | None = None
+        self.pages = Pages([c.name for c in chosen])
+        self.telemetry = Telemetry(
+            registry=CollectorRegistry(), build=Build(version=VERSION), periods=periods
+        )
+        self.history = History(period=periods[UP])
+        self.refresher = Refresher(
+            resources=resources,
+            periods=periods,
+            max_ages={name: refresh.max_age(p) for name, p in periods.items()},
+            collectors=chosen,
+            inventory=Inventory(),
+            fetch=self.fetch,
+            pages=self.pages,
+            telemetry=self.telemetry,
+            clock=self.clock,
+            now=self.now,
+            jitter=lambda: 0.5,
+            observe=lambda known: self.history.observe(self.now(), known.peers or ()),
+        )
+        self.tree = root(
+            status=Status(
+                telemetry=self.telemetry,
+                pages=self.pages,
+                history=self.history,
+                inventory=lambda: self.refresher.inventory,
+                collectors=chosen,
+                version=VERSION,
+                upstream_url=URL,
+                metrics_path="/metrics",
+                pprof=pprof,
+                uptime=self.clock.seconds,
+                now=self.now,
+            ),
+            health=Health(
+                telemetry=self.telemetry,
+                version=VERSION,
+                upstream_url=URL,
+                uptime=self.clock.seconds,
+            ),
+            ready=Ready(telemetry=self.telemetry, now=self.now),
+            metrics=Metrics(
+                pages=self.pages,
+                telemetry=self.telemetry,
+                seconds=self.clock.seconds,
+            ),
+            metrics_path="/metrics",
+        )
+
+    def now(self) -> float:
+        return NOON + self.clock.seconds()
+
+    def fetch(self, path: str) -> Deferred[bytes]:
+        """An answer after a time that grows with its length, or a fault at once."""
+        fetched: Deferred[bytes] = Deferred()
+        if path in self.silent:
+            return fetched
+        fault = self.faults.get(path, self.down)
+        body = self.bodies.get(path)
+        if body is None:
+            body = b"".join(self.network.body(f"/{path}", self.now()) or (b"[]",))
+        status = 200
+        if fault is not None:
+            status, body = int(str(fault)[:3]), b""
+        seconds = 0.0214 + len(body) / 2e6
+        attempt = Attempt(
+            path=path,
+            number=1,
+            started=self.now(),
+            status=status,
+            received=len(body),
+            seconds=seconds,
+            error=str(fault or ""),
+        )
+
+        def answer() -> None:
+            self.telemetry.attempted(attempt)
+            if fault is not None:
+                fetched.errback(fault)
+            else:
+                fetched.callback(body)
+
+        self.clock.callLater(seconds, answer)
+        return fetched
+
+    def start(self, seconds: float = 20) -> "Watched":
+        """Run the first round, and some time more."""
+        self.refresher.startService()
+        return self.advance(seconds)
+
+    def advance(self, seconds: float) -> "Watched":
+        """Let time pass, from one thing that is due to the next."""
+        end = self.clock.seconds() + seconds
+        while due := [c.getTime() for c in self.clock.getDelayedCalls()]:
+            if min(due) > end:
+                break
+            self.clock.advance(max(0.0, min(due) - self.clock.seconds()))
+        self.clock.advance(max(0.0, end - self.clock.seconds()))
+        return self
