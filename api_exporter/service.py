@@ -222,7 +222,9 @@ def assemble(
         Repeated(LOOK_INTERVAL, site.look, reactor),
         Once(upstream.probe),
         refresher,
-        Notifier(Supervisor(os.environ), telemetry.summary, reactor),
+        Notifier(
+            Supervisor(os.environ), lambda: telemetry.summary(time.time()), reactor
+        ),
     ]
     return [*services, Profiles(profiles)] if profiles is not None else services
 

@@ -7,9 +7,8 @@ page, from what is known of it; only counters and histograms live on.
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -29,6 +28,7 @@ from twisted.python.threadpool import ThreadPool
 
 import twisted
 from api_exporter.ports import REASONS, Attempt, UpstreamError
+from api_exporter.standing import Standing
 from api_exporter.version import Build
 
 UP = "peers"
@@ -36,57 +36,6 @@ UP = "peers"
 
 RECENT = 20
 """Requests on the wire that are remembered."""
-
-_LATE = 1.5
-"""Periods after which the next refresh is overdue, whatever the jitter."""
-
-State = Literal["starting", "fresh", "late", "failing", "unsupported"]
-"""How a resource fares, in one word."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What is known of a resource's refreshes.
-
-    Attributes:
-        period: seconds between refreshes.
-        ended: when the newest refresh ended, seconds since the epoch.
-        seconds: how long that took: fetch, decode and render.
-        error: why it failed; None where it did not.
-        failing_since: when the first of the failures in a row ended.
-        supported: whether this upstream has the path; None while unknown.
-        last_success: seconds since the epoch.
-        records: in the newest good answer.
-        rejected: records of that answer that could not be decoded.
-    """
-
-    period: float
-    ended: float | None = None
-    seconds: float = 0.0
-    error: UpstreamError | None = None
-    failing_since: float | None = None
-    supported: bool | None = None
-    last_success: float | None = None
-    records: int = 0
-    rejected: int = 0
-
-    @property
-    def up(self) -> bool | None:
-        """Whether the newest refresh succeeded; None where there is nothing to say."""
-        if self.ended is None or self.supported is False:
-            return None
-        return self.error is None
-
-    def state(self, now: float) -> State:
-        """How it fares at a time in seconds since the epoch."""
-        if self.supported is False:
-            return "unsupported"
-        if self.error is not None:
-            return "failing"
-        if self.last_success is None:
-            return "starting"
-        late = now - self.last_success > _LATE * self.period
-        return "late" if late else "fresh"
 
 
 class Telemetry:
@@ -192,16 +141,17 @@ class Telemetry:
             )
             gauge.set_function(partial(len, threads))
 
-    def summary(self) -> str:
+    def summary(self, now: float) -> str:
         """How we fare in one line, such as `peers fresh, 214 peers, 0.4 s`."""
         peers = self.standings[UP]
-        if peers.ended is None:
-            return "reading the peers for the first time"
+        state = peers.state(now)
         if peers.error is not None:
-            return f"peers failing: {peers.error}"
+            return f"peers {state}: {peers.error}"
+        if peers.last_success is None:
+            return f"peers {state}"
         failing = [name for name, s in self.standings.items() if s.up is False]
         others = f", failing: {', '.join(failing)}" if failing else ""
-        return f"peers fresh, {peers.records} peers, {peers.seconds:.1f} s{others}"
+        return f"peers {state}, {peers.records} peers, {peers.seconds:.1f} s{others}"
 
     def attempted(self, attempt: Attempt) -> None:
         """Count one request on the wire; any answer to it proves an upstream there."""

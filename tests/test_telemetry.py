@@ -179,3 +179,17 @@ class TelemetryTests(SynchronousTestCase):
             self.assertLess(text.count("\n"), 400)
             self.assertNotIn("_created", text)
         self.assertTrue(open_.endswith("# EOF\n"))
+
+    def test_summary(self) -> None:
+        """How we fare fits into one line."""
+        ours, _ = telemetry()
+        self.assertEqual("peers starting", ours.summary(1000))
+        ours.succeeded("peers", records=5, rejected=0, seconds=0.44, at=1000)
+        self.assertEqual("peers fresh, 5 peers, 0.4 s", ours.summary(1001))
+        self.assertEqual("peers late, 5 peers, 0.4 s", ours.summary(1100))
+        ours.failed("groups", DOWN, seconds=1, at=1001)
+        self.assertEqual(
+            "peers fresh, 5 peers, 0.4 s, failing: groups", ours.summary(1001)
+        )
+        ours.failed("peers", DOWN, seconds=1, at=1002)
+        self.assertEqual("peers failing: no answer", ours.summary(1003))

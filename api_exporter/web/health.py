@@ -3,7 +3,8 @@
 import json
 from collections.abc import Callable
 
-from api_exporter.telemetry import Standing, Telemetry
+from api_exporter.standing import Standing
+from api_exporter.telemetry import Telemetry
 from api_exporter.web.page import Text
 
 

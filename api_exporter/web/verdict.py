@@ -7,7 +7,8 @@ from typing import Literal
 from api_exporter.advice import advice
 from api_exporter.exposition import timestamp
 from api_exporter.inventory import Inventory
-from api_exporter.telemetry import UP, Standing
+from api_exporter.standing import Standing
+from api_exporter.telemetry import UP
 from api_exporter.web import words
 
 EXPIRES_SOON = 14 * 86400.0

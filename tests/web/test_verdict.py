@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.inventory import Inventory
 from api_exporter.ports import UpstreamError
 from api_exporter.records import AccessToken, User
-from api_exporter.telemetry import Standing
+from api_exporter.standing import Standing
 from api_exporter.web import verdict
 from tests.web.watched import NOON
 

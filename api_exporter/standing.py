@@ -1,0 +1,57 @@
+"""How a resource fares: what is known of its refreshes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from api_exporter.ports import UpstreamError
+
+_LATE = 1.5
+"""Periods after which the next refresh is overdue, whatever the jitter."""
+
+State = Literal["starting", "fresh", "late", "failing", "unsupported"]
+"""How a resource fares, in one word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is known of a resource's refreshes.
+
+    Attributes:
+        period: seconds between refreshes.
+        ended: when the newest refresh ended, seconds since the epoch.
+        seconds: how long that took: fetch, decode and render.
+        error: why it failed; None where it did not.
+        failing_since: when the first of the failures in a row ended.
+        supported: whether this upstream has the path; None while unknown.
+        last_success: seconds since the epoch.
+        records: in the newest good answer.
+        rejected: records of that answer that could not be decoded.
+    """
+
+    period: float
+    ended: float | None = None
+    seconds: float = 0.0
+    error: UpstreamError | None = None
+    failing_since: float | None = None
+    supported: bool | None = None
+    last_success: float | None = None
+    records: int = 0
+    rejected: int = 0
+
+    @property
+    def up(self) -> bool | None:
+        """Whether the newest refresh succeeded; None where there is nothing to say."""
+        if self.ended is None or self.supported is False:
+            return None
+        return self.error is None
+
+    def state(self, now: float) -> State:
+        """How it fares at a time in seconds since the epoch."""
+        if self.supported is False:
+            return "unsupported"
+        if self.error is not None:
+            return "failing"
+        if self.last_success is None:
+            return "starting"
+        late = now - self.last_success > _LATE * self.period
+        return "late" if late else "fresh"
