@@ -47,6 +47,8 @@ def main() -> None:
     config = _Twistd()
     try:
         options.parseOptions(sys.argv[1:])
+        if options["check"] and options["once"]:
+            raise usage.UsageError("only one of --check and --once")  # noqa: TRY301
         if options["check"] or options["once"]:
             react(_report, [options])
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])

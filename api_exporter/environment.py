@@ -8,11 +8,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-_LINE = re.compile(
-    r"(?:export\s+)?(?P<name>[^\s=]*)(?P<equals>=?)(?P<value>.*)", re.DOTALL
-)
+_LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./?=\[\]-][A-Za-z0-9_@%+:,./?=\[\]~*^!{}-]*")
+_SETTING = re.compile(r"[A-Z][A-Z0-9_]*")
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./?=\[\]-]*")
 _SINGLE = re.compile(r"'([^'\\]*)'")
 _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
 
@@ -28,15 +27,15 @@ class ConfigurationError(Exception):
 def load(path: Path) -> dict[str, str]:
     """The settings of a file; raises ConfigurationError."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_bytes().decode()  # line ends as they are
     except OSError as error:
         raise ConfigurationError([f"{path}: {error.strerror}"]) from None
     except UnicodeDecodeError:
         raise ConfigurationError([f"{path}: it is not UTF-8 text"]) from None
     found: dict[str, str] = {}
     problems = []
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
+    for number, line in enumerate(text.split("\n"), 1):
+        stripped = line.strip(" \t")
         if not stripped or stripped.startswith("#"):
             continue
         try:
@@ -52,14 +51,14 @@ def load(path: Path) -> dict[str, str]:
 
 def assignment(line: str) -> tuple[str, str]:
     """Name and value of one line; raises ValueError, which never repeats the value."""
+    if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", line):
+        raise ValueError("it holds a control character, such as a carriage return")
     match = _LINE.fullmatch(line)
     assert match is not None  # every part of it may be empty
     name, value = match["name"], match["value"]
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a name")
-    if not match["equals"]:
-        raise ValueError(f"{name}: NAME=value is missing its =")
-    if not value or _PLAIN.fullmatch(value):
+    if not match["equals"] or not _NAME.fullmatch(name):
+        raise ValueError(_not_assigned(name, match["equals"], value))
+    if _PLAIN.fullmatch(value):
         return name, value
     if value.startswith("'"):
         if quoted := _SINGLE.fullmatch(value):
@@ -77,9 +76,25 @@ def assignment(line: str) -> tuple[str, str]:
     raise ValueError(f"{name}: put the value into quotes; a comment has its own line")
 
 
+def _not_assigned(word: str, equals: str, rest: str) -> str:
+    """What is wrong with a line that assigns nothing.
+
+    A word alone may be a token that has lost its name, and so may a word before `==`.
+    """
+    alone = rest.startswith("=") if equals else not rest
+    if alone and not _SETTING.fullmatch(word):
+        return "NAME= is missing"
+    if _NAME.fullmatch(word):
+        return f"{word}: NAME=value is missing its ="
+    return f"{word!r} is not a name"
+
+
 def below(environ: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:
-    """The environment with the file's settings wherever it has none of its own."""
-    return {**file, **environ}
+    """The environment with the file's settings wherever it has none of its own.
+
+    An empty variable counts as not set.
+    """
+    return {**file, **{k: v for k, v in environ.items() if v.strip() or k not in file}}
 
 
 def readable_by_all(path: Path) -> bool:

@@ -28,14 +28,16 @@ class _Message(msgspec.Struct):
     message: str = ""
 
 
-def refusal(status: int, headers: Headers, body: bytes, *, now: float) -> UpstreamError:
-    """What an answer other than 2xx means.
+def refusal(
+    status: int, headers: Headers, body: bytes, *, now: float, secret: str
+) -> UpstreamError:
+    """What an answer other than 2xx means; a secret that it echoes is cut out.
 
     Facts: the upstream's 404 is three things: an unknown token (JSON, the message
     starts with "invalid token"), an unknown path (plain text), an unknown object (other
     JSON). The body of the first holds a hash of the token and is never repeated.
     """
-    said = _said(body)
+    said = _said(body).replace(secret, "<token>")[:_LONGEST_MESSAGE]
     detail = f"{status}: {said}" if said else str(status)
     if status == 401 or (status == 404 and said.startswith("invalid token")):
         return UpstreamError("auth", f"{status}: the upstream refuses the token")
@@ -137,7 +139,7 @@ def _said(body: bytes) -> str:
 
 
 def _one_line(text: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)[:_LONGEST_MESSAGE]
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
 
 
 def _media_type(headers: Headers) -> str:

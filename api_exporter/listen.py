@@ -133,5 +133,7 @@ def _explain(wanted: Address | Endpoint, error: Exception) -> str:
     if isinstance(cause, PermissionError) and isinstance(wanted, Address):
         hint = "; ports below 1024 need a privilege"
     words = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    if isinstance(cause, LookupError):  # of sockets that systemd should have opened
+        words = "systemd has handed over no such socket"
     # Short, because a daemon's start report holds a hundred bytes.
     return f"cannot listen on {wanted}: {' '.join(words.split())}{hint}"

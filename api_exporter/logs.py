@@ -49,7 +49,13 @@ def json_line(event: LogEvent) -> str:
         told["fields"] = fields
     if failure is not None:
         told["traceback"] = failure.getTraceback()
-    return json.dumps(told, default=str, ensure_ascii=False) + "\n"
+    text = json.dumps(told, default=str, ensure_ascii=False)
+    # What JSON allows in a string and some readers take for the end of a line.
+    return re.sub(r"[\x7f-\x9f\u2028\u2029]", _escape, text) + "\n"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 _LEGACY = {"message", "time", "system", "format", "isError", "failure", "why"}

@@ -5,8 +5,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import globalLogBeginner
 
-from api_exporter import service, start
+from api_exporter import logs, service, start
 from api_exporter.advice import advice
 from api_exporter.demo.server import DemoServer
 from api_exporter.exposition import render
@@ -17,7 +18,7 @@ from api_exporter.service import Selection
 from api_exporter.settings import Settings
 from api_exporter.survey import HEADER, Finding, partial, row, visit
 from api_exporter.telemetry import UP
-from api_exporter.upstream import Upstream
+from api_exporter.upstream import UNREACHABLE, Upstream
 
 Findings = AsyncIterator[Finding]
 
@@ -27,6 +28,10 @@ Report = Callable[[Settings, Selection, Upstream, Findings], Awaitable[bool]]
 
 async def run(reactor: PosixReactorBase, options: Options, report: Report) -> None:
     """Read every enabled resource once; raises SystemExit(1) without the peers."""
+    _, terminal = logs.standard_streams()
+    globalLogBeginner.beginLoggingTo(
+        [logs.observer("warning", "text", terminal, terminal)], redirectStandardIO=False
+    )
     configured = start.configured(options)
     checked = configured.settings
     attempts: list[Attempt] = []
@@ -99,7 +104,11 @@ async def once(
     _checked: Settings, selected: Selection, _upstream: Upstream, findings: Findings
 ) -> bool:
     """The metrics of the upstream, as a scrape would get them."""
-    found = [finding async for finding in findings]
+    found = []
+    async for finding in findings:
+        found.append(finding)
+        if finding.error is not None and finding.error.reason in UNREACHABLE:
+            break  # once is enough
     for finding in found:
         if finding.error is not None and not finding.resource.optional:
             sys.stderr.write(f"{finding.resource.name}: {finding.error}\n")

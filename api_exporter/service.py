@@ -199,6 +199,9 @@ def assemble(
     )
 
     def ready(address: str) -> None:
+        if not address.startswith("http"):
+            log.info("{build} is at {address}", build=build, address=address)
+            return
         log.info(
             "{build} is at {address}/ and its metrics at {address}{path}",
             build=build,

@@ -72,8 +72,8 @@ class Setting(Generic[T]):
         try:
             return self.parse(text)
         except ValueError as error:
-            # A password in an address is a secret, too.
-            shown = re.sub(r"//.*@", "//…@", text)
+            # Secrets, too: a password in an address, a token in the wrong place.
+            shown = re.sub(r"nbp_\w+", "nbp_…", re.sub(r"//.*@", "//…@", text))
             value = "its value" if self.secret else repr(shown)
             hint = f" ({error})" if str(error) else ""
             problems.append(
@@ -130,7 +130,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-_ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd|fd):\S+")
+_ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd):\S+")
 
 
 def address(text: str) -> Address | Endpoint:

@@ -141,6 +141,7 @@ def end_well(reactor: PosixReactorBase) -> None:
     """
 
     def stop(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
         reactor.callFromThread(reactor.stop)
 
     reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)

@@ -8,7 +8,6 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -132,14 +131,17 @@ class Telemetry:
 
     def watch_threads(self, pool: ThreadPool) -> None:
         """Tell how many threads of the event loop's pool there are, and are busy."""
-        for name, words, threads in (
-            ("threads", "Threads of the event loop's pool.", pool.threads),
-            ("threads_in_use", "Threads of the pool that are at work.", pool.working),
+        for name, words, number in (
+            ("", "Threads of the event loop's pool.", lambda: len(pool.threads)),
+            (
+                "_in_use",
+                "Threads of the event loop's pool that are at work.",
+                lambda: len(pool.working),
+            ),
         ):
-            gauge = Gauge(
-                f"api_exporter_reactor_{name}", words, registry=self._registry
-            )
-            gauge.set_function(partial(len, threads))
+            Gauge(
+                f"api_exporter_reactor_threads{name}", words, registry=self._registry
+            ).set_function(number)
 
     def summary(self, now: float) -> str:
         """How we fare in one line, such as `peers fresh, 214 peers, 0.4 s`."""

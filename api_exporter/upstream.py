@@ -20,7 +20,7 @@ from twisted.web.iweb import IAgent
 
 from api_exporter import backoff, failures
 from api_exporter.credential import Source, Token
-from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -28,6 +28,9 @@ LONGEST_BODY = 256 * 1024 * 1024
 
 _LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error's body that are read; the rest of it is not worth waiting for."""
+
+UNREACHABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls", "timeout"})
+"""Reasons that prove nothing but that there was no answer."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}"
 
@@ -110,7 +113,7 @@ class Upstream:
         try:
             await self._attempt("api/health", 1, self._token())
         except UpstreamError as error:
-            if error.reason in {"dns", "connect", "tls", "timeout"}:
+            if error.reason in UNREACHABLE:
                 return str(error)
         return ""
 
@@ -179,9 +182,12 @@ class Upstream:
         response.deliverBody(answer)
         body = await answer.whole
         if not good:
-            told = body.replace(token.reveal().encode(), b"<token>")
             raise failures.refusal(
-                response.code, response.headers, told, now=self._now()
+                response.code,
+                response.headers,
+                body,
+                now=self._now(),
+                secret=token.reveal(),
             )
         if answer.received > answer.limit:
             raise UpstreamError(

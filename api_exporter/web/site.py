@@ -9,6 +9,7 @@ from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IReactorTime
 from twisted.internet.protocol import connectionDone
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web import http
@@ -156,16 +157,18 @@ class DrainingSite(Site):
         )
 
     def drained(self, clock: IReactorTime) -> Deferred[None]:
-        """Fires when no request is under way, after the grace at the latest."""
-        waiting: Deferred[None] = Deferred()
-        if self.under_way:
-            self._waiting = waiting
-            waiting.addTimeout(GRACE, clock)
-            waiting.addErrback(self._too_late)
-        else:
-            waiting.callback(None)
-        return waiting
+        """Fires when every answer has been sent, after the grace at the latest."""
+        drained = Deferred.fromCoroutine(self._drain(clock))
+        return drained.addTimeout(GRACE, clock).addErrback(_too_late)
 
-    def _too_late(self, failure: Failure) -> None:
-        failure.trap(defer.TimeoutError)
-        self._waiting = None
+    async def _drain(self, clock: IReactorTime) -> None:
+        while self.under_way:
+            self._waiting = Deferred()
+            await self._waiting
+        # An answer is finished when the transport has it, which is not yet the client.
+        while any(connection.unsent() for connection in self.connections):
+            await deferLater(clock, 0.02)
+
+
+def _too_late(failure: Failure) -> None:
+    failure.trap(defer.TimeoutError)

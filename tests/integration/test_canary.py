@@ -1,0 +1,284 @@
+"""The canary: a token goes through every path that can fail and is found nowhere."""
+
+import base64
+import hashlib
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.integration.programs import free_port, get, start, until
+from tests.integration.test_operations import (
+    Answer,
+    OperatedTestCase,
+    Upstream,
+    key_and_certificate,
+)
+
+CANARY = "nbp_0canary0canary0canary0canary0c4PYgFe"
+"""Well-formed: its checksum is right."""
+
+PAGES = (
+    "/",
+    "/health",
+    "/ready",
+    "/metrics",
+    "/nothing",
+    f"/{CANARY[:4]}",
+    "/debug/pprof/",
+    "/debug/pprof/goroutine?seconds=0",
+)
+
+DEFECT = """
+import sys
+from treq.client import HTTPClient
+
+def get(self, url, headers=None, **others):
+    return {headers: others}[url]
+
+HTTPClient.get = get
+sys.argv[0] = "api-exporter"
+from api_exporter.cli import main
+main()
+"""
+"""The program with a defect at the place where the token is in hand."""
+
+
+def forms(token: str) -> Iterator[str]:
+    """All texts that tell the token, or whether a guess at it is right."""
+    digest = hashlib.sha256(token.encode()).digest()
+    yield token
+    yield token[4:-6]
+    yield base64.b64encode(token.encode()).decode().rstrip("=")
+    yield digest.hex()
+    yield base64.b64encode(digest).decode().rstrip("=")
+    yield base64.b64encode(digest).decode().rstrip("=").lower()
+
+
+def gone_token(authorization: str) -> Answer:
+    """As NetBird refuses one that it does not know any more: with its hash."""
+    digest = hashlib.sha256(authorization.removeprefix("Bearer ").encode()).digest()
+    name = base64.b64encode(digest).decode().lower()
+    return says(404, f"invalid token: pat: {name} not found")
+
+
+def says(status: int, message: str) -> Answer:
+    body = json.dumps({"message": message, "code": status})
+    return status, "application/json", body.encode()
+
+
+def echo(status: int) -> Callable[[str], Answer]:
+    """An upstream that repeats what it was told."""
+    return lambda authorization: says(status, f"who is {authorization}?")
+
+
+def plain_echo(authorization: str) -> Answer:
+    return 200, "application/json", authorization.encode()
+
+
+def echo_as_record(authorization: str) -> Answer:
+    body = json.dumps([{"id": [authorization]}, authorization])
+    return 200, "application/json", body.encode()
+
+
+class CanaryTests(OperatedTestCase):
+    def assert_clean(self, text: str | bytes, what: str, token: str = CANARY) -> None:
+        """Nothing of the token is in a text."""
+        if isinstance(text, bytes):
+            text = text.decode(errors="replace")
+        for form in forms(token):
+            self.assertFalse(form in text, f"{form} in {what}: {text[-3000:]}")
+
+    def assert_run_clean(self, environ: dict[str, str], sign: str) -> str:
+        """A whole life at LOG_LEVEL=debug: its pages, its log, its command line."""
+        command = [*self.exporter, "--enable-pprof"]
+        return self.assert_command_clean(command, environ, sign)
+
+    def assert_command_clean(
+        self, command: list[str], environ: dict[str, str], sign: str
+    ) -> str:
+        said = ""
+        for form in ("text", "json"):
+            environ = {**environ, "LOG_LEVEL": "debug", "LOG_FORMAT": form}
+            running = start(self, command, self.directory, environ)
+            until(
+                lambda running=running: (  # type: ignore[misc]
+                    sign in running.said() or running.process.poll() is not None
+                ),
+                f"{sign} in the log",
+            )
+            self.assertIsNone(running.process.poll(), running.said())
+            for path in PAGES:
+                status, _, body = get(self.url(path))
+                self.assertNotEqual(0, status, path)
+                self.assert_clean(body, path)
+            told = Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
+            self.assert_clean(told, "the process list")
+            status, _ = running.stop()
+            self.assertEqual(0, status, running.said())
+            said = running.said()
+            self.assert_clean(said, "the log")
+        return said
+
+    def assert_reports_clean(self, environ: dict[str, str]) -> None:
+        """Both reports of a run that ends by itself."""
+        for flag in ("--check", "--once"):
+            ended = self.ended([*self.exporter, flag], environ)
+            self.assertNotIn("Traceback", ended.stderr)
+            self.assertIn(ended.returncode, (0, 1))
+            self.assert_clean(ended.stdout + ended.stderr, flag)
+
+    def canary(self, url: str, **settings: str) -> dict[str, str]:
+        """The environment of an exporter that gives the canary to an upstream."""
+        return self.reading(
+            url, **{"UPSTREAM_API_TOKEN": CANARY, "COLLECTORS": "peers", **settings}
+        )
+
+    def test_settings(self) -> None:
+        """A start that fails does not tell it, wherever it was put by mistake."""
+        url = "https://api.example"
+        file = self.directory / "token"
+        file.write_text(f"{CANARY} {CANARY}\n")
+        for given in (
+            {"UPSTREAM_API_TOKEN": f"{CANARY} {CANARY}", "UPSTREAM_API_URL": url},
+            {"UPSTREAM_API_TOKEN_FILE": str(file), "UPSTREAM_API_URL": url},
+            {"UPSTREAM_API_TOKEN": CANARY, "UPSTREAM_API_TOKEN_FILE": str(file)},
+            {"UPSTREAM_API_TOKEN": CANARY, "UPSTREAM_API_URL": "ftp://x"},
+            {"UPSTREAM_API_URL": f"https://me:{CANARY}@api.example"},
+        ):
+            self.assert_refused(self.settings(**given))
+
+    def test_token_in_place_of_its_file(self) -> None:
+        """Where the file's name is meant, the token itself is not repeated."""
+        given = {"UPSTREAM_API_TOKEN_FILE": CANARY}
+        self.assert_refused(self.settings(**given))
+
+    def test_configuration_file(self) -> None:
+        """A wrong line does not tell it, not even one that holds nothing else."""
+        file = self.directory / "config"
+        file.touch(mode=0o600)
+        for text in (
+            f"UPSTREAM_API_TOKEN={CANARY} # mine\n",
+            f"UPSTREAM_API_TOKEN='{CANARY}\n",
+            f"UPSTREAM_API_TOKEN: {CANARY}\n",
+            f"UPSTREAM_API_TOKEN = {CANARY}\n",
+            f"UPSTREAM_API_TOKEN=\n{CANARY}\n",
+            f"UPSTREAM_API_TOKEN=\\\n  {CANARY}\n",
+        ):
+            file.write_text(text)
+            self.assert_refused(self.settings(), "--config", str(file))
+
+    def assert_refused(self, environ: dict[str, str], *options: str) -> None:
+        """Both commands and both reports end with status 1 and a clean message."""
+        for command in (
+            self.exporter,
+            self.twistd,
+            [*self.exporter, "--check"],
+            [*self.exporter, "--once"],
+        ):
+            ended = self.ended([*command, *options], environ)
+            self.assertEqual(1, ended.returncode, ended)
+            self.assertNotIn("Traceback", ended.stderr)
+            self.assert_clean(ended.stdout + ended.stderr, " ".join(command))
+
+    def test_refusals(self) -> None:
+        """Whatever the upstream says to it, it is not said again."""
+        upstream = Upstream(self)
+        for fault, reason in (
+            (echo(401), "auth"),
+            (gone_token, "auth"),
+            (echo(403), "forbidden"),
+            (echo(429), "rate_limited"),
+            (echo(500), "http_5xx"),
+            (echo(418), "http_4xx"),
+            (plain_echo, "decode"),
+            (echo_as_record, "decode"),
+        ):
+            upstream.faults["*"] = fault
+            environ = self.canary(upstream.url)
+            said = self.assert_run_clean(environ, "cannot refresh peers")
+            self.assertIn(f'"reason": "{reason}"', said)
+
+    def test_escaped(self) -> None:
+        """A token that JSON may write in other letters is recognized all the same."""
+        token = "canary/of=the&mine+0123456789"
+        upstream = Upstream(self)
+        for body in (
+            token.replace("/", "\\/"),
+            token.replace("&", "\\u0026"),
+            "".join(f"\\u{ord(letter):04x}" for letter in token),
+        ):
+            answer = b'{"message":"who is %b?"}' % body.encode()
+            upstream.faults["*"] = lambda _, answer=answer: (  # type: ignore[misc]
+                403,
+                "application/json",
+                answer,
+            )
+            ended = self.ended(
+                [*self.exporter, "--once"],
+                self.canary(upstream.url, UPSTREAM_API_TOKEN=token),
+            )
+            self.assertIn("403", ended.stderr)
+            self.assert_clean(ended.stderr, "the report", token)
+
+    def test_reports(self) -> None:
+        """Nor is it in `--check` and `--once`."""
+        upstream = Upstream(self)
+        for fault in (echo(401), gone_token, echo(403), echo(500), plain_echo):
+            upstream.faults["*"] = fault
+            self.assert_reports_clean(self.canary(upstream.url))
+        upstream.faults.clear()
+        upstream.tokens = {CANARY}
+        self.assert_reports_clean(self.canary(upstream.url, COLLECTORS="default"))
+
+    def test_no_connection(self) -> None:
+        """Neither a refused connection nor one that cannot be trusted tells it."""
+        both, _ = key_and_certificate(self.directory)
+        untrusted = Upstream(self, CANARY, pem=both)
+        for url, reason in (
+            (f"http://127.0.0.1:{free_port()}", "connect"),
+            (untrusted.url, "tls"),
+            ("http://no-such-host.invalid", "dns"),
+        ):
+            environ = self.canary(url)
+            said = self.assert_run_clean(environ, "cannot refresh peers")
+            self.assertIn(f'"reason": "{reason}"', said)
+            self.assert_reports_clean(environ)
+        self.assertEqual([], untrusted.asked)
+
+    def test_well(self) -> None:
+        """Where all is well it is not told either."""
+        upstream = Upstream(self, CANARY)
+        said = self.assert_run_clean(self.canary(upstream.url), "refreshed peers")
+        self.assertNotIn("warning", said)
+
+    def test_defect(self) -> None:
+        """The traceback of a defect of ours does not hold it."""
+        upstream = Upstream(self, CANARY)
+        command = [str(self.bin / "python"), "-c", DEFECT]
+        said = self.assert_command_clean(
+            [*command, "--enable-pprof"],
+            self.canary(upstream.url),
+            "a defect while refreshing peers",
+        )
+        self.assertIn("KeyError", said)
+
+    def test_file(self) -> None:
+        """The token of a file is as secret, also when the file becomes useless."""
+        upstream = Upstream(self, CANARY)
+        file = self.directory / "token"
+        file.write_text(CANARY)
+        environ = self.reading(
+            upstream.url,
+            UPSTREAM_API_TOKEN_FILE=str(file),
+            REFRESH_INTERVALS="peers=1s",
+            LOG_LEVEL="debug",
+        )
+        running = start(self, self.exporter, self.directory, environ)
+        until(lambda: "refreshed peers" in running.said(), "the first round")
+        file.write_text(f"{CANARY} {CANARY}")
+        until(lambda: "the token file cannot be read" in running.said(), "a warning")
+        for path in PAGES:
+            self.assert_clean(get(self.url(path))[2], path)
+        self.assertEqual(0, running.stop(signal.SIGTERM)[0])
+        self.assert_clean(running.said(), "the log")
