@@ -1,7 +1,7 @@
 """From a body's bytes to records, with whatever cannot be read left out and named."""
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,8 +49,14 @@ class Decoded:
 class Body(Protocol):
     """What a path answers with."""
 
-    def decode(self, body: bytes) -> Generator[None, None, Decoded]:
-        """Pauses now and then; raises Undecodable."""
+    def decode(
+        self, body: bytes, before: Sequence[Struct] = ()
+    ) -> Generator[None, None, Decoded]:
+        """Pauses now and then; raises Undecodable.
+
+        Records that are as they were `before` are those very objects: so two rounds of
+        a large network hardly take more memory than one.
+        """
         ...
 
 
@@ -66,12 +72,15 @@ class Listing:
         self._split = msgspec.json.Decoder(list[msgspec.Raw] | None)
         self._decoder = msgspec.json.Decoder(record)
 
-    def decode(self, body: bytes) -> Generator[None, None, Decoded]:
+    def decode(
+        self, body: bytes, before: Sequence[Struct] = ()
+    ) -> Generator[None, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
         try:
             raws = self._split.decode(body) or []
         except _FAILURES as error:
             raise Undecodable(str(error)) from None
+        old = {record.id: record for record in before}  # type: ignore[attr-defined]
         found: dict[str, Struct] = {}
         rejected = []
         decode = self._decoder.decode
@@ -86,7 +95,9 @@ class Listing:
                 except _FAILURES as error:
                     rejected.append(f"[{place}]: {error}")
                     continue
-            found[record.id] = record  # type: ignore[attr-defined]  # listed: all have one
+            id_: str = record.id  # type: ignore[attr-defined]  # listed: all have one
+            same = old.get(id_)
+            found[id_] = record if same is None or same != record else same
         found.pop("", None)
         if rejected and len(rejected) == len(raws):
             raise Undecodable(f"no record can be read: {rejected[0]}")
@@ -99,7 +110,11 @@ class Document:
     def __init__(self, record: type[Struct]) -> None:
         self._decoder = msgspec.json.Decoder(record)
 
-    def decode(self, body: bytes) -> Generator[None, None, Decoded]:
+    def decode(
+        self,
+        body: bytes,
+        before: Sequence[Struct] = (),  # noqa: ARG002 - it is small
+    ) -> Generator[None, None, Decoded]:
         """A list of one record."""
         yield
         try:

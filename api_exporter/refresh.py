@@ -218,7 +218,8 @@ class Refresher(Service):
         if known is not None and known.digest == digest:
             return known
         try:
-            decoded = await self._slicer.run(resource.body.decode(body))
+            before = getattr(self.inventory, name) or ()
+            decoded = await self._slicer.run(resource.body.decode(body, before))
         except Undecodable as error:
             raise UpstreamError("decode", str(error)) from None
         del body

@@ -1,15 +1,14 @@
 """`--check` and `--once`: what one round found, printed."""
 
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from twisted.internet.defer import maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import globalLogBeginner
 
 from api_exporter import logs, service, start
 from api_exporter.advice import advice
-from api_exporter.demo.server import DemoServer
 from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
 from api_exporter.options import Options
@@ -36,24 +35,15 @@ async def run(reactor: PosixReactorBase, options: Options, report: Report) -> No
     checked = configured.settings
     attempts: list[Attempt] = []
     upstream, pool = service.client(checked, reactor, attempts.append)
-    simulation = None
-    if configured.simulation is not None:
-        simulation = DemoServer(
-            configured.simulation,
-            peers=checked.demo_peers,
-            rate_limit=checked.demo_rate_limit,
-            reactor=reactor,
-            now=time.time,
-        )
-        simulation.startService()
+    simulated = start.simulated(configured, reactor)
+    if simulated is not None:
+        simulated.startService()
     selected = service.selection(checked)
     findings = _findings(reactor, checked, selected, upstream)
     good = await report(checked, selected, upstream, findings)
     await pool.closeCachedConnections()
-    if simulation is not None:
-        stopped = simulation.stopService()
-        assert stopped is not None  # it has been started
-        await stopped
+    if simulated is not None:
+        await maybeDeferred(simulated.stopService)
     if not good:
         raise SystemExit(1)
 

@@ -18,7 +18,6 @@ from twisted.web.client import Agent, HTTPConnectionPool
 from api_exporter import refresh, start
 from api_exporter.collectors import COLLECTORS, Collector
 from api_exporter.credential import Rereading, Source
-from api_exporter.demo import server as demo
 from api_exporter.history import History
 from api_exporter.inventory import Inventory
 from api_exporter.listen import Listener
@@ -66,14 +65,8 @@ def makeService(options: Options) -> MultiService:
     configured = start.configured(options)
     checked = configured.settings
     exporter = start.Exporter(start.log_observer(checked, options.parent, reactor))
-    if configured.simulation is not None:
-        simulated = demo.DemoServer(
-            configured.simulation,
-            peers=checked.demo_peers,
-            rate_limit=checked.demo_rate_limit,
-            reactor=reactor,
-            now=time.time,
-        )
+    simulated = start.simulated(configured, reactor)
+    if simulated is not None:
         exporter.addService(simulated)
     for service in assemble(checked, reactor, pprof=options["enable-pprof"]):
         exporter.addService(service)

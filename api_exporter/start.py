@@ -4,19 +4,19 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from twisted.application.service import MultiService
+from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.logfile import LogFile
 
 from api_exporter import environment, logs, settings
-from api_exporter.demo import server as demo
 from api_exporter.listen import CannotServe
 from api_exporter.options import Options
 from api_exporter.settings import Settings
@@ -41,14 +41,33 @@ def configured(options: Options) -> Configured:
     if options["config"] is not None:
         _load(Path(options["config"]))
     environ: Mapping[str, str] = os.environ
-    simulation = demo.bind() if options["demo"] else None
-    if simulation is not None:
+    simulation = None
+    if options["demo"]:
+        # Nobody but the demo pays for importing it.
+        from api_exporter.demo import server as demo  # noqa: PLC0415
+
+        simulation = demo.bind()
         environ = {**environ, **demo.environ(simulation)}
         environ.pop(settings.UPSTREAM_API_TOKEN_FILE.name, None)
     try:
         return Configured(settings.read(environ), simulation)
     except settings.SettingsError as error:
         raise _refusal(error.problems) from None
+
+
+def simulated(configured: Configured, reactor: PosixReactorBase) -> Service | None:
+    """The simulated upstream, if there is to be one."""
+    if configured.simulation is None:
+        return None
+    from api_exporter.demo.server import DemoServer  # noqa: PLC0415 - see above
+
+    return DemoServer(
+        configured.simulation,
+        peers=configured.settings.demo_peers,
+        rate_limit=configured.settings.demo_rate_limit,
+        reactor=reactor,
+        now=time.time,
+    )
 
 
 def _load(path: Path) -> None:

@@ -4,6 +4,7 @@ It knows HTTP and nothing of what the bodies mean.
 """
 
 from collections.abc import Callable
+from io import BytesIO
 from typing import NoReturn
 
 from treq.client import HTTPClient
@@ -211,11 +212,13 @@ class _Answer(Protocol):
 
     def __init__(self) -> None:
         self.whole: Deferred[bytes] = Deferred(lambda _: self._abort())
-        self._chunks: list[bytes] = []
+        self._body = BytesIO()  # joins nothing: its value is its buffer
 
     def dataReceived(self, data: bytes) -> None:
+        if self.whole.called:  # given up, and this came before the connection noticed
+            return
         self.received += len(data)
-        self._chunks.append(data)
+        self._body.write(data)
         if self.received > self.limit:
             self._abort()
             self._finish()
@@ -226,13 +229,13 @@ class _Answer(Protocol):
         if reason is None or reason.check(ResponseDone, PotentialDataLoss):
             self._finish()
         elif not self.whole.called:
-            self._chunks.clear()
+            self._body.close()
             self.whole.errback(reason)
 
     def _finish(self) -> None:
         if not self.whole.called:
-            body = b"".join(self._chunks)
-            self._chunks.clear()
+            body = self._body.getvalue()
+            self._body.close()
             self.whole.callback(body)
 
     def _abort(self) -> None:

@@ -1,7 +1,7 @@
 """Bodies as the upstream sends them, as it should not, and as nobody ever would."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 
 import msgspec
@@ -22,9 +22,9 @@ DEEP = b"[" * 5000 + b"]" * 5000
 """Nested beyond what anything can follow."""
 
 
-def decode(body: Body, text: bytes) -> Decoded:
+def decode(body: Body, text: bytes, before: Sequence[msgspec.Struct] = ()) -> Decoded:
     """What a body holds, once its decoding has come to its end."""
-    steps = body.decode(text)
+    steps = body.decode(text, before)
     while True:
         try:
             next(steps)
@@ -340,3 +340,13 @@ class HostileTests(SynchronousTestCase):
         self.assertEqual(
             ids - {""}, {msgspec.to_builtins(r)["id"] for r in decoded.records}
         )
+
+
+class BeforeTests(SynchronousTestCase):
+    def test_same_objects(self) -> None:
+        """Records that have not changed are the objects that they were before."""
+        first = decode(PEERS, b'[{"id":"a"},{"id":"b","name":"x"}]').records
+        body = b'[{"id":"b","name":"y"},{"id":"a"},{"id":"c"}]'
+        second = decode(PEERS, body, first).records
+        self.assertEqual((Peer(id="b", name="y"), Peer(id="a"), Peer(id="c")), second)
+        self.assertIs(first[0], second[1])
