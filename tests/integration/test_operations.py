@@ -752,9 +752,7 @@ class ListenTests(OperatedTestCase):
             self.settings(LISTEN_ADDRESS=address),
         )
         until(
-            lambda: (
-                "its metrics at" in running.said() or running.process.poll() is not None
-            ),
+            lambda: " is at " in running.said() or running.process.poll() is not None,
             "the start",
         )
         self.assertIsNone(running.process.poll(), running.said())
