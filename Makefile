@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs executable release-check clean
+.PHONY: help run test check format docs bench executable release-check clean
 
 help: ## Say what there is to make.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,7 +43,7 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests
+	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests -p benchmarks
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 
 format: $(VENV)/dev ## Format the code.
@@ -52,6 +52,9 @@ format: $(VENV)/dev ## Format the code.
 
 docs: $(VENV)/dev ## Generate docs/metrics.md and docs/configuration.md from the code.
 	@$(BIN)/python -m tests.documents
+
+bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
+	@$(BIN)/python -m benchmarks $(BENCH)
 
 # The loader of the executable is compiled with its own zlib, so that libc is all it needs.
 executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing but libc.

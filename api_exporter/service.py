@@ -6,6 +6,7 @@ import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
@@ -32,13 +33,15 @@ from api_exporter.telemetry import UP, Telemetry
 from api_exporter.timers import LagMeter, Repeated
 from api_exporter.upstream import Upstream
 from api_exporter.version import this_build
-from api_exporter.web import pprof as web_pprof
 from api_exporter.web import root
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
 from api_exporter.web.site import LOOK_INTERVAL, DrainingSite
 from api_exporter.web.status import Status
+
+if TYPE_CHECKING:
+    from api_exporter.web.pprof import Pprof
 
 __all__ = ["Options", "assemble", "makeService"]
 
@@ -164,7 +167,11 @@ def assemble(
         jitter=random.random,
         observe=lambda known: history.observe(time.time(), known.peers or ()),
     )
-    profiles = web_pprof.pprof(reactor) if pprof else None
+    profiles = None
+    if pprof:  # nobody else pays for importing the profilers
+        from api_exporter.web import pprof as web_pprof  # noqa: PLC0415
+
+        profiles = web_pprof.pprof(reactor)
     tree = root(
         status=Status(
             telemetry=telemetry,
@@ -243,7 +250,7 @@ def max_connections(wanted: int) -> int:
 class Profiles(Service):
     """Ends running profiles at the end."""
 
-    def __init__(self, profiles: web_pprof.Pprof) -> None:
+    def __init__(self, profiles: "Pprof") -> None:
         self._profiles = profiles
 
     def stopService(self) -> None:

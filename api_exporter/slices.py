@@ -1,11 +1,11 @@
 """Long computations in short slices, so that the event loop keeps turning."""
 
 from collections.abc import Callable, Generator
-from contextlib import suppress
 from typing import TypeVar
 
+from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
-from twisted.internet.task import Cooperator, TaskFinished
+from twisted.internet.task import Cooperator
 
 T = TypeVar("T")
 
@@ -36,7 +36,8 @@ class Slicer:
         task = self._cooperator.cooperate(to_the_end())
         try:
             await task.whenDone()
-        finally:
-            with suppress(TaskFinished):
-                task.stop()
-        return returned[0]
+        except CancelledError:
+            task.stop()
+            raise
+        # Stopping what has ended would raise, and the error keep all of this alive.
+        return returned.pop()

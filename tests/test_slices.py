@@ -1,5 +1,7 @@
 """Long computations in slices, on a clock that only moves when it is told to."""
 
+import gc
+import weakref
 from collections.abc import Generator
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -121,3 +123,21 @@ class SlicerTests(SynchronousTestCase):
         self.assertEqual(["b0", "b1", "b2"], [d for d in self.done if d[0] == "b"])
         self.assertLess(len([d for d in self.done if d[0] == "a"]), 3)
         self.assertEqual([], self.clock.getDelayedCalls())
+
+    def test_nothing_kept(self) -> None:
+        """A result that nobody holds is gone at once, without the garbage collector."""
+
+        class Result:
+            pass
+
+        def steps() -> Generator[None, None, Result]:
+            yield
+            return Result()
+
+        running = Deferred.fromCoroutine(self.slicer.run(steps()))
+        gc.disable()
+        self.addCleanup(gc.enable)
+        self.finish()
+        result = weakref.ref(self.successResultOf(running))
+        del running
+        self.assertIsNone(result())

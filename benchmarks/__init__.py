@@ -1,0 +1,4 @@
+"""What is fast, measured: `python -m benchmarks`, explained in docs/performance.md.
+
+Server, upstream and client are processes of their own, all on the loopback interface.
+"""

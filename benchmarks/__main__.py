@@ -1,0 +1,157 @@
+"""The command: measures, prints one table and writes build/bench.json."""
+
+import argparse
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import scraping, servers, starting
+from benchmarks.client import Client
+from benchmarks.processes import ROOT, Program, free_port, module
+from benchmarks.scraping import Scrapes, percentile
+from benchmarks.table import Table
+
+SMALL, MIDDLE, LARGE = 100, 10_000, 100_000
+MEMORY = 50_000
+
+MS = 1e3
+MIB = 1 << 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="without the large sizes")
+    parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
+    options = parser.parse_args()
+    sizes = [SMALL, MIDDLE] if options.quick else [SMALL, MIDDLE, MEMORY, LARGE]
+    table = Table(sizes)
+    begin = time.monotonic()
+    for size in sizes:
+        with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
+            measure(table, size, Path(name))
+    table.notes.append(f"took {time.monotonic() - begin:.0f} s")
+    print(table.text(), *table.verdicts(), *table.notes, sep="\n")
+    table.write(options.json)
+
+
+def measure(table: Table, peers: int, directory: Path) -> None:
+    """All rows of one size."""
+    print(f"measuring with {peers:,} peers …", flush=True)
+    with servers.upstream(peers, directory) as upstream:
+        if peers != MEMORY:
+            refreshes(table, peers, upstream)
+            starts(table, peers, upstream, directory)
+        memory, addresses = starting.grown(upstream, directory, rounds=3)
+        table.put("peak memory", peers, memory, "MiB", {MEMORY: 400e6 / MIB})
+        table.put("peak address space", peers, addresses, "MiB", {MEMORY: 1024})
+
+
+def refreshes(table: Table, peers: int, upstream: int) -> None:
+    """Rows of a refresh: the page, processor time by stage, stalls."""
+    rounds = 2 if peers == LARGE else 7
+    url = f"http://127.0.0.1:{upstream}"
+    command = module("benchmarks.refreshing", url, rounds)
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise RuntimeError(ran.stderr)
+    found = json.loads(ran.stdout)
+    series = found["series"]
+
+    def middle(rounds: str, field: str) -> float:
+        return float(statistics.median(r[field] for r in found[rounds]))
+
+    full, unchanged = middle("full", "cpu"), middle("unchanged", "cpu")
+    stages = {"receive": middle("full", "receive"), **found["stages"]}
+    table.put("page: series", peers, series, "count")
+    table.put("page: plain", peers, found["bytes"] / MIB, "MiB")
+    table.put("refresh: CPU", peers, full * MS, "ms")
+    for stage, seconds in stages.items():
+        table.put(f"refresh: … {stage}", peers, seconds * MS, "ms")
+    rest = full - sum(stages.values())
+    table.put("refresh: … rest", peers, rest * MS, "ms")
+    table.put("refresh: … of it gc", peers, middle("full", "gc") * MS, "ms")
+    table.put("refresh: CPU per series", peers, full / series * 1e6, "µs", {MIDDLE: 6})
+    first = found["first"]["cpu"]
+    table.put("first refresh: CPU per series", peers, first / series * 1e6, "µs")
+    table.put("unchanged: CPU", peers, unchanged * MS, "ms")
+    table.put(
+        "unchanged: share of a refresh", peers, unchanged / full, "ratio", {MIDDLE: 0.4}
+    )
+    stall = statistics.median(found["stalls"])
+    table.put("longest stall", peers, stall * MS, "ms", {MIDDLE: 50, LARGE: 400})
+
+
+def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
+    """Rows of a start, and of scrapes of what was started last."""
+    times = 1 if peers == LARGE else 5
+    seen: list[starting.Start] = []
+    bare: list[float] = []
+    for turn in range(times):
+        bare.append(starting.bare(directory))
+        port = free_port()
+        with servers.daemon(
+            upstream, directory, port, REFRESH_INTERVALS=servers.ONCE
+        ) as daemon:
+            seen.append(starting.watched(daemon, port))
+            if turn == times - 1:
+                scrapes(table, peers, daemon, port, directory)
+    latencies = [latency for start in seen for latency in start.latencies]
+    p99 = percentile(latencies, 0.99)
+    table.put("/health in first refresh: p99", peers, p99 * MS, "ms", {MIDDLE: 100})
+    table.put("/health in first refresh: longest", peers, max(latencies) * MS, "ms")
+    health = statistics.median(start.health for start in seen)
+    web = statistics.median(bare)
+    table.put("start to first /health", peers, health, "s")
+    table.put("start to first answer, twistd web", peers, web, "s")
+    if times > 1:
+        targets = {SMALL: 1.3, MIDDLE: 1.3}
+        table.put("start beside twistd web", peers, health / web, "ratio", targets)
+    full = statistics.median(start.full for start in seen)
+    table.put("start to first full page", peers, full, "s")
+
+
+def scrapes(
+    table: Table, peers: int, daemon: Program, port: int, directory: Path
+) -> None:
+    """Rows of scrapes, beside bare servers."""
+    times = 40 if peers == LARGE else 200
+    found = scraping.compared(daemon, port, directory, times)
+    if "nginx" not in found:
+        table.notes.append("no rows beside nginx: it is not installed")
+    looks: tuple[tuple[str, Callable[[Scrapes], float]], ...] = (
+        ("median", lambda s: s.median),
+        ("p99", lambda s: s.p99),
+        ("CPU", lambda s: s.cpu_each),
+    )
+    for form in scraping.HEADERS:
+        for what, look in looks:
+            for server, forms in found.items():
+                name = f"scrape, {form}: {what}, {server}"
+                table.put(name, peers, look(forms[form]) * MS, "ms")
+    ours = found["exporter"]
+    for form, targets in (("plain", {MIDDLE: 1.8, LARGE: 1.8}), ("gzip", None)):
+        for server in ("site", "nginx"):
+            if server in found:
+                ratio = ours[form].median / found[server][form].median
+                name = f"scrape, {form}: median beside {server}"
+                wanted = targets if server == "nginx" else None
+                table.put(name, peers, ratio, "ratio", wanted)
+    if "nginx" in found:
+        above = ours["gzip"].median - found["nginx"]["gzip"].median
+        wanted = {MIDDLE: 3.0, LARGE: 3.0}
+        table.put("scrape, gzip: above nginx", peers, above * MS, "ms", wanted)
+    above = ours["gzip"].cpu_each - found["site"]["gzip"].cpu_each
+    wanted = {MIDDLE: 3.0, LARGE: 3.0}
+    table.put("scrape, gzip: CPU above writing", peers, above * MS, "ms", wanted)
+    rest = scraping.rested(port, 5)
+    table.put("scrape, gzip, after a second's rest", peers, rest * MS, "ms")
+    packed = len(Client(port).get("/metrics", *scraping.HEADERS["gzip"]))
+    table.put("page: gzip", peers, packed / MIB, "MiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""A client that costs next to nothing: one connection, one buffer, nothing decoded."""
+
+import re
+import socket
+import time
+
+from benchmarks.processes import Program
+
+PATIENCE = 60.0
+"""Seconds after which a program counts as not starting."""
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+
+
+class Client:
+    """A connection that stays open, and requests on it one after the other."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._buffer = bytearray(1 << 20)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def time(self, path: str, *headers: str) -> tuple[float, int]:
+        """Seconds from the request to the last byte, and the body's bytes."""
+        request = _request(path, headers)
+        begin = time.perf_counter()
+        self._socket.sendall(request)
+        length, rest = self._head()
+        left = length - len(rest)
+        while left:
+            got = self._socket.recv_into(self._buffer, min(left, len(self._buffer)))
+            if not got:
+                raise ConnectionError("closed within a body")
+            left -= got
+        return time.perf_counter() - begin, length
+
+    def get(self, path: str, *headers: str) -> bytes:
+        """The body of a page."""
+        self._socket.sendall(_request(path, headers))
+        length, body = self._head()
+        while len(body) < length:
+            got = self._socket.recv(length - len(body))
+            if not got:
+                raise ConnectionError("closed within a body")
+            body += got
+        return bytes(body)
+
+    def _head(self) -> tuple[int, bytearray]:
+        got = bytearray()
+        while (end := got.find(b"\r\n\r\n")) < 0:
+            piece = self._socket.recv(4096)
+            if not piece:
+                raise ConnectionError("closed before an answer")
+            got += piece
+        if not got.startswith(b"HTTP/1.1 200 "):
+            raise ConnectionError(f"refused: {bytes(got[:200])!r}")
+        found = _LENGTH.search(got, 0, end + 2)
+        if found is None:
+            raise ConnectionError("an answer without a length")
+        return int(found[1]), got[end + 4 :]
+
+
+def _request(path: str, headers: tuple[str, ...]) -> bytes:
+    lines = (f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", "")
+    return "\r\n".join(lines).encode()
+
+
+def answers(port: int, path: str, status: int = 200) -> bool:
+    """Whether somebody answers on a new connection."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
+            one.sendall(_request(path, ("Connection: close",)))
+            return one.recv(64).startswith(b"HTTP/1.1 %d " % status)
+    except OSError:
+        return False
+
+
+def wait(program: Program, port: int, path: str, status: int = 200) -> float:
+    """Seconds until somebody answers; raises what the program said if it ended."""
+    begin = time.perf_counter()
+    while not answers(port, path, status):
+        program.check()
+        if time.perf_counter() - begin > PATIENCE:
+            raise TimeoutError(f"no answer on port {port}")
+        time.sleep(0.002)
+    return time.perf_counter() - begin

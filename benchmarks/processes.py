@@ -1,0 +1,108 @@
+"""Programs that are measured: started, looked at from outside, and ended."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def free_port() -> int:
+    """A port on which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Program:
+    """A running program, its output in a file."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.output = directory / f"{Path(command[0]).name}-{os.urandom(4).hex()}.log"
+        with self.output.open("wb") as file:
+            self.process = subprocess.Popen(
+                command,
+                cwd=directory,
+                env={**_without_settings(), **(environ or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor time so far, of its children too, to the nanosecond."""
+        return sum(_cpu(pid) for pid in _family(self.process.pid))
+
+    def memory(self, field: str) -> float:
+        """Mebibytes of one field of its status, such as VmHWM."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        [line] = [x for x in status.splitlines() if x.startswith(f"{field}:")]
+        return int(line.split()[1]) / 1024
+
+    def check(self) -> None:
+        """Raise what it said if it has ended."""
+        if self.process.poll() is not None:
+            raise RuntimeError(self.output.read_text()[-2000:])
+
+    def stop(self) -> None:
+        """End it politely, then at all."""
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextmanager
+def running(
+    command: Sequence[str], directory: Path, environ: Mapping[str, str] | None = None
+) -> Iterator[Program]:
+    """A program that ends with the block."""
+    program = Program(command, directory, environ)
+    try:
+        yield program
+    finally:
+        program.stop()
+
+
+def module(name: str, *arguments: object) -> list[str]:
+    """The command that runs one of our modules."""
+    return [sys.executable, "-m", name, *map(str, arguments)]
+
+
+def twistd(*arguments: str) -> list[str]:
+    """The command that runs a plugin of this interpreter's twistd in the foreground."""
+    code = "from twisted.scripts.twistd import run; run()"
+    return [sys.executable, "-c", code, "--nodaemon", "--pidfile=", *arguments]
+
+
+def _without_settings() -> dict[str, str]:
+    ours = ("UPSTREAM_", "LISTEN_", "METRICS_", "LOG_", "HTTP_", "API_", "DEMO_")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    return {**kept, "PYTHONPATH": str(ROOT)}
+
+
+def _family(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(member for child in children for member in _family(int(child)))]
+
+
+def _cpu(pid: int) -> float:
+    return (
+        sum(
+            int((task / "schedstat").read_text().split()[0])
+            for task in Path(f"/proc/{pid}/task").iterdir()
+        )
+        / 1e9
+    )

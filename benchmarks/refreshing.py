@@ -1,0 +1,247 @@
+"""Full refreshes in a process of their own: `benchmarks.refreshing URL ROUNDS`.
+
+The exporter's own parts, put together as `service.assemble` does, with a look at the
+processor's clock wherever something is handed over. Prints one JSON object.
+"""
+
+import gc
+import json
+import random
+import statistics
+import sys
+import time
+import urllib.request
+from collections import deque
+from collections.abc import Generator
+from hashlib import sha256
+
+from prometheus_client import CollectorRegistry
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.task import LoopingCall, deferLater, react
+
+from api_exporter import pages, refresh, service, settings
+from api_exporter.bodies import Decoded
+from api_exporter.demo.server import TOKEN
+from api_exporter.exposition import render
+from api_exporter.inventory import Inventory
+from api_exporter.pages import Pages
+from api_exporter.refresh import Refresher
+from api_exporter.telemetry import Telemetry
+from api_exporter.version import this_build
+
+NEVER = 1e6
+"""Seconds: a period in which nothing happens that we did not ask for."""
+
+LOOK = 0.002
+"""Seconds between two looks at how late the event loop is."""
+
+STAGES = ("digest", "decode", "measure", "render", "compress")
+
+
+class Collections:
+    """How long the garbage collector took."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._begin = 0.0
+        gc.callbacks.append(self._called)
+
+    def _called(self, phase: str, _info: dict[str, int]) -> None:
+        if phase == "start":
+            self._begin = time.process_time()
+        else:
+            self.seconds += time.process_time() - self._begin
+
+
+class Exporter:
+    """A refresher with a real client, whose rounds begin when we say so."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.receiving = 0.0
+        checked = settings.read({"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN})
+        self.selected = service.selection(checked)
+        periods = {resource.name: NEVER for resource in self.selected.resources}
+        self.pages = Pages([collector.name for collector in self.selected.collectors])
+        self.telemetry = Telemetry(
+            registry=CollectorRegistry(), build=this_build(), periods=periods
+        )
+        assert isinstance(reactor, PosixReactorBase)
+        self.upstream, self.pool = service.client(
+            checked, reactor, self.telemetry.attempted
+        )
+        self.refresher = Refresher(
+            resources=self.selected.resources,
+            periods=periods,
+            max_ages={name: refresh.max_age(NEVER) for name in periods},
+            collectors=self.selected.collectors,
+            inventory=Inventory(),
+            fetch=self._fetch,
+            pages=self.pages,
+            telemetry=self.telemetry,
+            clock=reactor,
+            now=time.monotonic,
+            jitter=random.random,
+        )
+
+    async def _fetch(self, path: str) -> bytes:
+        begin = time.process_time()
+        body = await self.upstream.fetch(path)
+        # In the first round nothing else is under way meanwhile.
+        self.receiving += time.process_time() - begin
+        return body
+
+    async def round(self) -> dict[str, float]:
+        """Processor seconds of one refresh of everything."""
+        self.receiving = 0.0
+        collections = Collections()
+        wall, cpu = time.monotonic(), time.process_time()
+        self.refresher.startService()
+        ended = [0.0]
+        while min(ended) < wall:
+            await deferLater(reactor, 0.005)
+            ended = [s.ended or 0.0 for s in self.telemetry.standings.values()]
+        spent = time.process_time() - cpu
+        gc.callbacks.clear()
+        await self.refresher.stopService()
+        failed = [n for n, s in self.telemetry.standings.items() if not s.up]
+        if failed:
+            raise RuntimeError(f"not refreshed: {failed}")
+        return {
+            "cpu": spent,
+            "wall": max(ended) - wall,
+            "receive": self.receiving,
+            "gc": collections.seconds,
+        }
+
+    async def stall(self) -> float:
+        """The longest time for which the event loop did nothing else in a round."""
+        longest = 0.0
+        last = time.monotonic()
+
+        def look() -> None:
+            nonlocal longest, last
+            now = time.monotonic()
+            longest = max(longest, now - last - LOOK)
+            last = now
+
+        watch = LoopingCall(look)
+        watch.start(LOOK)
+        await self.round()
+        watch.stop()
+        return longest
+
+    def tick(self) -> None:
+        """Let time pass at the upstream, so that every body changes."""
+        with urllib.request.urlopen(f"{self.url}/tick") as answer:
+            answer.read()
+
+    async def stages(self, rounds: int) -> dict[str, float]:
+        """What a round computes, stage by stage, without the event loop around it.
+
+        As in a round, only what has changed since the last tick is rendered.
+        """
+        watch = time.process_time
+        inventory = Inventory()
+        before: dict[str, bytes] = {}
+        every: list[dict[str, float]] = []
+        for _ in range(rounds + 1):
+            spent = dict.fromkeys(STAGES, 0.0)
+            every.append(spent)
+            for resource in self.selected.resources:
+                path = resource.located(inventory)
+                assert path is not None
+                body = await self.upstream.fetch(path)
+                times = [watch()]
+                digest = sha256(body).digest()
+                times.append(watch())
+                changed = digest != before.get(resource.name)
+                before[resource.name] = digest
+                if changed:
+                    decoded = _returned(resource.body.decode(body))
+                    inventory = inventory.with_(resource.name, decoded.records)
+                times.append(watch())
+                del body
+                spent["digest"] += times[1] - times[0]
+                spent["decode"] += times[2] - times[1]
+                if changed:
+                    self._pages_of(resource.name, inventory, spent)
+            self.tick()
+        # In the first round everything is new, in the others what changes.
+        return {
+            stage: statistics.median(spent[stage] for spent in every[1:])
+            for stage in STAGES
+        }
+
+    def _pages_of(
+        self, resource: str, inventory: Inventory, spent: dict[str, float]
+    ) -> None:
+        watch = time.process_time
+        for collector in self.selected.collectors:
+            if resource not in collector.reads:
+                continue
+            times = [watch()]
+            for family in collector.measure(inventory):
+                if family is not None:
+                    deque(family.samples, maxlen=0)
+            times.append(watch())
+            chunks = list(render(collector.measure(inventory)))
+            times.append(watch())
+            deque(pages.pieces(chunks), maxlen=0)
+            times.append(watch())
+            measured = times[1] - times[0]
+            spent["measure"] += measured
+            spent["render"] += max(0.0, times[2] - times[1] - measured)
+            spent["compress"] += times[3] - times[2]
+
+
+def _returned(steps: Generator[None, None, Decoded]) -> Decoded:
+    try:
+        while True:
+            next(steps)
+    except StopIteration as stop:
+        decoded = stop.value
+        assert isinstance(decoded, Decoded)
+        return decoded
+
+
+async def measured(url: str, rounds: int) -> dict[str, object]:
+    exporter = Exporter(url)
+    first = await exporter.round()  # the allocator and all caches are warm after it
+    full, unchanged, stalls = [], [], []
+    for _ in range(rounds):
+        exporter.tick()
+        full.append(await exporter.round())
+        unchanged.append(await exporter.round())
+    for _ in range(rounds):
+        exporter.tick()
+        stalls.append(await exporter.stall())
+    stages = await exporter.stages(rounds)
+    await exporter.pool.closeCachedConnections()
+    texts = [piece.text for piece in exporter.pages.whole().pieces]
+    return {
+        "series": sum(
+            not line.startswith(b"#") for text in texts for line in text.splitlines()
+        ),
+        "bytes": sum(map(len, texts)),
+        "first": first,
+        "full": full,
+        "unchanged": unchanged,
+        "stalls": stalls,
+        "stages": stages,
+    }
+
+
+def main() -> None:
+    url, rounds = sys.argv[1:]
+
+    async def run() -> None:
+        print(json.dumps(await measured(url, int(rounds))))
+
+    react(lambda _: Deferred.fromCoroutine(run()))
+
+
+if __name__ == "__main__":
+    main()

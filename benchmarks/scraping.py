@@ -1,0 +1,120 @@
+"""What a scrape costs, beside servers that only send the same bytes."""
+
+import gzip
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks import servers
+from benchmarks.client import Client
+from benchmarks.processes import Program
+
+ACCEPT = (
+    "Accept: application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+    "application/openmetrics-text;version=0.0.1;q=0.5,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
+    "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+"""What Prometheus 3 asks for."""
+
+HEADERS = {"plain": (ACCEPT,), "gzip": (ACCEPT, "Accept-Encoding: gzip")}
+
+
+@dataclass
+class Scrapes:
+    """Of one form of the page, from one server."""
+
+    seconds: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def p99(self) -> float:
+        return percentile(self.seconds, 0.99)
+
+    @property
+    def cpu_each(self) -> float:
+        return self.cpu / len(self.seconds)
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The nearest rank; of few values the largest."""
+    ranked = sorted(values)
+    return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
+
+
+def bodies(client: Client) -> dict[str, bytes]:
+    """Both forms of the page, after a look at whether they are what they should be."""
+    plain = client.get("/metrics", *HEADERS["plain"])
+    packed = client.get("/metrics", *HEADERS["gzip"])
+    unpacked = gzip.decompress(packed)
+    ours = plain.index(b"\n# HELP python_") if b"\n# HELP python_" in plain else 0
+    if not (packed[:2] == b"\x1f\x8b" and plain.endswith(b"# EOF\n")):
+        raise ValueError("not the forms that were asked for")
+    if ours and unpacked[:ours] != plain[:ours]:
+        raise ValueError("the two forms differ before our own metrics begin")
+    return {"plain": plain, "gzip": packed}
+
+
+def compared(
+    daemon: Program, port: int, directory: Path, times: int
+) -> dict[str, dict[str, Scrapes]]:
+    """Scrapes by server and form, the servers asked in turns."""
+    pages = directory / "pages"
+    pages.mkdir(exist_ok=True)
+    client = Client(port)
+    for form, body in bodies(client).items():
+        (pages / form).write_bytes(body)
+    with ExitStack() as stack:
+        asked: dict[str, tuple[Program, Callable[[str], tuple[float, int]]]] = {
+            "exporter": (
+                daemon,
+                lambda form: client.time("/metrics", *HEADERS[form]),
+            )
+        }
+        for name, start in (("site", servers.site), ("nginx", servers.nginx)):
+            started = stack.enter_context(start(pages, directory))
+            if started is not None:
+                program, other = started
+                asked[name] = (program, _files(Client(other)))
+        return _in_turns(asked, times)
+
+
+def _files(client: Client) -> Callable[[str], tuple[float, int]]:
+    return lambda form: client.time(f"/{form}")
+
+
+def _in_turns(
+    asked: dict[str, tuple[Program, Callable[[str], tuple[float, int]]]], times: int
+) -> dict[str, dict[str, Scrapes]]:
+    found: dict[str, dict[str, Scrapes]] = {
+        name: {form: Scrapes() for form in HEADERS} for name in asked
+    }
+    for turn in range(times + 2):
+        for form in HEADERS:
+            for name, (program, ask) in asked.items():
+                before = program.cpu
+                seconds, _ = ask(form)
+                time.sleep(0.001)  # what a server does after the last byte counts, too
+                if turn >= 2:
+                    scrapes = found[name][form]
+                    scrapes.seconds.append(seconds)
+                    scrapes.cpu += program.cpu - before
+    return found
+
+
+def rested(port: int, times: int) -> float:
+    """The median of scrapes so far apart that our own metrics are made for each."""
+    client = Client(port)
+    seconds = []
+    for _ in range(times):
+        time.sleep(1.05)
+        seconds.append(client.time("/metrics", *HEADERS["gzip"])[0])
+    client.close()
+    return statistics.median(seconds)

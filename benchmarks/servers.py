@@ -1,0 +1,94 @@
+"""Who is measured: the real daemon, and beside it who only sends ready bytes."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from api_exporter.demo.server import TOKEN
+from api_exporter.resources import RESOURCES
+from benchmarks.client import wait
+from benchmarks.processes import Program, free_port, module, running, twistd
+
+ONCE = ",".join(f"{resource.name}=24h" for resource in RESOURCES)
+"""REFRESH_INTERVALS for a daemon that shall be quiet after its first round."""
+
+_NGINX = """
+daemon off;
+pid {directory}/nginx.pid;
+worker_processes 1;
+events {{ worker_connections 256; }}
+http {{
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000;
+    default_type text/plain;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    server {{
+        listen 127.0.0.1:{port};
+        root {pages};
+    }}
+}}
+"""
+"""Debian's own settings where they matter for sending a file."""
+
+
+@contextmanager
+def upstream(peers: int, directory: Path) -> Iterator[int]:
+    """The simulated upstream; its port."""
+    port = free_port()
+    with running(module("benchmarks.upstream", port, peers), directory) as program:
+        wait(program, port, "/api/none", status=404)
+        yield port
+
+
+@contextmanager
+def daemon(
+    upstream_port: int, directory: Path, port: int, **settings: str
+) -> Iterator[Program]:
+    """`twistd api-exporter` as its unit starts it; it may not answer yet."""
+    environ = {
+        "UPSTREAM_API_URL": f"http://127.0.0.1:{upstream_port}",
+        "UPSTREAM_API_TOKEN": TOKEN,
+        "LISTEN_ADDRESS": f"127.0.0.1:{port}",
+        "HTTP_TIMEOUT": "60s",
+        "MALLOC_ARENA_MAX": "2",
+        **settings,
+    }
+    with running(twistd("api-exporter"), directory, environ) as program:
+        yield program
+
+
+@contextmanager
+def site(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
+    """A bare Twisted site with the files of a directory as ready bytes."""
+    port = free_port()
+    with running(module("benchmarks.static", port, pages), directory) as program:
+        wait(program, port, "/plain")
+        yield program, port
+
+
+@contextmanager
+def nginx(pages: Path, directory: Path) -> Iterator[tuple[Program, int] | None]:
+    """A running nginx with the files of a directory; None where there is none."""
+    found = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")
+    if found is None:
+        yield None
+        return
+    port = free_port()
+    home = directory / "nginx"
+    home.mkdir(exist_ok=True)
+    # Its worker is another user where we are root.
+    for readable in (directory, pages):
+        readable.chmod(0o755)
+    text = _NGINX.format(directory=home, pages=pages, port=port)
+    (home / "nginx.conf").write_text(text)
+    command = [found, "-e", "stderr", "-p", str(home), "-c", str(home / "nginx.conf")]
+    with running(command, directory) as program:
+        wait(program, port, "/plain")
+        yield program, port

@@ -1,0 +1,93 @@
+"""The daemon's first seconds: how soon it answers, and when it knows everything."""
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import servers
+from benchmarks.client import Client, wait
+from benchmarks.processes import Program, free_port, running, twistd
+
+INTERVAL = 0.005
+"""Seconds between two questions whether it is well."""
+
+PATIENCE = 120.0
+"""Seconds that a first round may take."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start.
+
+    Attributes:
+        health: seconds to the first answer.
+        full: seconds until everything has been read and the page sent.
+        latencies: of `/health` meanwhile, seconds.
+    """
+
+    health: float
+    full: float
+    latencies: list[float]
+
+
+def bare(directory: Path) -> float:
+    """Seconds until `twistd web` has answered for the first time."""
+    port = free_port()
+    (directory / "empty").mkdir(exist_ok=True)
+    listen = ["--listen", f"tcp:{port}:interface=127.0.0.1"]
+    with running(twistd("web", *listen, "--path", "empty"), directory) as program:
+        return wait(program, port, "/")
+
+
+def watched(program: Program, port: int) -> Start:
+    """Follow a daemon that was started just now to the end of its first round."""
+    begin = time.perf_counter()
+    health = wait(program, port, "/health")
+    client = Client(port)
+    latencies: list[float] = []
+    looked = 0.0
+    while True:
+        latencies.append(client.time("/health")[0])
+        time.sleep(INTERVAL)
+        now = time.perf_counter()
+        if now - looked > 0.05:
+            if everything_read(client):
+                break
+            looked = now
+        if now - begin > PATIENCE:
+            raise TimeoutError("the first round does not end")
+    client.get("/metrics")
+    full = time.perf_counter() - begin
+    client.close()
+    return Start(health, full, latencies)
+
+
+def everything_read(client: Client, least: float = 1.0) -> bool:
+    """Whether every resource has been read since an instant (seconds since 1970)."""
+    known = json.loads(client.get("/health"))["resources"].values()
+    return all((r["last_success_timestamp_seconds"] or 0.0) >= least for r in known)
+
+
+def grown(upstream_port: int, directory: Path, rounds: int) -> tuple[float, float]:
+    """Peak memory and peak address space after some rounds and scrapes, mebibytes."""
+    port = free_port()
+    often = servers.ONCE.replace("24h", "2s")
+    with servers.daemon(
+        upstream_port, directory, port, REFRESH_INTERVALS=often
+    ) as program:
+        wait(program, port, "/health")
+        client = Client(port)
+        upstream = Client(upstream_port)
+        end = time.perf_counter() + PATIENCE
+        for _ in range(rounds):
+            since = time.time()
+            while not everything_read(client, since):
+                program.check()
+                if time.perf_counter() > end:
+                    raise TimeoutError("rounds do not end")
+                time.sleep(0.1)
+            for encoding in ("identity", "gzip"):
+                client.time("/metrics", f"Accept-Encoding: {encoding}")
+            upstream.get("/tick")
+        return program.memory("VmHWM"), program.memory("VmPeak")

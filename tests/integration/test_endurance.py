@@ -1,0 +1,336 @@
+"""An hour of operation, compressed: what is there at its end is what was at its start.
+
+Timers go by a Clock, bytes over loopback HTTP, both ways with the real client and the
+real server. The upstream changes and fails at random, from a seed.
+"""
+
+import gc
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from treq.client import HTTPClient
+from twisted.internet import reactor
+from twisted.internet.address import IPv4Address
+from twisted.internet.endpoints import TCP4ServerEndpoint
+from twisted.internet.task import Clock, deferLater
+from twisted.logger import ILogObserver, LogEvent, LogLevel, globalLogPublisher
+from twisted.trial.unittest import TestCase
+from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.http_headers import Headers
+from twisted.web.resource import Resource
+from twisted.web.server import Request, Site
+from zope.interface import implementer
+
+from api_exporter import logs
+from api_exporter.collectors import COLLECTORS
+from api_exporter.credential import Token
+from api_exporter.demo.api import DemoApi
+from api_exporter.demo.network import PEERS, Network
+from api_exporter.inventory import Inventory
+from api_exporter.pages import Pages
+from api_exporter.refresh import Refresher
+from api_exporter.resources import RESOURCES
+from api_exporter.telemetry import Telemetry
+from api_exporter.upstream import Upstream
+from api_exporter.version import Build
+from api_exporter.web.metrics import Metrics
+from api_exporter.web.site import DrainingSite
+from tests.scripted import Answer, says
+
+START = 1_800_014_400.0
+HOUR = 3600
+PEERS_PERIOD = 3.0
+"""Seconds: a round of the peers is one step of the test, and brings one scrape."""
+
+OTHERS_PERIOD = 30.0
+MAX_AGE = 20.0
+"""Seconds: some outages are longer, so that metrics are withdrawn and return."""
+
+WARM_UP = 200
+"""Rounds after which caches and the allocator have grown to what they need."""
+
+GROWTH = 5 * 1024 * 1024
+"""Bytes of resident memory that may come on top afterwards."""
+
+PARSED = 5
+"""Each of so many pages is parsed; all would take longer than the rest of the test."""
+
+SPEED = 50
+"""How much faster the network lives, so that its machines come and go."""
+
+SIZES = (60, 60, 60, 75, 40, 1, 0)
+MARKS = (b"", b"-b", b"-\xc3\xa9", rb"-\"", rb"-\\", rb"-\n", rb"-\u2028")
+"""Endings of names, as they stand in JSON."""
+
+SECRET = "nbp_0canary0canary0canary0canary0can0000"
+
+
+def reset(request: Request) -> bytes:
+    """Half an answer, then a broken connection."""
+    request.setHeader(b"Content-Length", b"1000")
+    request.write(b"[{")
+    request.channel.forceAbortClient()
+    return b""
+
+
+FAULTS: tuple[Answer, ...] = (
+    says(500, b'{"message":"oops"}'),
+    says(502, b"<html></html>", "text/html"),
+    says(401, b'{"message":"token invalid"}'),
+    says(403, b'{"message":"permission denied"}'),
+    says(404, b'{"message":"not found"}'),
+    says(200, b'[{"id":"a"'),
+    says(200, b'[{"id":"a"},{"id":5},7,null]'),
+    says(200, b"null"),
+    says(429, b'{"message":"too many requests"}', retry_after="5"),
+    reset,
+)
+
+
+OTHERS = frozenset({"/api/groups", "/api/users", "/api/networks", "/api/policies"})
+"""Of the paths, those that may fail while the peers do not."""
+
+NAME = re.compile(rb'("name":"(?:[^"\\]|\\.)*)"')
+
+
+class Renaming(Network):
+    """A network whose names end in a mark that changes."""
+
+    mark = b""
+
+    def body(self, path: str, at: float) -> Iterator[bytes] | None:
+        pieces = super().body(path, at)
+        if pieces is None or not self.mark:
+            return pieces
+        mark = self.mark
+        return (NAME.sub(lambda m: m[1] + mark + b'"', piece) for piece in pieces)
+
+
+class UnsteadyApi(Resource):
+    """The simulated API, whose network changes and which fails at random."""
+
+    isLeaf = True
+
+    def __init__(self, now: Callable[[], float], chance: Random) -> None:
+        super().__init__()
+        self._chance = chance
+        self._networks = {size: Renaming(size) for size in set(SIZES)}
+        self._apis = {
+            size: DemoApi(network=network, token=SECRET, now=now)
+            for size, network in self._networks.items()
+        }
+        self._size = SIZES[0]
+        self._fault: Answer | None = None
+        self._faulty: frozenset[str] | None = None
+        self.asked = self.failed = 0
+
+    def change(self) -> None:
+        """Once a round: recover or fail, grow or shrink, rename."""
+        chance = self._chance
+        if self._fault is not None:
+            if chance.random() < 0.2:
+                self._fault = None
+        elif chance.random() < 0.05:
+            self._fault = chance.choice(FAULTS)
+            self._faulty = chance.choice((None, frozenset({PEERS}), OTHERS))
+        if chance.random() < 0.2:
+            self._size = chance.choice(SIZES)
+            self._networks[self._size].mark = chance.choice(MARKS)
+
+    def settle(self) -> None:
+        """Be as at the start."""
+        self._size, self._fault = SIZES[0], None
+        self._networks[self._size].mark = b""
+
+    def render(self, request: Request) -> bytes | int:
+        self.asked += 1
+        path = request.path.decode()
+        if self._fault is not None and (self._faulty is None or path in self._faulty):
+            self.failed += 1
+            return self._fault(request)
+        answer: bytes | int = self._apis[self._size].render(request)
+        return answer
+
+
+@implementer(ILogObserver)
+class Defects:
+    """Keeps what should not happen, and of all else nothing: that would be growth."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+
+    def __call__(self, event: LogEvent) -> None:
+        if event["log_level"] >= LogLevel.error:
+            self._lines.append(logs.line(event))
+
+
+class EnduranceTests(TestCase):
+    timeout = 240
+
+    def setUp(self) -> None:
+        self.chance = Random(20_261_121)
+        self.clock = Clock()
+        self.defects: list[str] = []
+        noticed = Defects(self.defects)
+        globalLogPublisher.addObserver(noticed)
+        self.addCleanup(globalLogPublisher.removeObserver, noticed)
+        self.api = UnsteadyApi(self.now, self.chance)
+        self.pool = HTTPConnectionPool(reactor)
+        self.pool.retryAutomatically = False
+        self.scraping = HTTPConnectionPool(reactor)
+        self.scraper = HTTPClient(Agent(reactor, pool=self.scraping))
+        self.under_way = self.scrapes = self.parsed = self.withdrawn = 0
+        collectors = [c for c in COLLECTORS if c.default]
+        read = {"peers"}.union(*(c.reads for c in collectors))
+        resources = [r for r in RESOURCES if r.name in read]
+        periods = {r.name: OTHERS_PERIOD for r in resources} | {"peers": PEERS_PERIOD}
+        pages = Pages([c.name for c in collectors])
+        self.telemetry = Telemetry(
+            registry=CollectorRegistry(), build=Build(version="0"), periods=periods
+        )
+        self.upstream = Upstream(
+            agent=Agent(reactor, pool=self.pool),
+            url=f"http://127.0.0.1:{self.listening(Site(self.api))}",
+            token=lambda: Token(SECRET),
+            timeout=30,
+            attempts=2,
+            clock=self.clock,
+            now=self.now,
+            jitter=self.chance.random,
+            observe=self.telemetry.attempted,
+        )
+        self.refresher = Refresher(
+            resources=resources,
+            periods=periods,
+            max_ages={name: max(MAX_AGE, 1.5 * p) for name, p in periods.items()},
+            collectors=collectors,
+            inventory=Inventory(),
+            fetch=self.fetch,
+            pages=pages,
+            telemetry=self.telemetry,
+            clock=self.clock,
+            now=self.now,
+            jitter=self.chance.random,
+        )
+        tree = Resource()
+        seconds = self.clock.seconds
+        metrics = Metrics(pages=pages, telemetry=self.telemetry, seconds=seconds)
+        tree.putChild(b"metrics", metrics)
+        self.site = DrainingSite(tree)
+        self.page = f"http://127.0.0.1:{self.listening(self.site)}/metrics"
+
+    def now(self) -> float:
+        return START + SPEED * self.clock.seconds()
+
+    def listening(self, site: Site) -> int:
+        """Serve on a loopback port until the test ends."""
+        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
+        port = self.successResultOf(endpoint.listen(site))
+        self.addCleanup(port.stopListening)
+        host = port.getHost()
+        assert isinstance(host, IPv4Address)
+        return host.port
+
+    async def fetch(self, path: str) -> bytes:
+        self.under_way += 1
+        try:
+            return await self.upstream.fetch(path)
+        finally:
+            self.under_way -= 1
+
+    async def settled(self) -> None:
+        """Let everything happen that is under way, and be retried, within a round."""
+        for _ in range(20_000):
+            self.clock.advance(0)
+            due = [
+                call
+                for call in self.clock.getDelayedCalls()
+                if call.getTime() <= self.clock.seconds()
+            ]
+            if not due and not self.under_way:
+                return
+            if self.under_way and not due:
+                self.clock.advance(0.005)  # pauses between attempts pass, too
+                await deferLater(reactor, 0.0005)
+        self.fail("never quiet")
+
+    async def round(self, number: int) -> None:
+        """Let one period of the peers pass, then scrape."""
+        self.clock.advance(PEERS_PERIOD)
+        await self.settled()
+        openmetrics = number % 2 == 0
+        await self.scrape(number, openmetrics=openmetrics, encoding="identity")
+        await self.scrape(number, openmetrics=openmetrics, encoding="gzip")
+
+    async def scrape(self, number: int, *, openmetrics: bool, encoding: str) -> None:
+        headers = Headers({"Accept-Encoding": [encoding]})
+        if openmetrics:
+            headers.addRawHeader("Accept", "application/openmetrics-text;version=1.0.0")
+        answer = await self.scraper.get(self.page, headers=headers, unbuffered=True)
+        self.assertEqual(200, answer.code)
+        body = await answer.content()  # unpacked, if it came packed
+        self.scrapes += 1
+        self.withdrawn += b"netbird_api_peers{" not in body
+        if number % PARSED:
+            return
+        parse = parse_openmetrics if openmetrics else parse_text
+        names = [family.name for family in parse(body.decode())]
+        self.assertEqual(len(names), len(set(names)))
+        self.parsed += 1
+
+    async def standing(self) -> dict[str, int]:
+        """What must not grow, when nothing is under way and the upstream is well."""
+        self.api.settle()
+        for number in range(1, 3 * int(OTHERS_PERIOD / PEERS_PERIOD)):
+            await self.round(number)
+        await self.pool.closeCachedConnections()
+        await self.scraping.closeCachedConnections()
+        for _ in range(200):
+            if not self.site.connections:
+                break
+            await deferLater(reactor, 0.01)
+        await deferLater(reactor, 0.05)
+        gc.collect()
+        statm = Path("/proc/self/statm").read_text().split()
+        return {
+            "timers": len(self.clock.getDelayedCalls()),
+            "timers of the reactor": len(reactor.getDelayedCalls()),
+            "connections": len(reactor.getReaders()) + len(reactor.getWriters()),
+            "descriptors": len(os.listdir("/proc/self/fd")),
+            "clients": len(self.site.connections) + len(self.site.under_way),
+            "memory": int(statm[1]) * os.sysconf("SC_PAGE_SIZE"),
+        }
+
+    async def test_an_hour(self) -> None:
+        """After an hour of change and failure nothing has grown; pages are sound."""
+        self.refresher.startService()
+        for number in range(WARM_UP):
+            self.api.change()
+            await self.round(number)
+        before = await self.standing()
+        for number in range(int(HOUR / PEERS_PERIOD)):
+            self.api.change()
+            await self.round(number)
+        after = await self.standing()
+        grown = after.pop("memory") - before.pop("memory")
+        self.assertEqual(before, after)
+        self.assertLess(grown, GROWTH)
+        # What the test claims to have gone through.
+        self.assertGreater(self.api.asked, 3000)
+        self.assertGreater(self.api.failed, 200)
+        self.assertGreater(self.scrapes, 2 * HOUR / PEERS_PERIOD)
+        self.assertGreater(self.parsed, 400)
+        self.assertGreater(self.withdrawn, 0)
+        refreshed = [s.error for s in self.telemetry.standings.values()]
+        self.assertEqual([None] * len(refreshed), refreshed)
+        self.assertEqual([], self.defects)
+        await self.refresher.stopService()
+        self.assertEqual([], self.clock.getDelayedCalls())

@@ -1,0 +1,182 @@
+"""The world breaks around a running exporter: it goes on, and recovers by itself."""
+
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from twisted.trial.unittest import TestCase
+
+from api_exporter.demo.server import TOKEN
+from tests.integration.programs import (
+    ROOT,
+    Running,
+    environment,
+    free_port,
+    get,
+    start,
+    until,
+)
+from tests.integration.simulated import HALFWAY
+
+HOUR = 3600
+PEERS_STAY = "netbird_api_peer_connected{"
+
+
+class FaultTests(TestCase):
+    timeout = 120
+
+    def setUp(self) -> None:
+        self.directory = Path(self.mktemp())
+        self.directory.mkdir(parents=True)
+        self.port, self.upstream_port = free_port(), free_port()
+        self.places = 0
+
+    def program(self, module: str, *arguments: str, **settings: str) -> Running:
+        """A program of this tree, its output in a directory of its own."""
+        self.places += 1
+        directory = self.directory / str(self.places)
+        directory.mkdir()
+        command = [sys.executable, "-m", module, *arguments]
+        environ = environment(PYTHONPATH=str(ROOT), **settings)
+        return start(self, command, directory, environ)
+
+    def upstream(self, peers: int = 50, *how: str) -> Running:
+        """The simulated upstream, answering."""
+        running = self.program(
+            "tests.integration.simulated", str(self.upstream_port), str(peers), *how
+        )
+        url = f"http://127.0.0.1:{self.upstream_port}/api/none"
+        until(lambda: get(url)[0] == 404, "the upstream answers")
+        return running
+
+    def exporter(self, module: str = "api_exporter", **settings: str) -> Running:
+        """An exporter that reads the peers every second, and has read everything."""
+        wanted = {
+            "UPSTREAM_API_URL": f"http://127.0.0.1:{self.upstream_port}",
+            "UPSTREAM_API_TOKEN": TOKEN,
+            "LISTEN_ADDRESS": f"127.0.0.1:{self.port}",
+            "REFRESH_INTERVALS": "peers=1s",
+            "API_RETRY_ATTEMPTS": "1",
+            **settings,
+        }
+        running = self.program(module, **wanted)
+        last = 'api_exporter_resource_up{resource="instance_version"} 1.0'
+        until(
+            lambda: last in self.page() or running.process.poll() is not None,
+            "the first round",
+        )
+        self.assertIsNone(running.process.poll(), running.said())
+        return running
+
+    def page(self) -> str:
+        return get(f"http://127.0.0.1:{self.port}/metrics")[2].decode()
+
+    def value(self, series: str) -> float:
+        """The value of one of our own series; NaN while there is none."""
+        for line in self.page().splitlines():
+            if line.startswith(f"{series} "):
+                return float(line.rpartition(" ")[2])
+        return float("nan")
+
+    def refreshes(self) -> float:
+        failures = self.value('api_exporter_refresh_failures_total{resource="peers"}')
+        return self.value('api_exporter_refreshes_total{resource="peers"}') - failures
+
+    def assert_refreshing(self, times: int = 3) -> None:
+        """Good refreshes of the peers go on."""
+        before = self.refreshes()
+        until(lambda: self.refreshes() >= before + times, f"{times} refreshes more")
+
+    def test_upstream_killed(self) -> None:
+        """An upstream killed in the middle of a body takes no metric with it."""
+        first = self.upstream()
+        running = self.exporter()
+        first.stop(signal.SIGKILL)
+        halting = self.upstream(50, "halting")
+        until(lambda: HALFWAY in halting.said(), "a refresh is under way")
+        halting.stop(signal.SIGKILL)
+        until(lambda: self.value("netbird_api_up") == 0, "the failure is seen")
+        reason = 'api_exporter_refresh_failure_reasons_total{reason="connect"}'
+        self.assertGreaterEqual(self.value(reason), 1)
+        self.assertIn(PEERS_STAY, self.page())
+        self.upstream()
+        until(lambda: self.value("netbird_api_up") == 1, "the recovery")
+        self.assert_refreshing()
+        self.assertIn("peers can be refreshed again", running.said())
+        self.assertNotIn("Traceback", running.said())
+
+    def test_clock_jumps(self) -> None:
+        """The wall clock set back or forward stops no timer and ends no metric."""
+        offset = self.directory.absolute() / "offset"
+        offset.write_text("0")
+        self.upstream()
+        running = self.exporter("tests.integration.jumping", CLOCK_OFFSET=str(offset))
+        success = (
+            'api_exporter_resource_last_success_timestamp_seconds{resource="peers"}'
+        )
+        for jump in (-HOUR, 24 * HOUR, -365 * 24 * HOUR, 0):
+            new = self.directory.absolute() / "new"
+            new.write_text(str(jump))
+            new.rename(offset)
+            self.assert_refreshing()
+            told = self.value(success) - time.time()
+            self.assertLess(abs(told - jump), 60)
+            self.assertIn(PEERS_STAY, self.page())
+        self.assertNotIn("could not be refreshed", running.said())
+        self.assertNotIn("Traceback", running.said())
+
+    def test_no_descriptors(self) -> None:
+        """With every descriptor taken it neither dies nor spins, and recovers."""
+        first = self.upstream()
+        running = self.exporter()
+        pid = running.process.pid
+        limit = 64
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
+        flood = [
+            socket.create_connection(("127.0.0.1", self.port)) for _ in range(2 * limit)
+        ]
+        for one in flood:
+            self.addCleanup(one.close)
+        until(lambda: len(os.listdir(f"/proc/{pid}/fd")) >= limit - 2, "exhaustion")
+        first.stop(signal.SIGKILL)  # so that the next refresh needs a descriptor
+        self.upstream()
+        before = cpu(pid)
+        time.sleep(3)
+        self.assertLess(cpu(pid) - before, 1.5)
+        for one in flood:
+            one.close()
+        until(
+            lambda: get(f"http://127.0.0.1:{self.port}/health")[0] == 200, "an answer"
+        )
+        until(
+            lambda: self.value("netbird_api_up") == 1, "the upstream is reached again"
+        )
+        self.assert_refreshing()
+        self.assertIsNone(running.process.poll())
+        self.assertLess(len(os.listdir(f"/proc/{pid}/fd")), 40)
+        self.assertNotIn("Traceback", running.said())
+
+    def test_killed_in_scrape(self) -> None:
+        """Killed while it sends a page, and started again, it serves at once."""
+        self.upstream(3000)
+        running = self.exporter()
+        with socket.socket() as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", self.port))
+            reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertTrue(reader.recv(100).startswith(b"HTTP/1.1 200 OK"))
+            running.stop(signal.SIGKILL)
+            begin = time.monotonic()
+            self.exporter()
+            self.assertIn(PEERS_STAY, self.page())
+        self.assertLess(time.monotonic() - begin, 10)
+
+
+def cpu(pid: int) -> float:
+    """Seconds of processor time that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

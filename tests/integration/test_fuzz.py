@@ -1,0 +1,257 @@
+"""Thousands of malformed requests at a real server: refusals, and nothing else."""
+
+import re
+import select
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+from twisted.trial.unittest import TestCase
+
+from tests.integration.programs import (
+    ROOT,
+    environment,
+    free_port,
+    get,
+    scraped,
+    start,
+    until,
+)
+
+REQUESTS = 5000
+AT_ONCE = 50
+"""Connections that are open at the same time."""
+
+QUIET = 0.05
+"""Seconds without a byte after which a server that has not closed waits for more."""
+
+ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
+
+STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
+
+ALLOWED = {200, 204, 206, 301, 302, 304, 307, 308, *range(400, 418), 431, 501, 503, 505}
+"""Answers and refusals; 500 is neither."""
+
+PATHS = (
+    *("/", "/metrics", "/health", "/ready", "/debug/pprof/", "/debug/pprof/heap"),
+    *("/metrics/", "//metrics", "/metrics/../metrics", "/%6detrics", "/metrics%00"),
+    *("*", "", "http://x/metrics", "/" + "a" * 3000, "/\udcff\udcfe", "/?" + "&" * 500),
+    *("/debug/pprof/profile?seconds=-1", "/debug/pprof/profile?seconds=1e9"),
+    *("/metrics?%", "/metrics;x", "/%", "/%zz", "/..%2f..%2fetc/passwd", "/metrics#x"),
+)
+
+METHODS = (
+    *("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH"),
+    *("get", "G\0T", "", "GET\t", "A" * 500, "PRI", "\x16\x03\x01\x02"),
+)
+
+VERSIONS = (
+    *("HTTP/1.1", "HTTP/1.0", "HTTP/1.1", "HTTP/2.0", "HTTP/9.9", "HTTP/", "HTTPS/1.1"),
+    *("", "HTTP/1.1 HTTP/1.1", "HTTP/-1", "http/1.1", "HTTP/1.1\0", "HTTP/1"),
+)
+
+FIELDS = (
+    "Host: localhost",
+    "Host: a\r\nHost: b",
+    "Host:",
+    "Content-Length: 10",
+    "Content-Length: -1",
+    "Content-Length: 99999999999999999999999",
+    "Content-Length: 1\r\nContent-Length: 2",
+    "Content-Length: x",
+    "Content-Length: +5",
+    "Transfer-Encoding: chunked",
+    "Transfer-Encoding: gzip",
+    "Transfer-Encoding: chunked\r\nContent-Length: 5",
+    "Transfer-Encoding: chunked, identity",
+    "Accept: " + ",".join(["application/openmetrics-text;version=9"] * 50),
+    "Accept: ;;;,,,q=q=q=",
+    'Accept: application/openmetrics-text;version="1.0.0',
+    "Accept: text/plain;version=abc;q=nan",
+    "Accept: */*;q=1e999",
+    "Accept-Encoding: gzip;q=",
+    "Accept-Encoding: gzip;q=-1, *;q=x",
+    "Accept-Encoding: " + "gzip," * 400,
+    "Range: bytes=0-1",
+    "If-Modified-Since: yesterday",
+    "Expect: 100-continue",
+    "Connection: upgrade\r\nUpgrade: h2c",
+    "Connection: close",
+    "Authorization: Basic !!!",
+    "Content-Type: multipart/form-data",
+    "Content-Type: multipart/form-data; boundary=",
+    "Content-Type: application/x-www-form-urlencoded",
+    "Cookie: " + "a=b;" * 300,
+    "X: " + "y" * 20000,
+    ": no name",
+    "no colon",
+    " folded",
+    "N\0me: v",
+    "Name : v",
+    "\udcff: \udcfe",
+)
+
+BODIES = (
+    *(
+        "",
+        "",
+        "",
+        "0\r\n\r\n",
+        "5\r\nhello\r\n0\r\n\r\n",
+        "zz\r\n",
+        "ffffffffffffffff\r\n",
+    ),
+    *("-1\r\n", "1;" + "x" * 5000 + "\r\na\r\n", "a=b&c=%", "--x\r\n\r\n", "\0" * 200),
+    *("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 5, "0123456789"),
+)
+
+ENDS = ("\r\n", "\r\n", "\r\n", "\n", "\r", "\n\r", "\0", "")
+
+
+def assembled(chance: Random) -> bytes:
+    """Parts that are wrong in ways that somebody thought of."""
+    pick = chance.choice
+    end = pick(ENDS)
+    head = [f"{pick(METHODS)} {pick(PATHS)} {pick(VERSIONS)}"]
+    head += chance.choices(FIELDS, k=chance.randrange(6))
+    text = end.join([*head, "", pick(BODIES)])
+    return text.encode("utf-8", "surrogateescape")
+
+
+def mutated(chance: Random) -> bytes:
+    """A good request with some bytes changed, doubled or cut off."""
+    text = bytearray(
+        b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain;version=0.0.4"
+        b"\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
+    )
+    for _ in range(chance.randrange(1, 8)):
+        place = chance.randrange(len(text))
+        end = place + chance.randrange(1, 4)
+        text[place:end] = chance.choice(
+            (b"", chance.randbytes(end - place), text[place:end] * 2)
+        )
+    return bytes(text)
+
+
+def noise(chance: Random) -> bytes:
+    """Bytes that mean nothing."""
+    return chance.randbytes(chance.randrange(1, 2000))
+
+
+def many_fields(chance: Random) -> bytes:
+    """More header fields, or longer lines, than anybody needs."""
+    if chance.random() < 0.5:
+        return b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * chance.randrange(2000) + b"\r\n"
+    return b"GET /" + b"a" * chance.randrange(100_000) + b" HTTP/1.1\r\n\r\n"
+
+
+KINDS: tuple[Callable[[Random], bytes], ...] = (
+    *(assembled,) * 5,
+    *(mutated,) * 3,
+    noise,
+    many_fields,
+)
+
+
+class FuzzTests(TestCase):
+    timeout = 120
+
+    def setUp(self) -> None:
+        self.port = free_port()
+        self.longest = 0.0
+        directory = Path(self.mktemp())
+        directory.mkdir(parents=True)
+        self.running = start(
+            self,
+            [sys.executable, "-m", "api_exporter", "--demo", "--enable-pprof"],
+            directory,
+            environment(
+                PYTHONPATH=str(ROOT),
+                LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
+                DEMO_PEERS="20",
+                REFRESH_INTERVALS="peers=1h",  # what stalls is what we ask for
+            ),
+        )
+        self.url = f"http://127.0.0.1:{self.port}"
+        until(lambda: scraped(f"{self.url}/metrics", ALL_READ), "the first round")
+
+    def ask(self, request: bytes, *, finished: bool) -> socket.socket | None:
+        """Send a request on a new connection; `finished` says that nothing follows."""
+        one = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+        try:
+            one.sendall(request)
+            if finished:
+                one.shutdown(socket.SHUT_WR)
+        except OSError:  # refused before all of it was read
+            one.close()
+            return None
+        return one
+
+    def answers(
+        self, asked: dict[socket.socket, bytes]
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Requests and what came back to them until the server was quiet."""
+        got = {one: bytearray() for one in asked}
+        open_ = set(asked)
+        while open_:
+            ready, _, _ = select.select(list(open_), [], [], QUIET)
+            if not ready:
+                break
+            for one in ready:
+                try:
+                    piece = one.recv(1 << 16)
+                except ConnectionError:
+                    piece = b""
+                got[one] += piece
+                if not piece:
+                    open_.discard(one)
+        for one, request in asked.items():
+            one.close()
+            yield request, bytes(got[one])
+
+    def well(self) -> None:
+        """Ask whether it is, on a connection that is open already, and time it."""
+        begin = time.perf_counter()
+        self.health.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = b""
+        while b"\n}\n" not in got:
+            piece = self.health.recv(1 << 16)
+            self.assertTrue(piece, "the connection was closed")
+            got += piece
+        self.longest = max(self.longest, time.perf_counter() - begin)
+        self.assertTrue(got.startswith(b"HTTP/1.1 200 OK"), got[:200])
+
+    def test_malformed_requests(self) -> None:
+        """Whatever is sent is answered, refused or closed, and disturbs nobody else."""
+        chance = Random(20_261_121)
+        self.health = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+        self.addCleanup(self.health.close)
+        statuses: Counter[int] = Counter()
+        for _ in range(0, REQUESTS, AT_ONCE):
+            finished = chance.random() < 0.5
+            asked = {}
+            for _ in range(AT_ONCE):
+                request = chance.choice(KINDS)(chance)
+                one = self.ask(request, finished=finished)
+                if one is not None:
+                    asked[one] = request
+            self.well()
+            for request, answer in self.answers(asked):
+                status = STATUS_LINE.match(answer)
+                if answer:
+                    self.assertIsNotNone(status, (request[:300], answer[:300]))
+                if status is not None:
+                    statuses[int(status[1])] += 1
+                    self.assertIn(int(status[1]), ALLOWED, (request, answer[:300]))
+        self.assertIsNone(self.running.process.poll(), self.running.said())
+        self.assertLessEqual({200, 400, 404, 405}, set(statuses))
+        self.assertGreater(statuses.total(), REQUESTS / 2)
+        self.assertNotIn("Traceback", self.running.said())
+        self.assertNotIn(" error ", self.running.said())
+        # A tenth of a second is what is promised; others may be using this machine.
+        self.assertLess(self.longest, 0.5)
+        self.assertEqual(200, get(f"{self.url}/metrics")[0])
