@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.failure import Failure
 
-from api_exporter.settings import Address, Endpoint
+from api_exporter.parsers import Address, Endpoint
 from api_exporter.web.site import DrainingSite
 
 

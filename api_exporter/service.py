@@ -179,7 +179,7 @@ def assemble(
             history=history,
             inventory=lambda: refresher.inventory,
             collectors=selected.collectors,
-            version=build.version,
+            version=build.details,
             upstream_url=checked.upstream_api_url,
             metrics_path=checked.metrics_path,
             pprof=pprof,

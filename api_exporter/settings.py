@@ -7,11 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
-from urllib.parse import urlsplit
 
-from api_exporter.collectors import COLLECTORS as ALL_COLLECTORS
+from api_exporter import parsers
 from api_exporter.credential import Token, TokenFile, token, token_file
-from api_exporter.resources import BY_NAME
 
 T = TypeVar("T")
 
@@ -25,24 +23,6 @@ class SettingsError(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen; an empty host means all interfaces."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-
-class Endpoint(str):
-    """Where to listen, as a Twisted endpoint description."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,153 +62,12 @@ class Setting(Generic[T]):
             return None
 
 
-def url(text: str) -> str:
-    """The base of the API, without a trailing slash."""
-    if not text.isprintable() or " " in text:
-        raise ValueError("it holds a space or a control character")
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"}:
-        raise ValueError("the scheme must be http or https")
-    if "@" in parts.netloc:
-        raise ValueError("a user or password does not belong here")
-    if not parts.hostname:
-        raise ValueError("it names no host")
-    if parts.path.strip("/"):
-        raise ValueError("leave out the path: /api/… is added")
-    if parts.query or parts.fragment or text.endswith(("?", "#")):
-        raise ValueError("leave out the query and the fragment")
-    if parts.port == 0:  # reading it raises ValueError where it is no port
-        raise ValueError("port 0 cannot be called")
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+", re.ASCII)
-
-
-def duration(text: str) -> float:
-    """Seconds from `30s`, `1m30s`, `500ms`, `2h`; more than 0."""
-    if re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII):
-        raise ValueError(f"add a unit: {text}s?")
-    if not _DURATION.fullmatch(text):
-        raise ValueError
-    parts = re.findall(r"([\d.]+)(h|ms|m|s)", text)
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if not 0.001 <= seconds <= 366 * 86400:
-        raise ValueError("from 1ms to a year")
-    return seconds
-
-
-def whole(low: int, high: int) -> Callable[[str], int]:
-    """A parser of whole numbers from low to high."""
-
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or not low <= int(text) <= high:
-            raise ValueError
-        return int(text)
-
-    return parse
-
-
-_ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd):\S+")
-
-
-def address(text: str) -> Address | Endpoint:
-    """`:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
-    if _ENDPOINT.fullmatch(text):
-        return Endpoint(text)
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
-    if not match or int(match[3]) > 65535:
-        raise ValueError(f"not {text!r}")
-    return Address(match[1] or match[2] or "", int(match[3]))
-
-
-def addresses(text: str) -> tuple[Address | Endpoint, ...]:
-    """One or more of them, separated by commas."""
-    return tuple(address(part.strip()) for part in text.split(","))
-
-
-_TAKEN = re.compile(r"/(health|ready|debug)(/.*)?")
-
-
-def metrics_path(text: str) -> str:
-    """The path of the metrics: segments of plain characters, none of ours hidden."""
-    if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", text) or {".", ".."} & set(
-        text.split("/")
-    ):
-        raise ValueError
-    if _TAKEN.fullmatch(text):
-        raise ValueError("another page is there")
-    return text
-
-
-def rate_limit(text: str) -> tuple[int, int]:
-    """Requests a minute and burst from `6/500`."""
-    rate, slash, burst = text.partition("/")
-    if not slash:
-        raise ValueError
-    return whole(1, 1_000_000)(rate), whole(1, 1_000_000)(burst)
-
-
-def one_of(*values: str) -> Callable[[str], str]:
-    """A parser of one of these words, in any case."""
-
-    def parse(text: str) -> str:
-        if text.lower() not in values:
-            raise ValueError
-        return text.lower()
-
-    return parse
-
-
-def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
-    """The same parser where nothing at all is allowed too."""
-    return lambda text: parse(text) if text else None
-
-
-def yes_or_no(text: str) -> bool:
-    """`true` or `false`, in any case."""
-    return one_of("true", "false")(text) == "true"
-
-
-def intervals(text: str) -> dict[str, float]:
-    """Seconds by resource from `peers=15s,groups=1m`."""
-    found: dict[str, float] = {}
-    for item in filter(None, (item.strip() for item in text.split(","))):
-        name, equals, period = (part.strip() for part in item.partition("="))
-        if name not in BY_NAME:
-            raise ValueError(f"{name!r} is none of {', '.join(BY_NAME)}")
-        if not equals or name in found:
-            raise ValueError(f"{name!r} needs one duration")
-        try:
-            found[name] = duration(period)
-        except ValueError as error:
-            raise ValueError(f"{item!r}: {str(error) or 'no duration'}") from None
-        if found[name] < 1:
-            raise ValueError(f"{item!r}: at least 1s")
-    return found
-
-
-def collectors(text: str) -> frozenset[str]:
-    """The names of the collectors that are on."""
-    default = {c.name for c in ALL_COLLECTORS if c.default}
-    known = {c.name: {c.name} for c in ALL_COLLECTORS} | {"default": default}
-    on: set[str] = set()
-    for name in filter(None, (name.strip() for name in text.split(","))):
-        if name not in known:
-            raise ValueError(f"{name!r} is none of {', '.join(known)}")
-        on |= known[name]
-    if not on:
-        raise ValueError("it names none")
-    return frozenset(on)
-
-
 UPSTREAM_API_URL = Setting(
     "UPSTREAM_API_URL",
     None,
     "an http or https address without a path, such as https://api.netbird.io",
     "Base address of the management API.",
-    url,
+    parsers.url,
 )
 UPSTREAM_API_TOKEN = Setting(
     "UPSTREAM_API_TOKEN",
@@ -236,7 +75,7 @@ UPSTREAM_API_TOKEN = Setting(
     "an access token",
     "Bearer token for the management API. Either this or `UPSTREAM_API_TOKEN_FILE` is"
     " required.",
-    optional(token),
+    parsers.optional(token),
     secret=True,
 )
 UPSTREAM_API_TOKEN_FILE = Setting(
@@ -245,7 +84,7 @@ UPSTREAM_API_TOKEN_FILE = Setting(
     "a file that holds an access token and can be read",
     "File with the bearer token, read again for every request: replacing its content is"
     " enough. A systemd credential or a container secret will do.",
-    optional(token_file),
+    parsers.optional(token_file),
 )
 LISTEN_ADDRESS = Setting(
     "LISTEN_ADDRESS",
@@ -253,42 +92,42 @@ LISTEN_ADDRESS = Setting(
     "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint such"
     " as unix:/run/api-exporter.sock; several are separated by commas",
     "Where to serve; without a host, on all interfaces, IPv6 and IPv4.",
-    addresses,
+    parsers.addresses,
 )
 METRICS_PATH = Setting(
     "METRICS_PATH",
     "/metrics",
     "a path such as /metrics, other than /, /health, /ready and /debug",
     "Path of the metrics.",
-    metrics_path,
+    parsers.metrics_path,
 )
 LOG_LEVEL = Setting(
     "LOG_LEVEL",
     "info",
     "one of " + ", ".join(LOG_LEVELS),
     "The least important log lines that are written.",
-    one_of(*LOG_LEVELS),
+    parsers.one_of(*LOG_LEVELS),
 )
 LOG_FORMAT = Setting(
     "LOG_FORMAT",
     "text",
     "one of " + ", ".join(LOG_FORMATS),
     "How log lines look: for people, or a JSON object each.",
-    one_of(*LOG_FORMATS),
+    parsers.one_of(*LOG_FORMATS),
 )
 HTTP_TIMEOUT = Setting(
     "HTTP_TIMEOUT",
     "30s",
     "a duration such as 30s, 1m30s or 500ms",
     "Time for one attempt to read from the upstream, from connecting to the end.",
-    duration,
+    parsers.duration,
 )
 API_RETRY_ATTEMPTS = Setting(
     "API_RETRY_ATTEMPTS",
     "3",
     "a whole number from 1 to 10",
     "Attempts in all, before a refresh counts as failed.",
-    whole(1, 10),
+    parsers.whole(1, 10),
 )
 COLLECTORS = Setting(
     "COLLECTORS",
@@ -296,14 +135,14 @@ COLLECTORS = Setting(
     "names of collectors, separated by commas",
     "What is published, and with it what is asked for. `default` stands for all but"
     " `memberships` and `events`: `default,memberships` adds to it.",
-    collectors,
+    parsers.collectors,
 )
 REFRESH_INTERVALS = Setting(
     "REFRESH_INTERVALS",
     "",
     "resource=duration pairs, separated by commas, such as peers=15s,groups=1m",
     "Time between two refreshes, for the resources that are named.",
-    intervals,
+    parsers.intervals,
 )
 METRICS_MAX_AGE = Setting(
     "METRICS_MAX_AGE",
@@ -312,7 +151,7 @@ METRICS_MAX_AGE = Setting(
     "How long metrics stay although they cannot be refreshed; without it 5 minutes or"
     " three refresh intervals of the resource, whichever is longer. Never less than one"
     " and a half intervals.",
-    optional(duration),
+    parsers.optional(parsers.duration),
 )
 EXPOSE_PERSONAL_DATA = Setting(
     "EXPOSE_PERSONAL_DATA",
@@ -320,7 +159,7 @@ EXPOSE_PERSONAL_DATA = Setting(
     "true or false",
     "Whether labels may hold e-mail addresses, user names, public addresses, cities,"
     " serial numbers and host names.",
-    yes_or_no,
+    parsers.yes_or_no,
 )
 MAX_CONNECTIONS = Setting(
     "MAX_CONNECTIONS",
@@ -328,14 +167,14 @@ MAX_CONNECTIONS = Setting(
     "a whole number from 1 to 65536",
     "Connections above which every request but `/health` is answered with 503; 16 more,"
     " and a connection is closed unanswered.",
-    whole(1, 65536),
+    parsers.whole(1, 65536),
 )
 DEMO_PEERS = Setting(
     "DEMO_PEERS",
     "200",
     "a whole number from 0 to 100000",
     "Size of the simulated network of `--demo`, in peers.",
-    whole(0, 100_000),
+    parsers.whole(0, 100_000),
 )
 
 DEMO_RATE_LIMIT = Setting(
@@ -343,7 +182,7 @@ DEMO_RATE_LIMIT = Setting(
     "",
     "requests a minute and burst, such as 6/500",
     "A limiter like NetBird's for the simulated network of `--demo`; without it none.",
-    optional(rate_limit),
+    parsers.optional(parsers.rate_limit),
 )
 
 SETTINGS = (
@@ -374,7 +213,7 @@ class Settings:
     upstream_api_url: str
     upstream_api_token: Token | None = field(repr=False)
     upstream_api_token_file: TokenFile | None
-    listen_address: tuple[Address | Endpoint, ...]
+    listen_address: tuple[parsers.Address | parsers.Endpoint, ...]
     metrics_path: str
     log_level: str
     log_format: str

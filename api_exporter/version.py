@@ -21,8 +21,12 @@ class Build:
 
     def __str__(self) -> str:
         """What `--version` prints."""
-        known = [part for part in (self.version, self.commit, self.built) if part]
-        return " ".join(["api-exporter", *known])
+        return f"api-exporter {self.details}"
+
+    @property
+    def details(self) -> str:
+        """All that is known of it."""
+        return " ".join(filter(None, (self.version, self.commit, self.built)))
 
 
 def this_build(embedded: str = "api_exporter._build") -> Build:

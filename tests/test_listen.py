@@ -20,7 +20,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
 from api_exporter.listen import CannotServe, Listener, endpoints, interfaces
-from api_exporter.settings import Address, Endpoint
+from api_exporter.parsers import Address, Endpoint
 from api_exporter.web.site import DrainingSite
 from tests.integration.test_failures import self_signed
 

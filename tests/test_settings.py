@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import COLLECTORS
+from api_exporter.parsers import Address, address
 from api_exporter.settings import (
     LISTEN_ADDRESS,
     SETTINGS,
-    Address,
     Settings,
     SettingsError,
-    address,
     read,
 )
 
