@@ -18,7 +18,7 @@ GROUPS = Listing(Group)
 POLICIES = Listing(Policy)
 DNS_SETTINGS = Document(DnsSettings)
 
-DEEP = b"[" * 5000 + b"]" * 5000
+DEEP = b"[" * 100_000 + b"]" * 100_000
 """Nested beyond what anything can follow."""
 
 
