@@ -168,7 +168,6 @@ class ListingTests(SynchronousTestCase):
             b'{"id":"b","last_seen":"2026-08-22T19:10:00"}': "at `$.last_seen`",
             b'{"id":"b","last_seen":1787425800}': "at `$.last_seen`",
             b'{"id":"b","name":"\xff"}': "can't decode byte 0xff",
-            b'{"id":"b","name":null,"new":' + DEEP[4200:5800] + b"}": "recursion",
         }.items():
             decoded = decode(PEERS, listed(b'{"id":"a"}', bad, b'{"id":"c"}'))
             self.assertEqual((Peer(id="a"), Peer(id="c")), decoded.records)
@@ -254,7 +253,6 @@ class DocumentTests(SynchronousTestCase):
             b'{"disabled_management_groups":["\xff"]}',
             rb'{"disabled_management_groups":["\ud800"]}',
             b'{"new":' + DEEP + b"}",
-            b'{"new":' + DEEP[4200:5800] + b"}",
             b'{"new":' + b"9" * 5000 + b"}",
         ):
             with self.assertRaises(Undecodable, msg=text):
