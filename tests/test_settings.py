@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import COLLECTORS
-from api_exporter.parsers import Address, address
+from api_exporter.parsers import Address, Endpoint, address
 from api_exporter.settings import (
     LISTEN_ADDRESS,
     SETTINGS,
@@ -160,6 +160,23 @@ class AcceptedTests(SynchronousTestCase):
             },
         )
 
+    def test_endpoints(self) -> None:
+        """Where to listen may be several places, and Twisted's descriptions of them."""
+        self.accepts(
+            "LISTEN_ADDRESS",
+            {
+                "unix:/run/x.sock": (Endpoint("unix:/run/x.sock"),),
+                ":8080, systemd:domain=INET:index=0": (
+                    Address("", 8080),
+                    Endpoint("systemd:domain=INET:index=0"),
+                ),
+            },
+        )
+
+    def test_demo_rate_limit(self) -> None:
+        """The demo has no limiter unless one is set, by its rate and its burst."""
+        self.accepts("DEMO_RATE_LIMIT", {"": None, "6/500": (6, 500)})
+
     def test_metrics_max_age(self) -> None:
         """Metrics have no age of their own unless one is set."""
         self.accepts("METRICS_MAX_AGE", {"": None, "10m": 600.0})
@@ -174,6 +191,12 @@ class RefusedTests(SynchronousTestCase):
             begin = f"{name}: {text!r} is not allowed: it must be "
             self.assertEqual(begin, found[0][: len(begin)])
             self.assertIn(words, found[0][len(begin) :])
+
+    def test_demo_rate_limit(self) -> None:
+        """A limiter needs its rate and its burst."""
+        self.refuses(
+            "DEMO_RATE_LIMIT", ["6", "6/", "/6", "0/1", "a/b"], "requests a minute"
+        )
 
     def test_missing(self) -> None:
         """The upstream and its token are asked for by name."""
