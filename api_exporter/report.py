@@ -12,7 +12,7 @@ from api_exporter.advice import advice
 from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
 from api_exporter.options import Options
-from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.ports import UpstreamError
 from api_exporter.service import Selection
 from api_exporter.settings import Settings
 from api_exporter.survey import HEADER, Finding, partial, row, visit
@@ -33,8 +33,7 @@ async def run(reactor: PosixReactorBase, options: Options, report: Report) -> No
     )
     configured = start.configured(options)
     checked = configured.settings
-    attempts: list[Attempt] = []
-    upstream, pool = service.client(checked, reactor, attempts.append)
+    upstream, pool = service.client(checked, reactor, lambda _: None)
     simulated = start.simulated(configured, reactor)
     if simulated is not None:
         simulated.startService()
