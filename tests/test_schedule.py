@@ -210,6 +210,10 @@ class PauseTests(SynchronousTestCase):
         self.assertEqual([], taken(schedule, 305.0))
 
 
+ROUNDING = 1e-6
+"""Seconds by which a pause's end may differ, computed as a sum or remembered."""
+
+
 class Upstream:
     """Plays the world round a schedule: requests that end some time later.
 
@@ -230,7 +234,8 @@ class Upstream:
     def ask(self, seconds: Callable[[str], float]) -> None:
         """Take all that is due; `seconds` says how long an answer takes."""
         while (name := self.schedule.take(self.now)) is not None:
-            assert self.now >= self._quiet_until, f"{name} was asked for in a pause"
+            quiet = self._quiet_until - ROUNDING
+            assert self.now >= quiet, f"{name} was asked for in a pause"
             assert name not in self._ends, f"{name} was asked for twice at once"
             self.started[name].append(self.now)
             self._ends[name] = self.now + seconds(name)
