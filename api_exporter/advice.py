@@ -3,13 +3,12 @@
 The status page, `--check` and the documentation tell the same words.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from api_exporter.ports import Reason, UpstreamError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class Advice(Struct, frozen=True, kw_only=True):
     """Plain words for one reason.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -33,8 +32,7 @@ class Undecodable(Exception):
     """A body that is not what was promised, or in which no record is; says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """What one body held.
 
     Attributes:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
+
+from msgspec import Struct
 
 
 class Token:
@@ -56,8 +57,7 @@ Source = Callable[[], Token]
 """Gives the token to use now."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFile:
+class TokenFile(Struct, frozen=True):
     """A file that holds the token and may be replaced at any time."""
 
     path: Path

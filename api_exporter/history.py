@@ -5,8 +5,9 @@ A restart forgets it: what must last is Prometheus' business.
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import ceil
+
+from msgspec import Struct
 
 from api_exporter.records import Peer
 
@@ -20,8 +21,7 @@ _GAP = 2.5
 """Steps between two counts from which on nothing is known of the time between."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
+class Count(Struct, frozen=True, kw_only=True):
     """How many there were, at a time in seconds since the epoch."""
 
     at: float

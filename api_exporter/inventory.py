@@ -1,12 +1,12 @@
 """The newest records of each resource."""
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter import records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inventory:
+class Inventory(Struct, frozen=True, kw_only=True):
     """What may be told of the network. None: not known, or only from too long ago.
 
     Attributes:
@@ -38,7 +38,7 @@ class Inventory:
 
     def with_(self, resource: str, records: object) -> "Inventory":
         """The same with a resource's records replaced; None forgets them."""
-        return replace(self, **{resource: records})  # type: ignore[arg-type]
+        return replace(self, **{resource: records})
 
     @property
     def current_user(self) -> str | None:

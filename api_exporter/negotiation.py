@@ -5,8 +5,9 @@ RFC 9110, section 12. Nothing of a request is ever echoed; what cannot be unders
 ignored, and whoever asks for nothing that we have gets the text format 0.0.4.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Format(Enum):
@@ -27,8 +28,7 @@ ESCAPINGS = ("allow-utf-8", "underscores", "dots", "values")
 """Ways to write names beyond ASCII. Ours are plain, so each gives the same page."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentType:
+class ContentType(Struct, frozen=True):
     """A format and, from version 1.0.0 on, the escaping that goes with it."""
 
     format: Format
@@ -43,8 +43,7 @@ class ContentType:
         return text.encode("ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Wish(Struct, frozen=True):
     media: str
     parameters: dict[str, str]
     quality: float

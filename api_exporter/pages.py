@@ -9,7 +9,8 @@ and a scrape compresses nothing.
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from api_exporter import crc
 
@@ -24,8 +25,7 @@ _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no flags, no time, unknown system."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Some text, its compressed form, and its checksum with what extends it.
 
     Attributes:
@@ -69,16 +69,14 @@ FIRST_BYTES = 64 * 1024 + 1
 is sent together with the headers and so copied for each reader; what follows is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """What is sent for one scrape, in slices that are shared by all scrapes."""
 
     slices: tuple[bytes, ...]
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Struct, frozen=True):
     """All pages at one instant, in the collectors' order.
 
     Attributes:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from api_exporter.collectors import COLLECTORS
 from api_exporter.resources import BY_NAME
@@ -12,8 +13,7 @@ from api_exporter.resources import BY_NAME
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where to listen; an empty host means all interfaces."""
 
     host: str

@@ -1,8 +1,9 @@
 """The seams between the pure half and the world: what crosses them, and no logic."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 Reason = Literal[
     "auth",
@@ -57,8 +58,7 @@ Fetch = Callable[[str], Awaitable[bytes]]
 Raises UpstreamError, and nothing else but the cancellation of what awaits it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One request on the wire, as it went.
 
     Attributes:

@@ -4,9 +4,9 @@ It is handed `fetch` and knows nothing of HTTP.
 """
 
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 
+from msgspec import Struct
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList, DeferredLock
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -46,8 +46,7 @@ def max_age(period: float, wanted: float | None = None) -> float:
     return max(SHORTEST_MAX_AGE, 3 * period)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _Known(Struct, frozen=True, kw_only=True):
     """Of the newest good body: its hash, for recognising it, and what was in it."""
 
     digest: bytes

@@ -1,7 +1,8 @@
 """The whole traffic to the upstream in one table: what is asked for, and how often."""
 
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from api_exporter import records
 from api_exporter.bodies import Body, Document, Listing
@@ -12,8 +13,7 @@ MINUTE = 60.0
 _CURRENT_USER = "{current_user}"
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """One path of the upstream.
 
     Attributes:

@@ -5,9 +5,9 @@ import random
 import resource
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
 from twisted.internet.defer import CancelledError, Deferred
@@ -78,8 +78,7 @@ def makeService(options: Options) -> MultiService:
     return exporter
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What is published, and with it what is asked for."""
 
     collectors: Sequence[Collector]

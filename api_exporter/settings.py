@@ -5,8 +5,9 @@ Seconds and bytes throughout. All mistakes are found at once; none repeats the t
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from api_exporter import parsers
 from api_exporter.credential import Token, TokenFile, token, token_file
@@ -25,8 +26,7 @@ class SettingsError(Exception):
         self.problems = problems
 
 
-@dataclass(frozen=True, slots=True)
-class Setting(Generic[T]):
+class Setting(Struct, Generic[T], frozen=True):
     """One variable of the environment.
 
     Attributes:
@@ -206,12 +206,11 @@ SETTINGS = (
 """All there are, in the order of the documentation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """What the operator wants. Durations are in seconds."""
 
     upstream_api_url: str
-    upstream_api_token: Token | None = field(repr=False)
+    upstream_api_token: Token | None
     upstream_api_token_file: TokenFile | None
     listen_address: tuple[parsers.Address | parsers.Endpoint, ...]
     metrics_path: str

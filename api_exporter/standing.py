@@ -1,7 +1,8 @@
 """How a resource fares: what is known of its refreshes."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from api_exporter.ports import UpstreamError
 
@@ -12,8 +13,7 @@ State = Literal["starting", "fresh", "late", "failing", "unsupported"]
 """How a resource fares, in one word."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """What is known of a resource's refreshes.
 
     Attributes:

@@ -6,10 +6,10 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from msgspec import Struct
 from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import ILogObserver, Logger
@@ -24,8 +24,7 @@ from api_exporter.settings import Settings
 log = Logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Configured:
+class Configured(Struct, frozen=True):
     """The checked settings and, for `--demo`, the socket of the simulated upstream."""
 
     settings: Settings

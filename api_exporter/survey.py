@@ -1,8 +1,8 @@
 """One round through all resources, in front of somebody: `--check` and `--once`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from twisted.internet.interfaces import IReactorTime
 
 from api_exporter.bodies import Undecodable
@@ -12,8 +12,7 @@ from api_exporter.resources import Resource
 from api_exporter.slices import Slicer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """How it went with one resource.
 
     Attributes:

@@ -7,8 +7,8 @@ page, from what is known of it; only counters and histograms live on.
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
+from msgspec.structs import replace
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -216,10 +216,7 @@ class Telemetry:
         self._update(resource, ended=at, seconds=seconds)
 
     def _update(self, resource: str, **changes: object) -> None:
-        self.standings[resource] = replace(
-            self.standings[resource],
-            **changes,  # type: ignore[arg-type]
-        )
+        self.standings[resource] = replace(self.standings[resource], **changes)
 
 
 class _Gauges(Collector):

@@ -1,13 +1,13 @@
 """Which build this is. The build itself writes the module with commit and time."""
 
-from dataclasses import dataclass
 from importlib import import_module
+
+from msgspec import Struct
 
 from api_exporter._version import __version__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
+class Build(Struct, frozen=True, kw_only=True):
     """What was built.
 
     Attributes:

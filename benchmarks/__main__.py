@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import scraping, servers, starting
-from benchmarks.client import Client
+from benchmarks.client import Client, wait
 from benchmarks.processes import ROOT, Program, free_port, module
 from benchmarks.scraping import Scrapes, percentile
 from benchmarks.table import Table
@@ -87,9 +87,10 @@ def refreshes(table: Table, peers: int, upstream: int) -> None:
 
 def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
     """Rows of a start, and of scrapes of what was started last."""
-    times = 1 if peers == LARGE else 5
+    times = 1 if peers == LARGE else 9
     seen: list[starting.Start] = []
     bare: list[float] = []
+    warm_up(upstream, directory)
     for turn in range(times):
         bare.append(starting.bare(directory))
         port = free_port()
@@ -112,6 +113,14 @@ def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
         table.put("start beside twistd web", peers, health / web, "ratio", targets)
     full = statistics.median(start.full for start in seen)
     table.put("start to first full page", peers, full, "s")
+
+
+def warm_up(upstream: int, directory: Path) -> None:
+    """Start both once, so that all is compiled and in the system's cache."""
+    starting.bare(directory)
+    port = free_port()
+    with servers.daemon(upstream, directory, port) as daemon:
+        wait(daemon, port, "/health")
 
 
 def scrapes(

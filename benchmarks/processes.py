@@ -90,6 +90,8 @@ def twistd(*arguments: str) -> list[str]:
 def _without_settings() -> dict[str, str]:
     ours = ("UPSTREAM_", "LISTEN_", "METRICS_", "LOG_", "HTTP_", "API_", "DEMO_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    # What is installed is compiled: without this, a checkout might never be.
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     return {**kept, "PYTHONPATH": str(ROOT)}
 
 

@@ -5,8 +5,9 @@ import statistics
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from benchmarks import servers
 from benchmarks.client import Client
@@ -23,8 +24,7 @@ ACCEPT = (
 HEADERS = {"plain": (ACCEPT,), "gzip": (ACCEPT, "Accept-Encoding: gzip")}
 
 
-@dataclass
-class Scrapes:
+class Scrapes(Struct):
     """Of one form of the page, from one server."""
 
     seconds: list[float] = field(default_factory=list)

@@ -2,8 +2,9 @@
 
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks import servers
 from benchmarks.client import Client, wait
@@ -16,8 +17,7 @@ PATIENCE = 120.0
 """Seconds that a first round may take."""
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Struct, frozen=True):
     """One start.
 
     Attributes:

@@ -2,16 +2,15 @@
 
 import json
 import platform
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 import twisted
 
 
-@dataclass
-class Row:
+class Row(Struct):
     """One figure at several sizes.
 
     Attributes:

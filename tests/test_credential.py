@@ -2,12 +2,12 @@
 
 import os
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.credential import Rereading, Token, TokenFile, token, token_file
@@ -23,8 +23,7 @@ def checksum(secret: str) -> str:
     return "".join(DIGITS[number // 62**place % 62] for place in range(5, -1, -1))
 
 
-@dataclass(frozen=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Something that happens to have a token."""
 
     token: Token

@@ -2,9 +2,9 @@
 
 import shutil
 import subprocess
-from dataclasses import fields
 from unittest import SkipTest
 
+from msgspec.structs import fields
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase

@@ -1,10 +1,10 @@
 """The table of what is asked for."""
 
-from dataclasses import fields
 from urllib.parse import unquote
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import COLLECTORS

@@ -1,7 +1,8 @@
 """What is published: the table of contents. One subject a file."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from api_exporter.collectors import (
     account,
@@ -24,8 +25,7 @@ Measure = Callable[[Inventory], Iterator[Family | None]]
 """Families from records. None: not done counting, a good place to pause."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collector:
+class Collector(Struct, frozen=True):
     """A subject: the resources that it reads and the families that it makes of them.
 
     Attributes:

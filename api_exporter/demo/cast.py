@@ -3,8 +3,9 @@ of the branch offices, and all others by chance.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from random import Random
+
+from msgspec import Struct, field
 
 from api_exporter.demo.machines import (
     LAPTOP,
@@ -26,8 +27,7 @@ from api_exporter.demo.schedules import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A machine of the cast.
 
     Attributes:

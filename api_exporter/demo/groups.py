@@ -1,12 +1,11 @@
 """The groups: which there are. Their members are the fleet's business."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from api_exporter.demo.wire import xid
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """A group of machines and of network resources.
 
     Attributes:

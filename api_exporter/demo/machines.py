@@ -4,9 +4,11 @@ Public addresses are from the ranges reserved for documentation.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import timedelta, timezone
 from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter.demo.groups import OFFICES, PHONES, ROUTERS, RUNNERS, SERVERS, Group
 from api_exporter.demo.schedules import (
@@ -19,8 +21,7 @@ from api_exporter.demo.schedules import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """An office.
 
     Attributes:
@@ -67,8 +68,7 @@ _LAPTOP_SYSTEMS: tuple[System, ...] = (
 _PHONE_SYSTEMS: tuple[System, ...] = (("Android 16", ""), ("iOS 18.6", ""))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """What machines of one sort have in common.
 
     Attributes:

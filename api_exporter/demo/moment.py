@@ -1,13 +1,13 @@
 """The network at one instant, as far as its parts need to know of each other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from api_exporter.demo.groups import Group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class Moment(Struct, frozen=True, kw_only=True):
     """An instant, and what depends on the fleet then.
 
     Attributes:

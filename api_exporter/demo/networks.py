@@ -5,7 +5,8 @@ depot both; one network is empty. Each branch office has two, hardly ever offlin
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from api_exporter.demo.cast import (
     DEPOT_ROUTERS,
@@ -20,8 +21,7 @@ from api_exporter.demo.policies import TO_PRINTER, TO_SERVERS
 from api_exporter.demo.wire import xid
 
 
-@dataclass(frozen=True, slots=True)
-class _Resource:
+class _Resource(Struct, frozen=True):
     """What is reached through a network."""
 
     id: str
@@ -31,8 +31,7 @@ class _Resource:
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Router:
+class _Router(Struct, frozen=True):
     """A machine that leads into a network; None stands for those of a group."""
 
     id: str
@@ -44,8 +43,7 @@ class _Router:
         return moment.members[ROUTERS.id] if self.machine is None else 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Network:
+class _Network(Struct, frozen=True):
     """Resources behind routers."""
 
     id: str

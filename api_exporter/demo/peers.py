@@ -2,11 +2,11 @@
 schedule decides, and the sizes of its groups, are filled in at each reading.
 """
 
-from dataclasses import dataclass
 from datetime import timezone
 from random import Random
 
 import msgspec
+from msgspec import Struct
 
 from api_exporter.demo.cast import CAST, Part, kind_of
 from api_exporter.demo.groups import ALL, TEAMS, Group
@@ -36,8 +36,7 @@ _FLAGS = dict.fromkeys(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peer:
+class Peer(Struct, frozen=True, kw_only=True):
     """A machine that is listed.
 
     Attributes:

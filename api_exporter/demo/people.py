@@ -6,8 +6,9 @@ token that ends in about two months and a person who logged in within the last d
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from api_exporter.demo.groups import TEAMS
 from api_exporter.demo.moment import Moment
@@ -29,8 +30,7 @@ EXPORTER_ID = "7a1f3c1e-3a30-4f6e-9d2a-51c4f4a5a001"
 OWNER_ID = "CgZhZG1pbjASBWxvY2Fs"
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(Struct, frozen=True):
     """Somebody with machines."""
 
     id: str

@@ -3,8 +3,9 @@ known without living through those before it. Whole seconds since the epoch thro
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from random import Random
+
+from msgspec import Struct
 
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -26,8 +27,7 @@ State = tuple[bool, int, int]
 """Whether connected, since when that is so, and when last connected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """A pattern of connections, repeated for ever.
 
     Attributes:

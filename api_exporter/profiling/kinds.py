@@ -1,9 +1,9 @@
 """Which profiles there are: the table of contents."""
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
@@ -13,8 +13,7 @@ Work = Coroutine[Deferred[object], object, bytes]
 """A profile being made. Cancelling it ends it and leaves nothing behind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(Struct, frozen=True, kw_only=True):
     """A kind of profile.
 
     Attributes:

@@ -7,8 +7,9 @@ messages. Field numbers are those of pprof's `profile.proto`.
 import gzip
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class Frame(NamedTuple):
@@ -38,8 +39,7 @@ class Sample(NamedTuple):
     thread: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Struct, frozen=True, kw_only=True):
     """All that was measured.
 
     Attributes:

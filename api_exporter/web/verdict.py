@@ -1,8 +1,9 @@
 """Is it working, and if not, why: what is known, put into words for the operator."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from api_exporter.advice import advice
 from api_exporter.exposition import timestamp
@@ -20,8 +21,7 @@ _NAMED = 5
 Tone = Literal["good", "warn", "bad", "none"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """The answer in a headline, with what else has to be said.
 
     Attributes:

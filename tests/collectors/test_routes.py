@@ -1,7 +1,6 @@
 """The routes collector, a claim of the contract at a time."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.routes import measure

@@ -27,7 +27,7 @@ def loaded(environ: dict[str, str]) -> tuple[object, ...]:
     checked = settings.read(environ)
     return tuple(
         value.reveal() if isinstance(value, Token) else value
-        for value in (getattr(checked, name) for name in checked.__slots__)
+        for value in (getattr(checked, name) for name in checked.__struct_fields__)
     )
 
 

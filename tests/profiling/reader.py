@@ -2,15 +2,15 @@
 
 import gzip
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from api_exporter.profiling.pprof import Frame
 
 Field = tuple[int, int | bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class Read(Struct, frozen=True, kw_only=True):
     """What a profile says.
 
     Attributes:
