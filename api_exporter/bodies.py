@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter import records
+from api_exporter.ports import UpstreamError
 
 _SLICE = 200
 """Records decoded between two places to pause: about a millisecond's work."""
@@ -28,10 +29,6 @@ _FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 """All that msgspec raises for hostile input: its errors, bad UTF-8, deep nesting."""
 
 
-class Undecodable(Exception):
-    """A body that is not what was promised, or in which no record is; says where."""
-
-
 class Decoded(Struct, frozen=True):
     """What one body held.
 
@@ -50,7 +47,7 @@ class Body(Protocol):
     def decode(
         self, body: bytes, before: Sequence[Struct] = ()
     ) -> Generator[None, None, Decoded]:
-        """Pauses now and then; raises Undecodable.
+        """Pauses now and then; raises UpstreamError where it is not what was promised.
 
         Records that are as they were `before` are those very objects: so two rounds of
         a large network hardly take more memory than one.
@@ -77,7 +74,7 @@ class Listing:
         try:
             raws = self._split.decode(body) or []
         except _FAILURES as error:
-            raise Undecodable(str(error)) from None
+            raise UpstreamError("decode", str(error)) from None
         old = {record.id: record for record in before}  # type: ignore[attr-defined]
         found: dict[str, Struct] = {}
         rejected = []
@@ -98,7 +95,7 @@ class Listing:
             found[id_] = record if same is None or same != record else same
         found.pop("", None)
         if rejected and len(rejected) == len(raws):
-            raise Undecodable(f"no record can be read: {rejected[0]}")
+            raise UpstreamError("decode", f"no record can be read: {rejected[0]}")
         return Decoded(tuple(found.values()), tuple(rejected))
 
 
@@ -118,7 +115,7 @@ class Document:
         try:
             return Decoded((_leniently(self._decoder, msgspec.Raw(body)),))
         except _FAILURES as error:
-            raise Undecodable(str(error)) from None
+            raise UpstreamError("decode", str(error)) from None
 
 
 def _leniently(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:

@@ -8,7 +8,7 @@ and a scrape compresses nothing.
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -48,20 +48,25 @@ def piece(text: bytes, *, last: bool = False) -> Piece:
     return Piece(text, deflated, zlib.crc32(text), crc.shift(len(text)), series)
 
 
-def pieces(chunks: Iterable[str]) -> Iterator[Piece | None]:
-    """Gather chunks of text into pieces; None after a chunk that did not fill one."""
+Page = tuple[Piece, ...]
+"""The text of a collector; an empty one where there is nothing to tell."""
+
+
+def page(chunks: Iterable[str]) -> Generator[None, None, Page]:
+    """Gather chunks of text into pieces, with a place to pause after each chunk."""
+    made: list[Piece] = []
     waiting: list[str] = []
     size = 0
     for chunk in chunks:
         waiting.append(chunk)
         size += len(chunk)
         if size >= PIECE_BYTES:
-            yield piece("".join(waiting).encode())
+            made.append(piece("".join(waiting).encode()))
             waiting, size = [], 0
-        else:
-            yield None
+        yield
     if size:
-        yield piece("".join(waiting).encode())
+        made.append(piece("".join(waiting).encode()))
+    return tuple(made)
 
 
 FIRST_BYTES = 64 * 1024 + 1
@@ -114,10 +119,10 @@ class Pages:
     """The newest page of each collector."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._pages: dict[str, tuple[Piece, ...]] = dict.fromkeys(names, ())
+        self._pages: dict[str, Page] = dict.fromkeys(names, ())
         self._whole: Whole | None = None
 
-    def publish(self, name: str, page: tuple[Piece, ...]) -> None:
+    def publish(self, name: str, page: Page) -> None:
         """Replace a collector's page; an empty one withdraws it."""
         self._pages[name] = page
         self._whole = None

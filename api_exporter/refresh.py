@@ -3,7 +3,7 @@
 It is handed `fetch` and knows nothing of HTTP.
 """
 
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator
 from hashlib import sha256
 
 from msgspec import Struct
@@ -13,21 +13,22 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter import pages
 from api_exporter.backoff import Jitter
-from api_exporter.bodies import Undecodable
-from api_exporter.collectors import Collector
 from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages, Piece
+from api_exporter.pages import Pages, page
 from api_exporter.ports import Fetch, UpstreamError
-from api_exporter.resources import Resource
+from api_exporter.resources import UP, Resource
 from api_exporter.schedule import Schedule
+from api_exporter.selection import Selection
 from api_exporter.slices import Slicer
-from api_exporter.telemetry import UP, Telemetry
+from api_exporter.telemetry import Telemetry
 
 SHORTEST_MAX_AGE = 300.0
 """Seconds for which metrics stay, at least, although they cannot be refreshed."""
+
+_DIGESTED_AT_ONCE = 2 * 1024 * 1024
+"""Bytes between two places to pause: some milliseconds' work."""
 
 _NAMED_REJECTS = 20
 """Rejected records of one answer that are logged one by one."""
@@ -58,9 +59,8 @@ class Refresher(Service):
     """Refreshes resources when they are due and withdraws what is too old.
 
     Args:
-        resources: the enabled ones, in the order of the first round.
-        periods: seconds between refreshes, by resource.
-        max_ages: seconds after which a resource that cannot be refreshed is withdrawn.
+        metrics_max_age: seconds after which a resource that cannot be refreshed is
+            withdrawn; None where its period is to say.
         inventory: to start with, so an empty one.
         observe: told of all that is known after every good refresh of the peers.
 
@@ -73,10 +73,8 @@ class Refresher(Service):
     def __init__(
         self,
         *,
-        resources: Sequence[Resource],
-        periods: Mapping[str, float],
-        max_ages: Mapping[str, float],
-        collectors: Sequence[Collector],
+        selection: Selection,
+        metrics_max_age: float | None,
         inventory: Inventory,
         fetch: Fetch,
         pages: Pages,
@@ -86,10 +84,13 @@ class Refresher(Service):
         jitter: Jitter,
         observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
-        self._resources = {resource.name: resource for resource in resources}
-        self._periods = periods
-        self._max_ages = max_ages
-        self._collectors = collectors
+        self._resources = {r.name: r for r in selection.resources}
+        self._periods = selection.periods
+        self._max_ages = {
+            name: max_age(period, metrics_max_age)
+            for name, period in selection.periods.items()
+        }
+        self._collectors = selection.collectors
         self._fetch = fetch
         self._pages = pages
         self._telemetry = telemetry
@@ -175,7 +176,7 @@ class Refresher(Service):
         except CancelledError:
             return  # the service stops
         except UpstreamError as error:
-            if _absent(resource, error):
+            if resource.absent(error):
                 self._unsupported(name, begin)
             else:
                 self._failed(name, error, begin)
@@ -212,15 +213,12 @@ class Refresher(Service):
     async def _read(self, resource: Resource, path: str) -> _Known:
         name = resource.name
         body = await self._fetch(path)
-        digest = sha256(body).digest()
+        digest = await self._slicer.run(_digest(body))
         known = self._known.get(name)
         if known is not None and known.digest == digest:
             return known
-        try:
-            before = getattr(self.inventory, name) or ()
-            decoded = await self._slicer.run(resource.body.decode(body, before))
-        except Undecodable as error:
-            raise UpstreamError("decode", str(error)) from None
+        before = getattr(self.inventory, name) or ()
+        decoded = await self._slicer.run(resource.body.decode(body, before))
         del body
         if known is None or decoded.rejected != known.rejected:
             self._log_rejected(name, decoded.rejected)
@@ -258,9 +256,9 @@ class Refresher(Service):
         self.inventory = self.inventory.with_(name, records)
         for collector in self._collectors:
             if name in collector.reads:
-                families = collector.measure(self.inventory)
-                page = await self._slicer.run(_gather(pages.pieces(render(families))))
-                self._pages.publish(collector.name, page)
+                text = render(collector.measure(self.inventory))
+                made = await self._slicer.run(page(text))
+                self._pages.publish(collector.name, made)
 
     def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()
@@ -300,26 +298,11 @@ class Refresher(Service):
             )
 
 
-def _absent(resource: Resource, error: UpstreamError) -> bool:
-    """Whether an upstream that answers so does not have the resource.
-
-    Every upstream has peers: where they are missing, something is wrong.
-    """
-    if resource.name == UP:
-        return False
-    if resource.optional and error.reason in {"forbidden", "not_found"}:
-        return True
-    return error.unsupported or str(error) == f"404: {resource.absence}"
-
-
-def _gather(
-    steps: Iterable[Piece | None],
-) -> Generator[None, None, tuple[Piece, ...]]:
-    page = []
-    for step in steps:
-        if step is None:
-            yield
-        else:
-            page.append(step)
-            yield
-    return tuple(page)
+def _digest(body: bytes) -> Generator[None, None, bytes]:
+    """By which a body is recognized, computed with places to pause."""
+    digest = sha256()
+    view = memoryview(body)
+    for start in range(0, len(body), _DIGESTED_AT_ONCE):
+        digest.update(view[start : start + _DIGESTED_AT_ONCE])
+        yield
+    return digest.digest()

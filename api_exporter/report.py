@@ -13,10 +13,10 @@ from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
 from api_exporter.options import Options
 from api_exporter.ports import UpstreamError
-from api_exporter.service import Selection
+from api_exporter.resources import UP
+from api_exporter.selection import Selection, selection
 from api_exporter.settings import Settings
 from api_exporter.survey import HEADER, Finding, partial, row, visit
-from api_exporter.telemetry import UP
 from api_exporter.upstream import UNREACHABLE, Upstream
 
 Findings = AsyncIterator[Finding]
@@ -37,7 +37,7 @@ async def run(reactor: PosixReactorBase, options: Options, report: Report) -> No
     simulated = start.simulated(configured, reactor)
     if simulated is not None:
         simulated.startService()
-    selected = service.selection(checked)
+    selected = selection(checked.collectors, checked.refresh_intervals)
     findings = _findings(reactor, checked, selected, upstream)
     good = await report(checked, selected, upstream, findings)
     await pool.closeCachedConnections()

@@ -7,8 +7,12 @@ from msgspec import Struct
 from api_exporter import records
 from api_exporter.bodies import Body, Document, Listing
 from api_exporter.inventory import Inventory
+from api_exporter.ports import UpstreamError
 
 MINUTE = 60.0
+
+UP = "peers"
+"""The resource that `netbird_api_up` tells of; every upstream has it."""
 
 _CURRENT_USER = "{current_user}"
 
@@ -45,9 +49,17 @@ class Resource(Struct, frozen=True):
             return None
         return self.path.replace(_CURRENT_USER, quote(user, safe=""))
 
+    def absent(self, error: UpstreamError) -> bool:
+        """Whether an upstream that answers so does not have the resource."""
+        if self.name == UP:  # then something else is wrong
+            return False
+        if self.optional and error.reason in {"forbidden", "not_found"}:
+            return True
+        return error.unsupported or str(error) == f"404: {self.absence}"
+
 
 RESOURCES: tuple[Resource, ...] = (
-    Resource("peers", "api/peers", Listing(records.Peer), 30),
+    Resource(UP, "api/peers", Listing(records.Peer), 30),
     Resource("accounts", "api/accounts", Listing(records.Account), 5 * MINUTE),
     Resource("groups", "api/groups", Listing(records.Group), 5 * MINUTE),
     Resource("setup_keys", "api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),

@@ -4,10 +4,9 @@ import os
 import random
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
 from twisted.internet.defer import CancelledError, Deferred
@@ -16,8 +15,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.client import Agent, HTTPConnectionPool
 
-from api_exporter import refresh, start
-from api_exporter.collectors import COLLECTORS, Collector
+from api_exporter import start
 from api_exporter.credential import Rereading, Source
 from api_exporter.history import History
 from api_exporter.inventory import Inventory
@@ -26,10 +24,11 @@ from api_exporter.options import Options
 from api_exporter.pages import Pages
 from api_exporter.ports import Attempt
 from api_exporter.refresh import Refresher
-from api_exporter.resources import RESOURCES, Resource
+from api_exporter.resources import UP
+from api_exporter.selection import selection
 from api_exporter.settings import Settings
 from api_exporter.supervision import Notifier, Supervisor
-from api_exporter.telemetry import UP, Telemetry
+from api_exporter.telemetry import Telemetry
 from api_exporter.timers import LagMeter, Repeated
 from api_exporter.upstream import Upstream
 from api_exporter.version import this_build
@@ -78,20 +77,6 @@ def makeService(options: Options) -> MultiService:
     return exporter
 
 
-class Selection(Struct, frozen=True):
-    """What is published, and with it what is asked for."""
-
-    collectors: Sequence[Collector]
-    resources: Sequence[Resource]
-
-
-def selection(checked: Settings) -> Selection:
-    """The collectors that are on and the resources that they read; peers always."""
-    collectors = [c for c in COLLECTORS if c.name in checked.collectors]
-    read = {UP}.union(*(collector.reads for collector in collectors))
-    return Selection(collectors, [r for r in RESOURCES if r.name in read])
-
-
 def client(
     checked: Settings,
     reactor: PosixReactorBase,
@@ -138,25 +123,17 @@ def assemble(
     """All parts, wired, in the order in which they start; they stop in reverse."""
     started = reactor.seconds()
     build = this_build()
-    selected = selection(checked)
-    periods = {r.name: r.period for r in selected.resources} | {
-        name: period
-        for name, period in checked.refresh_intervals.items()
-        if name in {r.name for r in selected.resources}
-    }
+    selected = selection(checked.collectors, checked.refresh_intervals)
     pages = Pages([collector.name for collector in selected.collectors])
-    telemetry = Telemetry(registry=CollectorRegistry(), build=build, periods=periods)
+    telemetry = Telemetry(
+        registry=CollectorRegistry(), build=build, periods=selected.periods
+    )
     telemetry.watch_threads(reactor.getThreadPool())
-    history = History(period=periods[UP])
+    history = History(period=selected.periods[UP])
     upstream, pool = client(checked, reactor, telemetry.attempted)
     refresher = Refresher(
-        resources=selected.resources,
-        periods=periods,
-        max_ages={
-            name: refresh.max_age(period, checked.metrics_max_age)
-            for name, period in periods.items()
-        },
-        collectors=selected.collectors,
+        selection=selected,
+        metrics_max_age=checked.metrics_max_age,
         inventory=Inventory(personal=checked.expose_personal_data),
         fetch=upstream.fetch,
         pages=pages,

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from msgspec import Struct
 from twisted.internet.interfaces import IReactorTime
 
-from api_exporter.bodies import Undecodable
 from api_exporter.inventory import Inventory
 from api_exporter.ports import Fetch, UpstreamError
 from api_exporter.resources import Resource
@@ -48,9 +47,7 @@ async def visit(
     try:
         body = await fetch(path)
         decoded = await Slicer(clock).run(resource.body.decode(body))
-    except (UpstreamError, Undecodable) as error:
-        if isinstance(error, Undecodable):
-            error = UpstreamError("decode", str(error))
+    except UpstreamError as error:
         return Finding(
             resource=resource,
             inventory=inventory,

@@ -27,11 +27,9 @@ from twisted.python.threadpool import ThreadPool
 
 import twisted
 from api_exporter.ports import REASONS, Attempt, UpstreamError
+from api_exporter.resources import UP
 from api_exporter.standing import Standing
 from api_exporter.version import Build
-
-UP = "peers"
-"""The resource that `netbird_api_up` tells of."""
 
 RECENT = 20
 """Requests on the wire that are remembered."""

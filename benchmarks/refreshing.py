@@ -21,13 +21,15 @@ from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall, deferLater, react
 
-from api_exporter import pages, refresh, service, settings
+from api_exporter import pages, service, settings
 from api_exporter.bodies import Decoded
 from api_exporter.demo.server import TOKEN
 from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
 from api_exporter.pages import Pages
 from api_exporter.refresh import Refresher
+from api_exporter.resources import BY_NAME
+from api_exporter.selection import selection
 from api_exporter.telemetry import Telemetry
 from api_exporter.version import this_build
 
@@ -62,21 +64,20 @@ class Exporter:
         self.url = url
         self.receiving = 0.0
         checked = settings.read({"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN})
-        self.selected = service.selection(checked)
-        periods = {resource.name: NEVER for resource in self.selected.resources}
+        self.selected = selection(checked.collectors, dict.fromkeys(BY_NAME, NEVER))
         self.pages = Pages([collector.name for collector in self.selected.collectors])
         self.telemetry = Telemetry(
-            registry=CollectorRegistry(), build=this_build(), periods=periods
+            registry=CollectorRegistry(),
+            build=this_build(),
+            periods=self.selected.periods,
         )
         assert isinstance(reactor, PosixReactorBase)
         self.upstream, self.pool = service.client(
             checked, reactor, self.telemetry.attempted
         )
         self.refresher = Refresher(
-            resources=self.selected.resources,
-            periods=periods,
-            max_ages={name: refresh.max_age(NEVER) for name in periods},
-            collectors=self.selected.collectors,
+            selection=self.selected,
+            metrics_max_age=None,
             inventory=Inventory(),
             fetch=self._fetch,
             pages=self.pages,
@@ -189,7 +190,7 @@ class Exporter:
             times.append(watch())
             chunks = list(render(collector.measure(inventory)))
             times.append(watch())
-            deque(pages.pieces(chunks), maxlen=0)
+            deque(pages.page(chunks), maxlen=0)
             times.append(watch())
             measured = times[1] - times[0]
             spent["measure"] += measured

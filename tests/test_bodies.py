@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.bodies import Body, Decoded, Document, Listing, Undecodable
+from api_exporter.bodies import Body, Decoded, Document, Listing
+from api_exporter.ports import UpstreamError
 from api_exporter.records import DnsSettings, Group, Member, Peer, Policy, Rule, TypedId
 from api_exporter.resources import RESOURCES
 
@@ -190,8 +191,9 @@ class ListingTests(SynchronousTestCase):
 
     def test_all_bad(self) -> None:
         """A list in which no record can be read is not what was promised."""
-        with self.assertRaises(Undecodable) as caught:
+        with self.assertRaises(UpstreamError) as caught:
             decode(PEERS, b'[{"name":"a"},7]')
+        self.assertEqual("decode", caught.exception.reason)
         self.assertEqual(
             "no record can be read: [0]: Object missing required field `id`",
             str(caught.exception),
@@ -216,7 +218,7 @@ class ListingTests(SynchronousTestCase):
             rb'[{"id":"a"},{"id":"\ud800"}]',
             rb'[{"id":"a"},{"id":"\udc00 "}]',
         ):
-            with self.assertRaises(Undecodable, msg=text) as caught:
+            with self.assertRaises(UpstreamError, msg=text) as caught:
                 decode(PEERS, text)
             self.assertNotEqual("", str(caught.exception))
 
@@ -255,7 +257,7 @@ class DocumentTests(SynchronousTestCase):
             b'{"new":' + DEEP + b"}",
             b'{"new":' + b"9" * 5000 + b"}",
         ):
-            with self.assertRaises(Undecodable, msg=text):
+            with self.assertRaises(UpstreamError, msg=text):
                 decode(DNS_SETTINGS, text)
 
 
@@ -284,10 +286,10 @@ BODIES = st.sampled_from([resource.body for resource in RESOURCES])
 
 class HostileTests(SynchronousTestCase):
     def check(self, body: Body, text: bytes) -> None:
-        """Nothing but Undecodable is raised, and what is rejected is named."""
+        """Nothing but UpstreamError is raised, and what is rejected is named."""
         try:
             decoded = decode(body, text)
-        except Undecodable as error:
+        except UpstreamError as error:
             self.assertNotEqual("", str(error))
             return
         for rejected in decoded.rejected:
@@ -328,7 +330,7 @@ class HostileTests(SynchronousTestCase):
         texts = [json.dumps(record).encode() for record in records]
         try:
             decoded = decode(PEERS, listed(*texts))
-        except Undecodable:
+        except UpstreamError:
             return
         places = [int(r[1:].partition("]")[0]) for r in decoded.rejected]
         self.assertEqual(sorted(set(places)), places)

@@ -2,12 +2,15 @@
 
 import struct
 import zlib
+from collections.abc import Iterable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.pages import PIECE_BYTES, Body, Pages, Piece, Whole, piece, pieces
+from api_exporter import pages
+from api_exporter.pages import PIECE_BYTES, Body, Page, Pages, Piece, Whole, piece
+from tests.bodies import finish
 
 NAMES = ("peers", "groups", "users")
 
@@ -32,22 +35,28 @@ def gunzipped(body: Body) -> bytes:
     return text
 
 
+def paged(chunks: Iterable[str]) -> tuple[int, Page]:
+    """How often it paused, and the page."""
+    pauses = len(list(pages.page(chunks)))
+    return pauses, finish(pages.page(chunks))
+
+
 class PieceTests(SynchronousTestCase):
     def test_small(self) -> None:
         """Small chunks are gathered into one piece, with a pause after each."""
-        steps = list(pieces(["# HELP a ä\n", "", "a 1\n"]))
-        self.assertEqual([None, None, None], steps[:-1])
-        self.assertEqual([piece("# HELP a ä\na 1\n".encode())], steps[-1:])
+        pauses, made = paged(["# HELP a ä\n", "", "a 1\n"])
+        self.assertEqual(3, pauses)
+        self.assertEqual((piece("# HELP a ä\na 1\n".encode()),), made)
 
     def test_nothing(self) -> None:
         """No text makes no piece."""
-        self.assertEqual([], list(pieces([])))
-        self.assertEqual([None, None], list(pieces(["", ""])))
+        self.assertEqual((0, ()), paged([]))
+        self.assertEqual((2, ()), paged(["", ""]))
 
     def test_exact(self) -> None:
         """Chunks that just fill a piece leave no empty one behind."""
-        steps = list(pieces(["x" * PIECE_BYTES]))
-        self.assertEqual([piece(b"x" * PIECE_BYTES)], steps)
+        _, made = paged(["x" * PIECE_BYTES])
+        self.assertEqual((piece(b"x" * PIECE_BYTES),), made)
 
     @settings(deadline=None, max_examples=25)
     @given(
@@ -59,7 +68,7 @@ class PieceTests(SynchronousTestCase):
     def test_all_text(self, chunks: list[tuple[str, int]]) -> None:
         """Pieces keep all text in its order, whatever its size."""
         texts = [text * (count // 5) for text, count in chunks]
-        found = [step for step in pieces(texts) if step is not None]
+        _, found = paged(texts)
         self.assertEqual("".join(texts).encode(), b"".join(p.text for p in found))
         self.assertTrue(all(len(p.text) >= PIECE_BYTES for p in found[:-1]))
 

@@ -1,20 +1,15 @@
 """The refresher with a clock of our own and an upstream that is a dictionary."""
 
-from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import refresh
-from api_exporter.collectors import COLLECTORS
 from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages, piece
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh import Refresher
 from api_exporter.resources import RESOURCES
-from api_exporter.telemetry import Telemetry
-from api_exporter.version import Build
 from tests.logbook import logbook
+from tests.wired import Wired
 
 Reply = bytes | UpstreamError | Deferred[bytes]
 
@@ -24,8 +19,8 @@ DOWN = UpstreamError("http_5xx", "500: broken")
 UNKNOWN_PATH = UpstreamError("not_found", "404", unsupported=True)
 
 
-class Bench:
-    """A Refresher of some collectors and everything that it is given."""
+class Bench(Wired):
+    """A Refresher of some collectors, and an upstream that is a dictionary."""
 
     def __init__(self, *collectors: str, **replies: Reply) -> None:
         self.replies: dict[str, Reply] = {
@@ -37,28 +32,11 @@ class Bench:
         self.asked: list[str] = []
         self.observed: list[Inventory] = []
         self.clock = Clock()
-        chosen = [
-            c for c in COLLECTORS if c.name in (collectors or ("peers", "groups"))
-        ]
-        read = {"peers"}.union(*(c.reads for c in chosen))
-        resources = [r for r in RESOURCES if r.name in read]
-        periods = {r.name: r.period for r in resources}
-        self.pages = Pages([c.name for c in chosen])
-        self.telemetry = Telemetry(
-            registry=CollectorRegistry(), build=Build(version="0"), periods=periods
-        )
-        self.refresher = Refresher(
-            resources=resources,
-            periods=periods,
-            max_ages={name: refresh.max_age(p) for name, p in periods.items()},
-            collectors=chosen,
-            inventory=Inventory(),
+        super().__init__(
+            collectors=collectors or ("peers", "groups"),
             fetch=self.fetch,
-            pages=self.pages,
-            telemetry=self.telemetry,
             clock=self.clock,
             now=lambda: 1_800_000_000 + self.clock.seconds(),
-            jitter=lambda: 0.5,
             observe=self.observed.append,
         )
 
@@ -79,10 +57,6 @@ class Bench:
         """Let time pass in steps of a second, and all that is due be done."""
         for step in [1.0] * int(seconds) + [seconds % 1] + [0.0] * 50:
             self.clock.advance(step)
-
-    def page(self) -> str:
-        slices = self.pages.whole().plain(piece(b"", last=True)).slices
-        return b"".join(slices).decode()
 
 
 class RefresherTests(SynchronousTestCase):

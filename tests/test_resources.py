@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import COLLECTORS
 from api_exporter.inventory import Inventory
+from api_exporter.ports import UpstreamError
 from api_exporter.records import User
 from api_exporter.resources import BY_NAME, RESOURCES
 
@@ -66,6 +67,22 @@ class ResourcesTests(SynchronousTestCase):
             if resource is not TOKENS:
                 self.assertFalse(resource.optional)
                 self.assertEqual(resource.path, resource.located(Inventory()))
+
+    def test_absent(self) -> None:
+        """What an upstream lacks is told from what it refuses; peers it never lacks."""
+        unknown_path = UpstreamError("not_found", "404", unsupported=True)
+        too_old = UpstreamError("not_found", "404: network: routers not found")
+        forbidden = UpstreamError("forbidden", "403: no")
+        gone = UpstreamError("not_found", "404: gone")
+        for name, absent in (
+            ("peers", ()),
+            ("groups", (unknown_path,)),
+            ("network_routers", (unknown_path, too_old)),
+            ("access_tokens", (unknown_path, too_old, forbidden, gone)),
+        ):
+            for error in (unknown_path, too_old, forbidden, gone):
+                found = BY_NAME[name].absent(error)
+                self.assertEqual(error in absent, found, f"{name}, {error}")
 
     def test_periods(self) -> None:
         """By default fewer than six requests a minute are sent, the least allowed."""

@@ -3,22 +3,15 @@
 from collections.abc import Mapping
 from random import Random
 
-from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter import refresh
-from api_exporter.collectors import COLLECTORS
+from api_exporter import parsers
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
-from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh import Refresher
-from api_exporter.resources import RESOURCES
-from api_exporter.telemetry import Telemetry
-from api_exporter.version import Build
+from tests.wired import Wired
 
 HOUR = 3600
 START = 1_800_000_000
@@ -26,7 +19,7 @@ STEP = 5
 """Seconds of time that pass at once."""
 
 
-class World:
+class World(Wired):
     """An exporter of the default collectors, an upstream with a limiter, and a clock.
 
     Attributes:
@@ -41,26 +34,13 @@ class World:
         self.network = Network(20)
         self.refused = self.gaps = 0
         self.oldest = 0.0
-        collectors = [c for c in COLLECTORS if c.default]
-        read = {"peers"}.union(*(c.reads for c in collectors))
-        resources = [r for r in RESOURCES if r.name in read]
-        periods = {r.name: intervals.get(r.name, r.period) for r in resources}
-        self.pages = Pages([c.name for c in collectors])
-        self.telemetry = Telemetry(
-            registry=CollectorRegistry(), build=Build(version="0"), periods=periods
-        )
-        self.refresher = Refresher(
-            resources=resources,
-            periods=periods,
-            max_ages={name: refresh.max_age(p) for name, p in periods.items()},
-            collectors=collectors,
-            inventory=Inventory(),
+        super().__init__(
+            collectors=parsers.collectors("default"),
             fetch=self.fetch,
-            pages=self.pages,
-            telemetry=self.telemetry,
             clock=self.clock,
             now=self.now,
             jitter=Random(0).random,
+            intervals=intervals,
         )
 
     def now(self) -> float:

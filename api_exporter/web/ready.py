@@ -6,8 +6,9 @@ from collections.abc import Callable
 from twisted.web.server import Request
 
 from api_exporter.advice import advice
+from api_exporter.resources import UP
 from api_exporter.standing import Standing
-from api_exporter.telemetry import UP, Telemetry
+from api_exporter.telemetry import Telemetry
 from api_exporter.web.page import Page
 
 READY_PERIODS = 2

@@ -9,7 +9,8 @@ from api_exporter.collectors import Collector
 from api_exporter.history import History
 from api_exporter.inventory import Inventory
 from api_exporter.pages import Pages
-from api_exporter.telemetry import UP, Telemetry
+from api_exporter.resources import UP
+from api_exporter.telemetry import Telemetry
 from api_exporter.web import look, tables, verdict, words
 from api_exporter.web.chart import chart
 from api_exporter.web.page import Text

@@ -9,9 +9,8 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.advice import advice
 from api_exporter.ports import Attempt, Reason, UpstreamError
-from api_exporter.resources import RESOURCES, Resource
+from api_exporter.resources import RESOURCES, UP, Resource
 from api_exporter.standing import Standing
-from api_exporter.telemetry import UP
 from api_exporter.web import words
 from api_exporter.web.verdict import Tone
 

@@ -8,8 +8,8 @@ from msgspec import Struct
 from api_exporter.advice import advice
 from api_exporter.exposition import timestamp
 from api_exporter.inventory import Inventory
+from api_exporter.resources import UP
 from api_exporter.standing import Standing
-from api_exporter.telemetry import UP
 from api_exporter.web import words
 
 EXPIRES_SOON = 14 * 86400.0

@@ -9,8 +9,9 @@ from msgspec import Struct, inspect
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import records
-from api_exporter.bodies import Document, Undecodable
+from api_exporter.bodies import Document
 from api_exporter.inventory import Inventory
+from api_exporter.ports import UpstreamError
 from api_exporter.resources import RESOURCES
 from tests.bodies import decoded
 from tests.collectors.samples import PREFIX, page, parsed
@@ -142,7 +143,7 @@ class HostileTests(SynchronousTestCase):
         for resource, value in bodies.items():
             try:
                 found = decoded(resource, json.dumps(value).encode())
-            except Undecodable as error:
+            except UpstreamError as error:
                 self.assertTrue(str(error))
                 continue
             for rejected in found.rejected:
@@ -161,7 +162,7 @@ class HostileTests(SynchronousTestCase):
         for whole in (value, [value]):
             try:
                 decoded(resource, json.dumps(whole).encode())
-            except Undecodable as error:
+            except UpstreamError as error:
                 self.assertTrue(str(error))
 
     @settings(deadline=None, max_examples=50)
@@ -171,5 +172,5 @@ class HostileTests(SynchronousTestCase):
         for whole in (raw, b'[{"id":"a"},{"id":"%b"}]' % raw):
             try:
                 decoded(resource, whole)
-            except Undecodable as error:
+            except UpstreamError as error:
                 self.assertTrue(str(error))

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
 )
@@ -29,21 +28,16 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 from zope.interface import implementer
 
-from api_exporter import logs
-from api_exporter.collectors import COLLECTORS
+from api_exporter import logs, parsers
 from api_exporter.credential import Token
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import PEERS, Network
-from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages
-from api_exporter.refresh import Refresher
-from api_exporter.resources import RESOURCES
-from api_exporter.telemetry import Telemetry
+from api_exporter.resources import BY_NAME, UP
 from api_exporter.upstream import Upstream
-from api_exporter.version import Build
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.site import DrainingSite
 from tests.scripted import Answer, says
+from tests.wired import Wired
 
 START = 1_800_014_400.0
 HOUR = 3600
@@ -188,14 +182,17 @@ class EnduranceTests(TestCase):
         self.scraping = HTTPConnectionPool(reactor)
         self.scraper = HTTPClient(Agent(reactor, pool=self.scraping))
         self.under_way = self.scrapes = self.parsed = self.withdrawn = 0
-        collectors = [c for c in COLLECTORS if c.default]
-        read = {"peers"}.union(*(c.reads for c in collectors))
-        resources = [r for r in RESOURCES if r.name in read]
-        periods = {r.name: OTHERS_PERIOD for r in resources} | {"peers": PEERS_PERIOD}
-        pages = Pages([c.name for c in collectors])
-        self.telemetry = Telemetry(
-            registry=CollectorRegistry(), build=Build(version="0"), periods=periods
+        others = dict.fromkeys(BY_NAME, OTHERS_PERIOD)
+        wired = Wired(
+            collectors=parsers.collectors("default"),
+            fetch=self.fetch,
+            clock=self.clock,
+            now=self.now,
+            jitter=self.chance.random,
+            intervals={**others, UP: PEERS_PERIOD},
+            metrics_max_age=MAX_AGE,
         )
+        self.refresher, self.telemetry = wired.refresher, wired.telemetry
         self.upstream = Upstream(
             agent=Agent(reactor, pool=self.pool),
             url=f"http://127.0.0.1:{self.listening(Site(self.api))}",
@@ -207,22 +204,12 @@ class EnduranceTests(TestCase):
             jitter=self.chance.random,
             observe=self.telemetry.attempted,
         )
-        self.refresher = Refresher(
-            resources=resources,
-            periods=periods,
-            max_ages={name: max(MAX_AGE, 1.5 * p) for name, p in periods.items()},
-            collectors=collectors,
-            inventory=Inventory(),
-            fetch=self.fetch,
-            pages=pages,
-            telemetry=self.telemetry,
-            clock=self.clock,
-            now=self.now,
-            jitter=self.chance.random,
-        )
         tree = Resource()
-        seconds = self.clock.seconds
-        metrics = Metrics(pages=pages, telemetry=self.telemetry, seconds=seconds)
+        metrics = Metrics(
+            pages=wired.pages,
+            telemetry=wired.telemetry,
+            seconds=self.clock.seconds,
+        )
         tree.putChild(b"metrics", metrics)
         self.site = DrainingSite(tree)
         self.page = f"http://127.0.0.1:{self.listening(self.site)}/metrics"

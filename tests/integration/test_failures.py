@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -26,19 +25,13 @@ from twisted.web.client import Agent, HTTPConnectionPool
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
-from api_exporter.collectors import COLLECTORS
 from api_exporter.credential import Token
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import Network
-from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages, piece
-from api_exporter.refresh import Refresher
-from api_exporter.resources import RESOURCES
-from api_exporter.telemetry import Telemetry
 from api_exporter.upstream import Upstream
-from api_exporter.version import Build
 from tests.logbook import Logbook, logbook
 from tests.scripted import Answer, says, silence, stall
+from tests.wired import Wired
 
 SECRET = "nbp_0canary0canary0canary0canary0can0000"
 NOON = 1_800_014_400.0
@@ -133,14 +126,14 @@ class FailureTests(TestCase):
         """Run the first round of an exporter of peers, groups and setup keys."""
         if url is None:
             url = f"http://127.0.0.1:{self.listening(Site(self.api))}"
-        chosen = [c for c in COLLECTORS if c.name in {"peers", "groups", "setup_keys"}]
-        read = {"peers"}.union(*(c.reads for c in chosen))
-        periods = {r.name: r.period for r in RESOURCES if r.name in read}
-        self.pages = Pages([c.name for c in chosen])
-        self.registry = CollectorRegistry()
-        self.telemetry = Telemetry(
-            registry=self.registry, build=Build(version="0"), periods=periods
+        wired = Wired(
+            collectors=("peers", "groups", "setup_keys"),
+            fetch=self.fetch,
+            clock=self.clock,
+            now=self.now,
+            metrics_max_age=1200,  # no row is about withdrawal
         )
+        self.registry, self.page = wired.registry, wired.page
         self.under_way = 0
         self.upstream = Upstream(
             agent=Agent(reactor, pool=self.pool),
@@ -151,24 +144,11 @@ class FailureTests(TestCase):
             clock=reactor,
             now=self.now,
             jitter=lambda: 0.0,
-            observe=self.telemetry.attempted,
+            observe=wired.telemetry.attempted,
             longest_body=longest_body,
         )
-        refresher = Refresher(
-            resources=[r for r in RESOURCES if r.name in read],
-            periods=periods,
-            max_ages=dict.fromkeys(periods, 1200.0),  # no row is about withdrawal
-            collectors=chosen,
-            inventory=Inventory(),
-            fetch=self.fetch,
-            pages=self.pages,
-            telemetry=self.telemetry,
-            clock=self.clock,
-            now=self.now,
-            jitter=lambda: 0.5,
-        )
-        refresher.startService()
-        self.addCleanup(refresher.stopService)
+        wired.refresher.startService()
+        self.addCleanup(wired.refresher.stopService)
         await self.settle()
 
     def fetch(self, path: str) -> Deferred[bytes]:
@@ -205,10 +185,6 @@ class FailureTests(TestCase):
 
     def refreshes(self, name: str) -> float:
         return self.value("api_exporter_refreshes_total", resource=name) or 0.0
-
-    def page(self) -> str:
-        slices = self.pages.whole().plain(piece(b"", last=True)).slices
-        return b"".join(slices).decode()
 
     def up(self) -> dict[str, float | None]:
         up = "api_exporter_resource_up"

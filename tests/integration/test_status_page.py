@@ -264,7 +264,7 @@ class StatusPageTests(TestCase):
 
     async def test_narrow(self) -> None:
         """On no screen does anything have to be scrolled sideways."""
-        watched = Watched(collectors=(c.name for c in COLLECTORS)).start(3600)
+        watched = Watched(collectors=[c.name for c in COLLECTORS]).start(3600)
         watched.faults["api/groups"] = UpstreamError("http_5xx", "500: " + 190 * "x")
         browser = await self.opened(watched.advance(400))
         for width in (320, 360, 700, 768, 1280):

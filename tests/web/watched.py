@@ -1,34 +1,27 @@
 """An exporter of the simulated network, with its status page; a test moves its time."""
 
-from collections.abc import Iterable
+from collections.abc import Container
 
-from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from api_exporter import refresh
-from api_exporter.collectors import COLLECTORS
 from api_exporter.demo.network import Network
 from api_exporter.history import History
-from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.refresh import Refresher
-from api_exporter.resources import RESOURCES
-from api_exporter.telemetry import UP, Telemetry
-from api_exporter.version import Build
+from api_exporter.resources import UP
 from api_exporter.web import root
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
 from api_exporter.web.status import Status
+from tests.wired import Wired
 
 NOON = 1_800_014_400.0
 URL = "https://netbird.example"
 VERSION = "1.0.0"
 
 
-class Watched:
+class Watched(Wired):
     """All parts but the client and the sockets.
 
     Attributes:
@@ -41,46 +34,31 @@ class Watched:
     def __init__(
         self,
         *,
-        collectors: Iterable[str] = ("peers", "groups", "users"),
+        collectors: Container[str] = ("peers", "groups", "users"),
         peers: int = 20,
         pprof: bool = False,
     ) -> None:
-        chosen = [c for c in COLLECTORS if c.name in collectors]
-        read = {UP}.union(*(c.reads for c in chosen))
-        resources = [r for r in RESOURCES if r.name in read]
-        periods = {r.name: r.period for r in resources}
         self.clock = Clock()
         self.network = Network(peers)
         self.faults: dict[str, UpstreamError] = {}
         self.bodies: dict[str, bytes] = {}
         self.silent: set[str] = set()
         self.down: UpstreamError | None = None
-        self.pages = Pages([c.name for c in chosen])
-        self.telemetry = Telemetry(
-            registry=CollectorRegistry(), build=Build(version=VERSION), periods=periods
-        )
-        self.history = History(period=periods[UP])
-        self.refresher = Refresher(
-            resources=resources,
-            periods=periods,
-            max_ages={name: refresh.max_age(p) for name, p in periods.items()},
-            collectors=chosen,
-            inventory=Inventory(),
+        super().__init__(
+            collectors=collectors,
             fetch=self.fetch,
-            pages=self.pages,
-            telemetry=self.telemetry,
             clock=self.clock,
             now=self.now,
-            jitter=lambda: 0.5,
             observe=lambda known: self.history.observe(self.now(), known.peers or ()),
         )
+        self.history = History(period=self.selected.periods[UP])
         self.tree = root(
             status=Status(
                 telemetry=self.telemetry,
                 pages=self.pages,
                 history=self.history,
                 inventory=lambda: self.refresher.inventory,
-                collectors=chosen,
+                collectors=self.selected.collectors,
                 version=VERSION,
                 upstream_url=URL,
                 metrics_path="/metrics",
