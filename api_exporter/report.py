@@ -33,14 +33,14 @@ async def run(reactor: PosixReactorBase, options: Options, report: Report) -> No
     )
     configured = start.configured(options)
     checked = configured.settings
-    upstream, pool = service.client(checked, reactor, lambda _: None)
+    client = service.upstream_client(checked, reactor, lambda _: None)
     simulated = start.simulated(configured, reactor)
     if simulated is not None:
         simulated.startService()
     selected = selection(checked.collectors, checked.refresh_intervals)
-    findings = _findings(reactor, checked, selected, upstream)
-    good = await report(checked, selected, upstream, findings)
-    await pool.closeCachedConnections()
+    findings = _findings(reactor, checked, selected, client.upstream)
+    good = await report(checked, selected, client.upstream, findings)
+    await client.stopService()
     if simulated is not None:
         await maybeDeferred(simulated.stopService)
     if not good:

@@ -2,24 +2,20 @@
 
 import os
 import random
-import resource
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
-from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
-from twisted.python.failure import Failure
-from twisted.web.client import Agent, HTTPConnectionPool
 
 from api_exporter import start
-from api_exporter.credential import Rereading, Source
+from api_exporter.client import Client
 from api_exporter.history import History
 from api_exporter.inventory import Inventory
-from api_exporter.listen import Listener
+from api_exporter.listen import Listener, max_connections
 from api_exporter.options import Options
 from api_exporter.pages import Pages
 from api_exporter.ports import Attempt
@@ -30,7 +26,6 @@ from api_exporter.settings import Settings
 from api_exporter.supervision import Notifier, Supervisor
 from api_exporter.telemetry import Telemetry
 from api_exporter.timers import LagMeter, Repeated
-from api_exporter.upstream import Upstream
 from api_exporter.version import this_build
 from api_exporter.web import root
 from api_exporter.web.health import Health
@@ -43,15 +38,6 @@ if TYPE_CHECKING:
     from api_exporter.web.pprof import Pprof
 
 __all__ = ["Options", "assemble", "makeService"]
-
-IDLE_CONNECTION = 70
-"""Seconds for which an idle connection to the upstream is kept: proxies grant more."""
-
-OTHER_FILES = 64
-"""Open files beside the clients' connections: logs, the upstream, the event loop's."""
-
-REACTOR_THREADS = 4
-"""They resolve names; each costs address space."""
 
 log = Logger()
 
@@ -77,44 +63,15 @@ def makeService(options: Options) -> MultiService:
     return exporter
 
 
-def client(
+def upstream_client(
     checked: Settings,
     reactor: PosixReactorBase,
     observe: Callable[[Attempt], None],
-) -> tuple[Upstream, HTTPConnectionPool]:
-    """The upstream's client, and its connections, which are to be closed in the end."""
-    reactor.suggestThreadPoolSize(REACTOR_THREADS)
-    pool = HTTPConnectionPool(reactor)
-    pool.cachedConnectionTimeout = IDLE_CONNECTION
-    pool.retryAutomatically = False  # our own retries are counted
-    upstream = Upstream(
-        agent=Agent(reactor, connectTimeout=checked.http_timeout, pool=pool),
-        url=checked.upstream_api_url,
-        token=token_source(checked),
-        timeout=checked.http_timeout,
-        attempts=checked.api_retry_attempts,
-        clock=reactor,
-        now=time.time,
-        jitter=random.random,
-        observe=observe,
+) -> Client:
+    """The upstream's client with the world's time and chance."""
+    return Client(
+        checked, reactor, now=time.time, jitter=random.random, observe=observe
     )
-    return upstream, pool
-
-
-def token_source(checked: Settings) -> Source:
-    """Where the token comes from; says so where it cannot be right."""
-    file = checked.upstream_api_token_file
-    if file is not None:
-        source: Source = Rereading(
-            file, lambda why: log.warn("the token file cannot be read: {why}", why=why)
-        )
-    else:
-        token = checked.upstream_api_token
-        assert token is not None  # one of the two is set
-        source = lambda: token  # noqa: E731
-    if source().mistyped():
-        log.warn("the token looks like NetBird's but its checksum is wrong: mistyped?")
-    return source
 
 
 def assemble(
@@ -130,12 +87,12 @@ def assemble(
     )
     telemetry.watch_threads(reactor.getThreadPool())
     history = History(period=selected.periods[UP])
-    upstream, pool = client(checked, reactor, telemetry.attempted)
+    client = upstream_client(checked, reactor, telemetry.attempted)
     refresher = Refresher(
         selection=selected,
         metrics_max_age=checked.metrics_max_age,
         inventory=Inventory(personal=checked.expose_personal_data),
-        fetch=upstream.fetch,
+        fetch=client.upstream.fetch,
         pages=pages,
         telemetry=telemetry,
         clock=reactor,
@@ -196,31 +153,15 @@ def assemble(
     )
     services = [
         listener,
-        Connections(pool),
+        client,
         LagMeter(reactor, telemetry.reactor_lag.observe),
         Repeated(LOOK_INTERVAL, site.look, reactor),
-        Once(upstream.probe),
         refresher,
         Notifier(
             Supervisor(os.environ), lambda: telemetry.summary(time.time()), reactor
         ),
     ]
     return [*services, Profiles(profiles)] if profiles is not None else services
-
-
-def max_connections(wanted: int) -> int:
-    """As many as the limit of open files has room for beside what else we open."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    room = max(1, soft - OTHER_FILES)
-    if soft == resource.RLIM_INFINITY or wanted <= room:
-        return wanted
-    log.warn(
-        "MAX_CONNECTIONS is {wanted}, but {soft} open files leave room for {room}",
-        wanted=wanted,
-        soft=soft,
-        room=room,
-    )
-    return room
 
 
 class Profiles(Service):
@@ -232,37 +173,3 @@ class Profiles(Service):
     def stopService(self) -> None:
         super().stopService()
         self._profiles.stop()
-
-
-class Connections(Service):
-    """Closes the upstream's idle connections at the end."""
-
-    def __init__(self, pool: HTTPConnectionPool) -> None:
-        self._pool = pool
-
-    def stopService(self) -> Deferred[None]:
-        super().stopService()
-        closed: Deferred[None] = self._pool.closeCachedConnections()
-        return closed
-
-
-class Once(Service):
-    """Does something once, at the start, and gives it up at the end."""
-
-    def __init__(self, work: Callable[[], Deferred[None]]) -> None:
-        self._work = work
-        self._doing: Deferred[None] | None = None
-
-    def startService(self) -> None:
-        super().startService()
-        self._doing = self._work().addErrback(_cancelled)
-
-    def stopService(self) -> Deferred[None] | None:
-        super().stopService()
-        if self._doing is not None:
-            self._doing.cancel()
-        return self._doing
-
-
-def _cancelled(failure: Failure) -> None:
-    failure.trap(CancelledError)

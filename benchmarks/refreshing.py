@@ -72,7 +72,7 @@ class Exporter:
             periods=self.selected.periods,
         )
         assert isinstance(reactor, PosixReactorBase)
-        self.upstream, self.pool = service.client(
+        self.client = service.upstream_client(
             checked, reactor, self.telemetry.attempted
         )
         self.refresher = Refresher(
@@ -89,7 +89,7 @@ class Exporter:
 
     async def _fetch(self, path: str) -> bytes:
         begin = time.process_time()
-        body = await self.upstream.fetch(path)
+        body = await self.client.upstream.fetch(path)
         # In the first round nothing else is under way meanwhile.
         self.receiving += time.process_time() - begin
         return body
@@ -154,7 +154,7 @@ class Exporter:
             for resource in self.selected.resources:
                 path = resource.located(inventory)
                 assert path is not None
-                body = await self.upstream.fetch(path)
+                body = await self.client.upstream.fetch(path)
                 times = [watch()]
                 digest = sha256(body).digest()
                 times.append(watch())
@@ -220,7 +220,7 @@ async def measured(url: str, rounds: int) -> dict[str, object]:
         exporter.tick()
         stalls.append(await exporter.stall())
     stages = await exporter.stages(rounds)
-    await exporter.pool.closeCachedConnections()
+    await exporter.client.stopService()
     texts = [piece.text for piece in exporter.pages.whole().pieces]
     return {
         "series": sum(
