@@ -5,6 +5,7 @@ import struct
 import termios
 from socket import socket
 
+from msgspec import Struct
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IReactorTime
@@ -32,6 +33,10 @@ LOOK_INTERVAL = 20.0
 
 LOOKS = 3
 """Looks in a row that must find a reader where it was for it to count as gone."""
+
+LONGEST_ANSWER = 300.0
+"""Seconds that a client may take for one answer. No scrape lasts as long, and whoever
+reads for ever would keep the pages of the past in memory."""
 
 ALWAYS = b"/health"
 """The page that is served however many connections there are."""
@@ -82,6 +87,25 @@ class Channel(http.HTTPChannel):
         return buffered + int(struct.unpack("i", queued)[0])
 
 
+class _Progress(Struct, frozen=True):
+    """What a look finds of an answer.
+
+    Attributes:
+        sent: bytes handed to the transport.
+        unsent: bytes that the client has not taken.
+        reading: looks that found it unfinished.
+        standing: the newest of these in a row that found it where it was.
+    """
+
+    sent: int
+    unsent: int
+    reading: int = 0
+    standing: int = 0
+
+
+_NONE = _Progress(-1, -1)
+
+
 class DrainingSite(Site):
     """Bounds how many clients there are and how long each may take.
 
@@ -101,7 +125,7 @@ class DrainingSite(Site):
         self._max_connections = max_connections
         self._full = Refusal(503, "Too many connections: try again later.")
         self._waiting: Deferred[None] | None = None
-        self._seen: dict[Request, tuple[int, int, int]] = {}
+        self._seen: dict[Request, _Progress] = {}
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
         """None closes the connection at once."""
@@ -130,18 +154,25 @@ class DrainingSite(Site):
             waiting.callback(None)
 
     def look(self) -> None:
-        """Drop whoever has read nothing since some looks ago."""
+        """Drop whoever has read nothing since some looks ago, or reads for ever."""
         for request in list(self.under_way):
             channel = request.channel
             assert isinstance(channel, Channel)
+            before = self._seen.get(request, _NONE)
             unsent = channel.unsent()
-            *before, times = self._seen.get(request, (-1, -1, 0))
-            stuck = unsent > 0 and before == [request.sentLength, unsent]
-            times = times + 1 if stuck else 0
-            self._seen[request] = request.sentLength, unsent, times
-            if times >= LOOKS:
+            stands = (before.sent, before.unsent) == (request.sentLength, unsent)
+            seen = self._seen[request] = _Progress(
+                sent=request.sentLength,
+                unsent=unsent,
+                reading=before.reading + 1 if unsent else before.reading,
+                standing=before.standing + 1 if unsent and stands else 0,
+            )
+            too_long = seen.reading * LOOK_INTERVAL > LONGEST_ANSWER
+            if too_long or seen.standing >= LOOKS:
                 self._logger.info(
-                    "dropped a client that read nothing", bytes_left=unsent
+                    "dropped a client that {why}",
+                    why="took too long" if too_long else "read nothing",
+                    bytes_left=unsent,
                 )
                 channel.forceAbortClient()
 

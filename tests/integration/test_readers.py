@@ -17,7 +17,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.sending import Sender
 from api_exporter.web.page import Page
-from api_exporter.web.site import LOOKS, DrainingSite
+from api_exporter.web.site import LONGEST_ANSWER, LOOK_INTERVAL, LOOKS, DrainingSite
 from tests.integration.programs import (
     environment,
     free_port,
@@ -133,6 +133,13 @@ class Endless(Page):
         return NOT_DONE_YET
 
 
+class Thinking(Page):
+    """An answer that is not ready yet, such as a profile's."""
+
+    def render_GET(self, _request: Request) -> int:
+        return NOT_DONE_YET
+
+
 class LookTests(TestCase):
     """The server in our own process, looked at by hand instead of by its timer."""
 
@@ -140,39 +147,69 @@ class LookTests(TestCase):
 
     def setUp(self) -> None:
         tree = Resource()
-        tree.putChild(b"", Endless())
+        tree.putChild(b"endless", Endless())
+        tree.putChild(b"thinking", Thinking())
         self.site = DrainingSite(tree)
         endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
         port = self.successResultOf(endpoint.listen(self.site))
         self.addCleanup(port.stopListening)
         address = port.getHost()
         assert isinstance(address, IPv4Address)
-        self.client = socket.create_connection(("127.0.0.1", address.port))
-        self.addCleanup(self.client.close)
-        self.client.setblocking(False)
-        self.client.sendall(REQUEST % b"/")
+        self.port = address.port
+
+    async def reader(self, path: bytes) -> socket.socket:
+        """A client that has asked for a page, whose answer is under way."""
+        client = socket.create_connection(("127.0.0.1", self.port))
+        self.addCleanup(client.close)
+        client.setblocking(False)
+        client.sendall(REQUEST % path)
+        await self.pause()
+        self.assertEqual(1, len(self.site.under_way))
+        return client
 
     def pause(self) -> Deferred[None]:
         return deferLater(reactor, 0.3)
 
+    async def assert_dropped(self) -> None:
+        await self.pause()
+        self.assertEqual(set(), self.site.under_way)
+        self.assertEqual(set(), self.site.connections)
+
     async def test_reads_nothing(self) -> None:
         """A client that is found where it was, again and again, is dropped."""
-        await self.pause()
+        await self.reader(b"/endless")
         for _ in range(LOOKS + 1):
             self.assertEqual(1, len(self.site.under_way))
             self.site.look()
             await self.pause()
-        self.assertEqual(set(), self.site.under_way)
-        self.assertEqual(set(), self.site.connections)
+        await self.assert_dropped()
 
     async def test_reads_a_little(self) -> None:
         """A client that reads something between the looks may stay."""
-        await self.pause()
+        client = await self.reader(b"/endless")
         for _ in range(2 * LOOKS):
-            self.client.recv(300_000)
+            client.recv(300_000)
             await self.pause()
             self.site.look()
         self.assertEqual(1, len(self.site.under_way))
-        self.client.close()
-        await self.pause()
-        self.assertEqual(set(), self.site.connections)
+        client.close()
+        await self.assert_dropped()
+
+    async def test_reads_for_ever(self) -> None:
+        """A client that takes minutes for one answer is dropped, however it reads."""
+        client = await self.reader(b"/endless")
+        for _ in range(int(LONGEST_ANSWER / LOOK_INTERVAL) + 1):
+            self.assertEqual(1, len(self.site.under_way))
+            client.recv(300_000)
+            await self.pause()
+            self.site.look()
+        await self.assert_dropped()
+
+    async def test_waits_for_long(self) -> None:
+        """A client whose answer takes minutes to be made has done nothing wrong."""
+        client = await self.reader(b"/thinking")
+        for _ in range(2 * int(LONGEST_ANSWER / LOOK_INTERVAL)):
+            self.site.look()
+        self.assertEqual(1, len(self.site.under_way))
+        client.close()
+        await self.assert_dropped()
