@@ -58,7 +58,7 @@ bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/ben
 
 # The loader of the executable is compiled with its own zlib, so that libc is all it needs.
 executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing but libc.
-	@rm -rf build/executable
+	@rm -rf build/executable build/lib
 	@$(PYTHON) -m venv build/executable
 	@build/executable/bin/pip install --quiet --disable-pip-version-check .
 	@PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 build/executable/bin/pip install \

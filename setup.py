@@ -12,22 +12,28 @@ from setuptools.command.sdist import sdist
 MODULE = "api_exporter/_build.py"
 
 
+def asked_git() -> str:
+    """The commit of this tree, "" where it is none of git's."""
+    git = ["git", "rev-parse", "--short=12", "HEAD"]
+    try:
+        asked = subprocess.run(git, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return asked.stdout.strip()
+
+
 def embed(tree: str) -> None:
     """Write the module that `api_exporter.version` looks for, unless it came along."""
     module = Path(tree, MODULE)
     if Path(MODULE).exists() or not module.parent.is_dir():
         return
-    git = ["git", "rev-parse", "--short=12", "HEAD"]
-    try:
-        commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        commit = ""
+    commit = os.environ.get("SOURCE_COMMIT") or asked_git()
     # https://reproducible-builds.org/specs/source-date-epoch/
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     module.write_text(
         '"""Written by the build."""\n\n'
-        f'COMMIT = "{commit.strip()}"\n'
+        f'COMMIT = "{commit}"\n'
         f'BUILT = "{now:%Y-%m-%dT%H:%M:%SZ}"\n'
     )
 

@@ -1,6 +1,6 @@
 """What to do when the upstream cannot be read: a row for every reason there is.
 
-The status page, `--check` and the documentation tell the same words.
+The status page, `/ready` and `--check` tell the same words.
 """
 
 from msgspec import Struct

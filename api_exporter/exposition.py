@@ -78,10 +78,14 @@ def timestamp(instant: datetime | None, /) -> float | None:
     return since.days * 86400 + since.seconds
 
 
+def single(metric: Metric, value: float) -> Family:
+    """One value for everything."""
+    return Family(metric, [("", value)])
+
+
 def total(metric: Metric, which: Iterable[bool]) -> Family:
     """How many of them are true."""
-    samples: list[Sample] = [("", sum(which))]
-    return Family(metric, samples)
+    return single(metric, sum(which))
 
 
 K = TypeVar("K", bound=Hashable)

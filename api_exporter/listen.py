@@ -1,6 +1,5 @@
-"""Where we are reached: addresses, for how many, and the service that listens."""
+"""Where we are reached: addresses, and the service that listens on them."""
 
-import resource
 import socket
 from collections.abc import Callable, Sequence
 
@@ -14,16 +13,10 @@ from twisted.internet.endpoints import (
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from api_exporter.parsers import Address, Endpoint
 from api_exporter.web.site import DrainingSite
-
-OTHER_FILES = 64
-"""Open files beside the clients' connections: logs, the upstream, the event loop's."""
-
-log = Logger()
 
 
 class CannotServe(Exception):
@@ -122,21 +115,6 @@ class Listener(Service):
                 await closed
         self._ports.clear()
         await self._site.drained(self._reactor)
-
-
-def max_connections(wanted: int) -> int:
-    """As many as the limit of open files has room for beside what else we open."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    room = max(1, soft - OTHER_FILES)
-    if soft == resource.RLIM_INFINITY or wanted <= room:
-        return wanted
-    log.warn(
-        "MAX_CONNECTIONS is {wanted}, but {soft} open files leave room for {room}",
-        wanted=wanted,
-        soft=soft,
-        room=room,
-    )
-    return room
 
 
 def _listening(endpoint: IStreamServerEndpoint, site: DrainingSite) -> IListeningPort:

@@ -23,7 +23,7 @@ class Options(usage.Options):
     ]
 
     optParameters: ClassVar = [
-        ["config", "c", None, "File with NAME=value lines, below the environment."],
+        ["config", "c", None, "File with NAME=value lines; the environment wins."],
     ]
 
     def opt_version(self) -> NoReturn:

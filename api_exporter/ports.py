@@ -66,7 +66,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         number: 1 for the first of a round.
         status: the HTTP status, or None where no answer came.
         received: bytes of the decompressed body.
-        seconds: from the first packet to the last.
+        seconds: from looking up the host to the end of the body, or to the failure.
         error: what was wrong with it, "" if nothing.
     """
 

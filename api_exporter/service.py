@@ -15,7 +15,7 @@ from api_exporter import start
 from api_exporter.client import Client
 from api_exporter.history import History
 from api_exporter.inventory import Inventory
-from api_exporter.listen import Listener, max_connections
+from api_exporter.listen import Listener
 from api_exporter.options import Options
 from api_exporter.pages import Pages
 from api_exporter.ports import Attempt
@@ -25,13 +25,13 @@ from api_exporter.selection import selection
 from api_exporter.settings import Settings
 from api_exporter.supervision import Notifier, Supervisor
 from api_exporter.telemetry import Telemetry
-from api_exporter.timers import LagMeter, Repeated
+from api_exporter.timers import LagMeter
 from api_exporter.version import this_build
 from api_exporter.web import root
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
-from api_exporter.web.site import LOOK_INTERVAL, DrainingSite
+from api_exporter.web.site import DrainingSite, max_connections
 from api_exporter.web.status import Status
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def assemble(
     if pprof:  # nobody else pays for importing the profilers
         from api_exporter.web import pprof as web_pprof  # noqa: PLC0415
 
-        profiles = web_pprof.pprof(reactor)
+        profiles = web_pprof.pprof(reactor, time.time)
     tree = root(
         status=Status(
             telemetry=telemetry,
@@ -144,7 +144,7 @@ def assemble(
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
-    site = DrainingSite(tree, max_connections(checked.max_connections))
+    site = DrainingSite(tree, reactor, max_connections(checked.max_connections))
     listener = Listener(
         addresses=checked.listen_address,
         site=site,
@@ -155,7 +155,6 @@ def assemble(
         listener,
         client,
         LagMeter(reactor, telemetry.reactor_lag.observe),
-        Repeated(LOOK_INTERVAL, site.look, reactor),
         refresher,
         Notifier(
             Supervisor(os.environ), lambda: telemetry.summary(time.time()), reactor

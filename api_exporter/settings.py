@@ -89,8 +89,9 @@ UPSTREAM_API_TOKEN_FILE = Setting(
 LISTEN_ADDRESS = Setting(
     "LISTEN_ADDRESS",
     ":8080",
-    "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint such"
-    " as unix:/run/api-exporter.sock; several are separated by commas",
+    "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint"
+    " (tcp, tcp6, ssl, unix or systemd) such as unix:/run/api-exporter.sock; several"
+    " are separated by commas",
     "Where to serve; without a host, on all interfaces, IPv6 and IPv4.",
     parsers.addresses,
 )

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from api_exporter.settings import SETTINGS
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -88,8 +90,8 @@ def twistd(*arguments: str) -> list[str]:
 
 
 def _without_settings() -> dict[str, str]:
-    ours = ("UPSTREAM_", "LISTEN_", "METRICS_", "LOG_", "HTTP_", "API_", "DEMO_")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    ours = {setting.name for setting in SETTINGS}
+    kept = {k: v for k, v in os.environ.items() if k not in ours}
     # What is installed is compiled: without this, a checkout might never be.
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     return {**kept, "PYTHONPATH": str(ROOT)}

@@ -49,6 +49,13 @@ run chmod 640 "$settings/config"
 # The program.
 venv=$root/opt/api-exporter
 [ -x "$venv/bin/python" ] || run "${PYTHON:-python3}" -m venv "$venv"
+# A tree is built in a copy: nothing of root's stays in it, and nothing old gets in from its build/.
+if [ -d "$source" ] && [ ! "$dry_run" ]; then
+    copy=$(mktemp -d)
+    trap 'rm -rf "$copy"' EXIT
+    (cd "$source" && tar -cf - --exclude=./.venv --exclude=./build --exclude='./*.egg-info' .) | tar -xf - -C "$copy"
+    source=$copy
+fi
 run "$venv/bin/python" -I -m pip install --quiet --disable-pip-version-check --upgrade "$source"
 
 # The units. The token comes from its own file where there is one.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
+from twisted.python.threadpool import ThreadPool
 
 from api_exporter import resources, settings
 from api_exporter.collectors import COLLECTORS, Collector
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 METRICS = """\
 # Metrics
 
-Made from the code by `python -m tests.documents`: change it there.
+Made from the code by `make docs`: change it there.
 
 * **Freshness.** A scrape never asks the upstream. The exporter reads each resource at
   its own pace and answers with what it knows;
@@ -60,7 +61,7 @@ Beside these there are `process_*`, `python_gc_*` and `python_info`.
 CONFIGURATION = """\
 # Configuration
 
-Made from the code by `python -m tests.documents`: change it there.
+Made from the code by `make docs`: change it there.
 
 All settings are variables of the environment. One that is empty counts as not set. All
 mistakes are reported at once, before anything is started.
@@ -130,6 +131,7 @@ def _own() -> str:
     telemetry = Telemetry(
         registry=registry, build=Build(version="1"), periods={"peers": 30}
     )
+    telemetry.watch_threads(ThreadPool(0, 1))
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)

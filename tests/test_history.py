@@ -58,13 +58,18 @@ class HistoryTests(SynchronousTestCase):
         """What is ahead of now is not told."""
         self.assertEqual([], times(observed(7200), 60))
 
+    def test_not_kept(self) -> None:
+        """What is older than is told is not kept either, wherever one looks from."""
+        history = observed(*range(0, int(2 * SPAN) + 1, 60))
+        self.assertEqual([], times(history, SPAN - 60))
+
     @given(
-        st.lists(st.floats(min_value=0, max_value=1e6), max_size=2000),
+        st.lists(st.floats(min_value=0, max_value=SPAN), max_size=2000),
         st.floats(min_value=1, max_value=1e5),
     )
     def test_bounded(self, at: list[float], period: float) -> None:
         """Whatever comes in whatever order, counts ascend and are no more than fit."""
         history = observed(*at, period=period)
-        kept = [count for run in times(history, 1e6) for count in run]
+        kept = [count for run in times(history, SPAN) for count in run]
         self.assertEqual(sorted(set(kept)), kept)
         self.assertLessEqual(len(kept), SPAN / history.step + 1)

@@ -15,6 +15,7 @@ from twisted.internet.endpoints import (
 )
 from twisted.internet.error import CannotListenError
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
@@ -117,7 +118,7 @@ class ListenerTests(SynchronousTestCase):
     ) -> Listener:
         return Listener(
             addresses=addresses,
-            site=DrainingSite(Resource()),
+            site=DrainingSite(Resource(), Clock()),
             reactor=posix(reactor),
             ready=self.told.append,
         )

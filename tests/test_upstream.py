@@ -112,6 +112,9 @@ class FetchTests(SynchronousTestCase):
             ("Fri, 15 Jan 2027 08:01:00 GMT", 60.0),
             ("Fri, 15 Jan 2027 07:00:00 GMT", 0.0),
             ("soon", None),
+            ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+            ("Mon, 01 Jan 2027 00:00:00 +99999999999999999999", None),
+            ("9" * 5000, None),
         ):
             error = self.failing(says(429, retry_after=value))
             self.assertEqual(seconds, error.retry_after, value)

@@ -31,9 +31,15 @@ GOLDEN = 0.618034
 """Multiples of it, without their whole part, fill the space from 0 to 1 evenly."""
 
 
-async def profile(clock: IReactorTime, in_thread: InThread, seconds: int) -> bytes:
-    """A CPU profile of the next seconds; ends at once when it is cancelled."""
-    sampler = Sampler(started=clock.seconds())
+async def profile(
+    clock: IReactorTime, in_thread: InThread, seconds: int, started: float
+) -> bytes:
+    """A CPU profile of the next seconds; ends at once when it is cancelled.
+
+    Args:
+        started: now, in seconds since the epoch.
+    """
+    sampler = Sampler(started=started)
     sampler.start()
     try:
         await deferLater(clock, seconds)

@@ -27,14 +27,19 @@ Trace = (
 
 
 async def profile(
-    clock: IReactorTime, in_thread: InThread, seconds: int, *, comment: str = ""
+    clock: IReactorTime,
+    in_thread: InThread,
+    seconds: int,
+    started: float,
+    *,
+    comment: str = "",
 ) -> bytes:
     """The live blocks: all since tracing began, or those of the next seconds.
 
     Args:
+        started: now, in seconds since the epoch.
         comment: what else the profile is to say about itself.
     """
-    started = clock.seconds()
     if tracemalloc.is_tracing():
         traces, traced = get_traces(), 0
     else:

@@ -20,13 +20,15 @@ class Kind(Struct, frozen=True, kw_only=True):
         name: the one that tools ask for.
         uses: what no two profiles can use at the same time.
         seconds: how long it takes when nobody says.
+        make: told how many seconds it shall take, and when it starts, in seconds since
+            the epoch.
     """
 
     name: str
     title: str
     uses: str
     seconds: int
-    make: Callable[[IReactorTime, InThread, int], Work]
+    make: Callable[[IReactorTime, InThread, int, float], Work]
 
 
 KINDS = (

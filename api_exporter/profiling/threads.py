@@ -12,23 +12,27 @@ from api_exporter.profiling.pprof import Frame, Profile, Sample, ValueType, enco
 from api_exporter.profiling.stacks import stack
 
 
-async def profile(clock: IReactorTime, in_thread: InThread, _seconds: int) -> bytes:
+async def profile(
+    _clock: IReactorTime, in_thread: InThread, _seconds: int, started: float
+) -> bytes:
     """The stacks of all threads; takes no time.
 
     In another thread, which is then seen at it, so that the reactor's own stack is not
     that of answering this very request.
+
+    Args:
+        started: now, in seconds since the epoch.
     """
-    started = int(clock.seconds() * 1e9)
     return await in_thread(lambda: encode(_profile(started)))
 
 
-def _profile(started: int) -> Profile:
+def _profile(started: float) -> Profile:
     return Profile(
         # Go's word for it, by which tools know the profile.
         types=(ValueType("goroutine", "count"),),
         samples=samples(threading.enumerate(), sys._current_frames()),
         period=1,
-        started=started,
+        started=int(started * 1e9),
     )
 
 

@@ -21,8 +21,8 @@ class Page(Resource):
         return b"This page can only be read: GET or HEAD.\n"
 
 
-class Refusal(Page):
-    """The same few words for everybody."""
+class Refusal(Resource):
+    """The same few words for everybody, whatever the method."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__()
@@ -30,7 +30,6 @@ class Refusal(Page):
         self._words = words
 
     def render(self, request: Request) -> bytes:
-        """Whatever the method."""
         request.setResponseCode(self._status)
         request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
         return f"{self._words}\n".encode()
@@ -49,4 +48,5 @@ class Text(Page):
         """Never kept by anybody: it tells how things are now."""
         request.setHeader(b"Content-Type", self.media_type)
         request.setHeader(b"Cache-Control", b"no-store")
+        request.setHeader(b"X-Content-Type-Options", b"nosniff")
         return self.text().encode()

@@ -71,12 +71,18 @@ class Profile(Page):
     """Makes a profile of one kind for whoever asks, and for as long as they wait."""
 
     def __init__(
-        self, kind: Kind, slot: Slot, clock: IReactorTime, in_thread: InThread
+        self,
+        kind: Kind,
+        slot: Slot,
+        clock: IReactorTime,
+        now: Callable[[], float],
+        in_thread: InThread,
     ) -> None:
         super().__init__()
         self._kind = kind
         self._slot = slot
         self._clock = clock
+        self._now = now
         self._in_thread = in_thread
 
     def render_GET(self, request: Request) -> bytes | int:
@@ -100,7 +106,7 @@ class Profile(Page):
         return NOT_DONE_YET
 
     def _serve(self, request: Request, seconds: int) -> None:
-        work = self._kind.make(self._clock, self._in_thread, seconds)
+        work = self._kind.make(self._clock, self._in_thread, seconds, self._now())
         running = self._slot.start(work, seconds)
         gone = request.notifyFinish()
         gone.addErrback(lambda _: running.cancel())
@@ -124,12 +130,14 @@ class Pprof(Text):
 
     media_type = b"text/html; charset=utf-8"
 
-    def __init__(self, clock: IReactorTime, in_thread: InThread) -> None:
+    def __init__(
+        self, clock: IReactorTime, now: Callable[[], float], in_thread: InThread
+    ) -> None:
         super().__init__()
         self._slots = {kind.uses: Slot(clock) for kind in KINDS}
         self.putChild(b"", self)
         for kind in KINDS:
-            page = Profile(kind, self._slots[kind.uses], clock, in_thread)
+            page = Profile(kind, self._slots[kind.uses], clock, now, in_thread)
             self.putChild(kind.name.encode(), page)
 
     def stop(self) -> None:
@@ -153,13 +161,17 @@ class Pprof(Text):
         return _INDEX.format(items=items)
 
 
-def pprof(reactor: ReactorBase) -> Pprof:
-    """All pages, to be put below `/debug/pprof`, and to be stopped at shutdown."""
+def pprof(reactor: ReactorBase, now: Callable[[], float]) -> Pprof:
+    """All pages, to be put below `/debug/pprof`, and to be stopped at shutdown.
+
+    Args:
+        now: seconds since the epoch.
+    """
 
     def in_thread(work: Callable[[], bytes]) -> Deferred[bytes]:
         return deferToThreadPool(reactor, reactor.getThreadPool(), work)
 
-    return Pprof(reactor, in_thread)
+    return Pprof(reactor, now, in_thread)
 
 
 def _whole_number(request: Request, name: str, allowed: range, default: int) -> int:

@@ -9,7 +9,7 @@ from api_exporter.advice import advice
 from api_exporter.resources import UP
 from api_exporter.standing import Standing
 from api_exporter.telemetry import Telemetry
-from api_exporter.web.page import Page
+from api_exporter.web.page import Text
 
 READY_PERIODS = 2
 """Periods after which peers are too old to be relied on. One refresh may take longer
@@ -46,12 +46,14 @@ def reasons(standing: Standing, now: float) -> list[Reason]:
     return found
 
 
-class Ready(Page):
+class Ready(Text):
     """200 while the peers are fresh, otherwise 503. It never asks the upstream.
 
     Args:
         now: seconds since the epoch.
     """
+
+    media_type = b"application/json"
 
     def __init__(self, *, telemetry: Telemetry, now: Callable[[], float]) -> None:
         super().__init__()
@@ -59,11 +61,14 @@ class Ready(Page):
         self._now = now
 
     def render_GET(self, request: Request) -> bytes:
-        """The reasons as one JSON object, and what follows from them as the status."""
-        found = reasons(self._telemetry.standings[UP], self._now())
-        request.setResponseCode(503 if found else 200)
-        request.setHeader(b"Content-Type", b"application/json")
-        request.setHeader(b"X-Content-Type-Options", b"nosniff")
-        request.setHeader(b"Cache-Control", b"no-store")
-        answer = {"ready": not found, "reasons": found}
-        return json.dumps(answer, indent=2).encode() + b"\n"
+        """What the reasons come to is the status."""
+        request.setResponseCode(503 if self._reasons() else 200)
+        return super().render_GET(request)
+
+    def text(self) -> str:
+        """One JSON object."""
+        found = self._reasons()
+        return json.dumps({"ready": not found, "reasons": found}, indent=2) + "\n"
+
+    def _reasons(self) -> list[Reason]:
+        return reasons(self._telemetry.standings[UP], self._now())

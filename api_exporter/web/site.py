@@ -1,22 +1,19 @@
 """The HTTP server: one subclass of Twisted's, with bounds and a graceful end."""
 
-import fcntl
-import struct
-import termios
-from socket import socket
+import resource as system
 
 from msgspec import Struct
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IReactorTime
-from twisted.internet.protocol import connectionDone
-from twisted.internet.task import deferLater
+from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
+from api_exporter.web.channel import BodilessRequest, Channel
 from api_exporter.web.page import Refusal
 
 GRACE = 5.0
@@ -41,69 +38,52 @@ reads for ever would keep the pages of the past in memory."""
 ALWAYS = b"/health"
 """The page that is served however many connections there are."""
 
-_TOO_LARGE = (
-    b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-)
+OTHER_FILES = 64
+"""Open files beside the clients' connections: logs, the upstream, the event loop's."""
+
+log = Logger()
 
 
-class BodilessRequest(Request):
-    """A request whose body nobody reads: one that has any to speak of is refused."""
-
-    def gotLength(self, length: int | None) -> None:
-        """Called when the headers are complete; None stands for chunks."""
-        super().gotLength(0)
-        if length is None or length > 0:
-            channel = self.channel
-            channel.write(_TOO_LARGE)
-            channel.loseConnection()
-
-
-class Channel(http.HTTPChannel):
-    """A connection that counts, and whose requests may not trickle in for ever."""
-
-    site: "DrainingSite"
-
-    def connectionMade(self) -> None:
-        self.site.connections.add(self)
-        super().connectionMade()
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self.site.connections.discard(self)
-        super().connectionLost(reason)
-
-    def resetTimeout(self) -> None:
-        """Not for every byte: the time runs from the connection, or the last answer."""
-
-    def unsent(self) -> int:
-        """Bytes of answers that the client has not acknowledged yet."""
-        # Below TLS lies the transport that knows.
-        transport: object = getattr(self.transport, "transport", self.transport)
-        buffered = len(getattr(transport, "dataBuffer", b""))
-        buffered -= getattr(transport, "offset", 0)
-        handle = getattr(transport, "socket", None)
-        if not isinstance(handle, socket):
-            return buffered
-        queued = fcntl.ioctl(handle, termios.TIOCOUTQ, b"\0" * 4)
-        return buffered + int(struct.unpack("i", queued)[0])
+def max_connections(wanted: int) -> int:
+    """As many as the limit of open files has room for beside what else we open."""
+    soft, _ = system.getrlimit(system.RLIMIT_NOFILE)
+    room = max(1, soft - OTHER_FILES)
+    if soft == system.RLIM_INFINITY or wanted <= room:
+        return wanted
+    log.warn(
+        "MAX_CONNECTIONS is {wanted}, but {soft} open files leave room for {room}",
+        wanted=wanted,
+        soft=soft,
+        room=room,
+    )
+    return room
 
 
 class _Progress(Struct, frozen=True):
-    """What a look finds of an answer.
+    """How far a connection has come with its answers, at one look.
 
     Attributes:
-        sent: bytes handed to the transport.
-        unsent: bytes that the client has not taken.
-        reading: looks that found it unfinished.
-        standing: the newest of these in a row that found it where it was.
+        answered: answers that are complete.
+        sent: bytes of the next one that the transport has been given.
+        unsent: bytes that the client has not acknowledged.
     """
 
+    answered: int
     sent: int
     unsent: int
-    reading: int = 0
+
+
+class _Patience(Struct, frozen=True):
+    """What looks in a row have found of a connection with something to read.
+
+    Attributes:
+        answer: how many looks before found the same answer.
+        standing: how many of these, to the newest, found no progress at all.
+    """
+
+    seen: _Progress
+    answer: int = 0
     standing: int = 0
-
-
-_NONE = _Progress(-1, -1)
 
 
 class DrainingSite(Site):
@@ -115,23 +95,37 @@ class DrainingSite(Site):
 
     noisy = False  # Twisted need not say that it starts
     protocol = Channel  # type: ignore[assignment]  # HTTP/1 alone
-    _logger = Logger()
 
-    def __init__(self, resource: IResource, max_connections: int = 512) -> None:
-        super().__init__(resource, requestFactory=BodilessRequest)
+    def __init__(
+        self, resource: IResource, reactor: IReactorTime, max_connections: int = 512
+    ) -> None:
+        super().__init__(resource, requestFactory=BodilessRequest, reactor=reactor)
         self.timeOut = LONGEST_SILENCE
         self.connections: set[Channel] = set()
         self.under_way: set[Request] = set()
         self._max_connections = max_connections
         self._full = Refusal(503, "Too many connections: try again later.")
         self._waiting: Deferred[None] | None = None
-        self._seen: dict[Request, _Progress] = {}
+        self._patience: dict[Channel, _Patience] = {}
+        self._looking = LoopingCall(self.look)
+        self._looking.clock = reactor
+
+    def startFactory(self) -> None:
+        """Called when the first port is open."""
+        super().startFactory()
+        self._looking.start(LOOK_INTERVAL, now=False)
+
+    def stopFactory(self) -> None:
+        """Called when the last port is closed."""
+        super().stopFactory()
+        self._looking.stop()
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
         """None closes the connection at once."""
         if len(self.connections) >= self._max_connections + RESERVE:
             return None
         channel: Channel = super().buildProtocol(addr)
+        channel.connections = self.connections
         return channel
 
     def getResourceFor(self, request: Request) -> IResource:
@@ -141,6 +135,7 @@ class DrainingSite(Site):
         crowded = len(self.connections) > self._max_connections
         if crowded and request.path != ALWAYS:
             request.setHeader(b"Connection", b"close")
+            request.channel.persistent = False
             request.setHeader(b"Retry-After", b"10")
             return self._full
         found: IResource = super().getResourceFor(request)
@@ -148,37 +143,41 @@ class DrainingSite(Site):
 
     def _finished(self, _result: object, request: Request) -> None:
         self.under_way.discard(request)
-        self._seen.pop(request, None)
         if self._waiting is not None and not self.under_way:
             waiting, self._waiting = self._waiting, None
             waiting.callback(None)
 
     def look(self) -> None:
-        """Drop whoever has read nothing since some looks ago, or reads for ever."""
-        for request in list(self.under_way):
-            channel = request.channel
-            assert isinstance(channel, Channel)
-            before = self._seen.get(request, _NONE)
-            unsent = channel.unsent()
-            stands = (before.sent, before.unsent) == (request.sentLength, unsent)
-            seen = self._seen[request] = _Progress(
-                sent=request.sentLength,
-                unsent=unsent,
-                reading=before.reading + 1 if unsent else before.reading,
-                standing=before.standing + 1 if unsent and stands else 0,
+        """Drop whoever takes nothing, or takes its answer for ever."""
+        known, self._patience = self._patience, {}
+        for channel in list(self.connections):
+            request = channel.requests[0] if channel.requests else None
+            seen = _Progress(
+                answered=channel.answered,
+                sent=request.sentLength if request is not None else 0,
+                unsent=channel.unsent(),
             )
-            too_long = seen.reading * LOOK_INTERVAL > LONGEST_ANSWER
-            if too_long or seen.standing >= LOOKS:
-                self._logger.info(
+            if not seen.unsent:
+                continue
+            before = known.get(channel)
+            if before is None or before.seen.answered != seen.answered:
+                patience = _Patience(seen)
+            else:
+                standing = before.standing + 1 if before.seen == seen else 0
+                patience = _Patience(seen, before.answer + 1, standing)
+            self._patience[channel] = patience
+            too_long = patience.answer * LOOK_INTERVAL >= LONGEST_ANSWER
+            if too_long or patience.standing >= LOOKS:
+                log.info(
                     "dropped a client that {why}",
-                    why="took too long" if too_long else "read nothing",
-                    bytes_left=unsent,
+                    why="took too long" if too_long else "took nothing for a minute",
+                    bytes_left=seen.unsent,
                 )
                 channel.forceAbortClient()
 
     def log(self, request: http.Request) -> None:
         """A line for each request, instead of Twisted's access log."""
-        self._logger.debug(
+        log.debug(
             "{method} {path}",
             method=request.method.decode("latin-1"),
             path=request.path.decode("latin-1"),

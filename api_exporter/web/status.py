@@ -62,7 +62,6 @@ class Status(Text):
     def render_GET(self, request: Request) -> bytes:
         """The page, which runs nothing but its own script and stands in no frame."""
         request.setHeader(b"Content-Security-Policy", look.POLICY.encode())
-        request.setHeader(b"X-Content-Type-Options", b"nosniff")
         request.setHeader(b"Referrer-Policy", b"no-referrer")
         return super().render_GET(request)
 

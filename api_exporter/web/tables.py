@@ -53,7 +53,7 @@ def resources(
         tags.h2("Resources"),
         _table(("Resource", "State", *_NUMBERS), rows),
         tags.p(
-            "Series stand at the resource that their collector is about.",
+            "A collector's series are counted once, at the resource that it is about.",
             [
                 tags.span(" ", tags.b(word), f": {_LEGEND[word]}.")
                 for word in _LEGEND

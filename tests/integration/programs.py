@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from unittest import SkipTest, TestCase
 
+from api_exporter.settings import SETTINGS
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PATIENCE = 30.0
@@ -37,8 +39,8 @@ def free_port() -> int:
 
 def environment(**settings: str) -> dict[str, str]:
     """The environment without any of our settings, then these."""
-    ours = ("UPSTREAM_", "LISTEN_", "METRICS_", "LOG_", "HTTP_", "API_", "DEMO_")
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    ours = {setting.name for setting in SETTINGS}
+    kept = {k: v for k, v in os.environ.items() if k not in ours}
     return {**kept, **settings}
 
 

@@ -211,7 +211,7 @@ class EnduranceTests(TestCase):
             seconds=self.clock.seconds,
         )
         tree.putChild(b"metrics", metrics)
-        self.site = DrainingSite(tree)
+        self.site = DrainingSite(tree, reactor)
         self.page = f"http://127.0.0.1:{self.listening(self.site)}/metrics"
 
     def now(self) -> float:

@@ -65,7 +65,7 @@ class GoToolPprofTests(TestCase):
             raise SkipTest("missing program: go")
         self.go = go
         self.reactor = cast(ReactorBase, reactor)
-        pages = pprof(self.reactor)
+        pages = pprof(self.reactor, time.time)
         self.addCleanup(pages.stop)
         tree, debug = Resource(), Resource()
         tree.putChild(b"debug", debug)

@@ -5,12 +5,21 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from typing import Any, cast
 
 from twisted.internet import reactor
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
-from twisted.internet.endpoints import TCP4ServerEndpoint
-from twisted.internet.task import deferLater
+from twisted.internet.endpoints import (
+    SSL4ClientEndpoint,
+    SSL4ServerEndpoint,
+    TCP4ServerEndpoint,
+    connectProtocol,
+)
+from twisted.internet.protocol import Protocol
+from twisted.internet.ssl import CertificateOptions
+from twisted.internet.task import Clock, deferLater
+from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.trial.unittest import TestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
@@ -26,6 +35,8 @@ from tests.integration.programs import (
     start,
     until,
 )
+from tests.integration.test_failures import self_signed
+from tests.logbook import logbook
 
 REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -103,10 +114,12 @@ class CrowdTests(TestCase):
 
     def test_too_many(self) -> None:
         """Above the limit only /health is answered, far above it nothing is."""
-        for _ in range(self.readers + 10):
-            self.reader()
+        for client in [self.reader() for _ in range(self.readers + 10)]:
+            self.assertTrue(client.recv(1))
         refused = self.reader()
-        self.assertTrue(refused.recv(100).startswith(b"HTTP/1.1 503 "))
+        refused.settimeout(5)
+        self.assertTrue(refused.recv(10_000).startswith(b"HTTP/1.1 503 "))
+        self.assertEqual(b"", self.received(refused))
         health = self.reader(b"/health")
         self.assertTrue(health.recv(100).startswith(b"HTTP/1.1 200 "))
         waiting = [self.silent() for _ in range(20)]
@@ -140,16 +153,41 @@ class Thinking(Page):
         return NOT_DONE_YET
 
 
+class Closing(Page):
+    """More than a connection holds, and then its end."""
+
+    def render_GET(self, request: Request) -> bytes:
+        request.setHeader(b"Connection", b"close")
+        request.channel.persistent = False
+        return b"x" * 20_000_000
+
+
+class Standing(Protocol):
+    """Asks for much, reads something of it and stops."""
+
+    transport: TLSMemoryBIOProtocol
+    read = False
+
+    def connectionMade(self) -> None:
+        self.transport.write(REQUEST % b"/endless")
+
+    def dataReceived(self, _data: bytes) -> None:
+        self.read = True
+        self.transport.pauseProducing()
+
+
 class LookTests(TestCase):
-    """The server in our own process, looked at by hand instead of by its timer."""
+    """The server in our own process, with real connections and a clock of our own."""
 
     timeout = 60
 
     def setUp(self) -> None:
         tree = Resource()
-        tree.putChild(b"endless", Endless())
-        tree.putChild(b"thinking", Thinking())
-        self.site = DrainingSite(tree)
+        for page in (Endless(), Thinking(), Closing()):
+            tree.putChild(type(page).__name__.lower().encode(), page)
+        self.clock = Clock()
+        self.site = DrainingSite(tree, self.clock)
+        self.book = logbook(self)
         endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
         port = self.successResultOf(endpoint.listen(self.site))
         self.addCleanup(port.stopListening)
@@ -158,31 +196,43 @@ class LookTests(TestCase):
         self.port = address.port
 
     async def reader(self, path: bytes) -> socket.socket:
-        """A client that has asked for a page, whose answer is under way."""
+        """A client that has asked for a page."""
         client = socket.create_connection(("127.0.0.1", self.port))
         self.addCleanup(client.close)
         client.setblocking(False)
         client.sendall(REQUEST % path)
         await self.pause()
-        self.assertEqual(1, len(self.site.under_way))
+        self.assertEqual(1, len(self.site.connections))
         return client
 
     def pause(self) -> Deferred[None]:
         return deferLater(reactor, 0.3)
 
-    async def assert_dropped(self) -> None:
+    async def assert_dropped(self, why: str = "") -> None:
         await self.pause()
         self.assertEqual(set(), self.site.under_way)
         self.assertEqual(set(), self.site.connections)
+        lines = [line.partition(" bytes_left=")[0] for line in self.book.lines()]
+        self.assertEqual([f"info dropped a client that {why}"] if why else [], lines)
 
     async def test_reads_nothing(self) -> None:
         """A client that is found where it was, again and again, is dropped."""
         await self.reader(b"/endless")
         for _ in range(LOOKS + 1):
             self.assertEqual(1, len(self.site.under_way))
-            self.site.look()
+            self.clock.advance(LOOK_INTERVAL)
             await self.pause()
-        await self.assert_dropped()
+        await self.assert_dropped("took nothing for a minute")
+
+    async def test_reads_no_end(self) -> None:
+        """So is one that leaves the last answer of its connection where it is."""
+        await self.reader(b"/closing")
+        self.assertEqual(set(), self.site.under_way)
+        for _ in range(LOOKS + 1):
+            self.assertEqual(1, len(self.site.connections))
+            self.clock.advance(LOOK_INTERVAL)
+            await self.pause()
+        await self.assert_dropped("took nothing for a minute")
 
     async def test_reads_a_little(self) -> None:
         """A client that reads something between the looks may stay."""
@@ -190,7 +240,7 @@ class LookTests(TestCase):
         for _ in range(2 * LOOKS):
             client.recv(300_000)
             await self.pause()
-            self.site.look()
+            self.clock.advance(LOOK_INTERVAL)
         self.assertEqual(1, len(self.site.under_way))
         client.close()
         await self.assert_dropped()
@@ -202,14 +252,47 @@ class LookTests(TestCase):
             self.assertEqual(1, len(self.site.under_way))
             client.recv(300_000)
             await self.pause()
-            self.site.look()
+            self.clock.advance(LOOK_INTERVAL)
+        await self.assert_dropped("took too long")
+
+    async def test_reads_again_and_again(self) -> None:
+        """Found busy at every look, but with another answer each time: no harm."""
+        client = await self.reader(b"/closing")
+        [channel] = self.site.connections
+        for _ in range(2 * int(LONGEST_ANSWER / LOOK_INTERVAL)):
+            channel.answered += 1
+            self.clock.advance(LOOK_INTERVAL)
+        self.assertEqual({channel}, self.site.connections)
+        client.close()
         await self.assert_dropped()
 
     async def test_waits_for_long(self) -> None:
         """A client whose answer takes minutes to be made has done nothing wrong."""
         client = await self.reader(b"/thinking")
-        for _ in range(2 * int(LONGEST_ANSWER / LOOK_INTERVAL)):
-            self.site.look()
+        self.clock.pump([LOOK_INTERVAL] * 2 * int(LONGEST_ANSWER / LOOK_INTERVAL))
         self.assertEqual(1, len(self.site.under_way))
         client.close()
+        await self.assert_dropped()
+
+    async def test_encrypted(self) -> None:
+        """What has been encrypted for a reader that stands still is little."""
+        factory = self_signed("localhost").options()
+        server = SSL4ServerEndpoint(reactor, 0, factory, interface="127.0.0.1")
+        port = await server.listen(self.site)
+        self.addCleanup(port.stopListening)
+        address = port.getHost()
+        assert isinstance(address, IPv4Address)
+        client = SSL4ClientEndpoint(
+            reactor, "127.0.0.1", address.port, CertificateOptions()
+        )
+        reader = await connectProtocol(client, Standing())
+        for _ in range(100):
+            await self.pause()
+            if reader.read:
+                break
+        [channel] = self.site.connections
+        below: Any = cast(TLSMemoryBIOProtocol, channel.transport).transport
+        self.assertGreater(channel.unsent(), 0)
+        self.assertLess(len(below.dataBuffer) + below._tempDataLen, 256 * 1024)
+        reader.transport.abortConnection()
         await self.assert_dropped()

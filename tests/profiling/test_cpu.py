@@ -13,6 +13,8 @@ from api_exporter.profiling import cpu
 from tests.profiling import reader
 from tests.profiling.in_thread import at_once
 
+NOW = 1_700_000_000
+
 
 def spin(nanoseconds: int) -> None:
     """Use that much CPU time."""
@@ -24,11 +26,10 @@ def spin(nanoseconds: int) -> None:
 class ProfileTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
-        self.clock.advance(1_700_000_000)
         self.switch_interval = sys.getswitchinterval()
 
     def start(self) -> Deferred[bytes]:
-        return Deferred.fromCoroutine(cpu.profile(self.clock, at_once, 3))
+        return Deferred.fromCoroutine(cpu.profile(self.clock, at_once, 3, NOW))
 
     def assertStopped(self) -> None:  # noqa: N802 - as unittest names such things
         """Nothing is left of the profile."""
@@ -48,7 +49,7 @@ class ProfileTests(SynchronousTestCase):
         self.assertStopped()
         self.assertEqual([("samples", "count"), ("cpu", "nanoseconds")], read.types)
         self.assertEqual(10_000_000, read.period)
-        self.assertEqual(1_700_000_000 * 10**9, read.started)
+        self.assertEqual(NOW * 10**9, read.started)
         self.assertGreater(read.duration, 250_000_000)
         total = sum(values[1] for _, values, _ in read.samples)
         self.assertGreater(read.by_leaf()[f"{__name__}.spin"], 0.8 * total)

@@ -13,6 +13,8 @@ from tests.profiling.in_thread import at_once
 
 SIZE = 1_000_000
 
+NOW = 1_700_000_000
+
 
 def hold() -> bytearray:
     return bytearray(SIZE)
@@ -30,7 +32,7 @@ class ProfileTests(SynchronousTestCase):
         self.clock = Clock()
 
     def start(self, comment: str = "") -> Deferred[bytes]:
-        work = heap.profile(self.clock, at_once, 5, comment=comment)
+        work = heap.profile(self.clock, at_once, 5, NOW, comment=comment)
         return Deferred.fromCoroutine(work)
 
     def test_window(self) -> None:
@@ -47,6 +49,7 @@ class ProfileTests(SynchronousTestCase):
         )
         self.assertEqual("inuse_space", read.default_type)
         self.assertEqual(5 * 10**9, read.duration)
+        self.assertEqual(NOW * 10**9, read.started)
         self.assertEqual(
             ["Blocks that are alive, allocated within 5 seconds."], read.comments
         )

@@ -20,9 +20,10 @@ class ProfileTests(SynchronousTestCase):
         worker.start()
         self.addCleanup(worker.join)
         self.addCleanup(end.set)
-        work = threads.profile(Clock(), at_once, 30)
+        work = threads.profile(Clock(), at_once, 30, 1_700_000_000)
         read = reader.read(self.successResultOf(Deferred.fromCoroutine(work)))
         self.assertEqual([("goroutine", "count")], read.types)
+        self.assertEqual(1_700_000_000 * 10**9, read.started)
         stacks = {label["thread"]: stack for stack, _, label in read.samples}
         self.assertIn("threading.Event.wait", [f.function for f in stacks["worker"]])
         self.assertIn(

@@ -21,6 +21,7 @@ from tests.profiling import reader
 from tests.profiling.in_thread import at_once
 
 URL = "http://exporter.invalid/debug/pprof"
+NOW = 1_800_000_000
 
 
 class PprofTestCase(SynchronousTestCase):
@@ -31,7 +32,7 @@ class PprofTestCase(SynchronousTestCase):
     def mount(
         self, in_thread: Callable[[Callable[[], bytes]], Deferred[bytes]]
     ) -> None:
-        self.pprof = Pprof(self.clock, in_thread)
+        self.pprof = Pprof(self.clock, lambda: NOW, in_thread)
         tree, debug = Resource(), Resource()
         tree.putChild(b"debug", debug)
         debug.putChild(b"pprof", self.pprof)
@@ -99,9 +100,9 @@ class ProfileTests(PprofTestCase):
                 self.assertNoResult(asked)
                 self.clock.advance(0.2)
             status, body, _ = self.answer(asked)
-            self.assertEqual(
-                (200, kind), (status, reader.read(body).types[-1][0]), path
-            )
+            read = reader.read(body)
+            self.assertEqual((200, kind), (status, read.types[-1][0]), path)
+            self.assertEqual(NOW * 10**9, read.started, path)
             self.assertNothingRuns()
 
     def test_headers(self) -> None:

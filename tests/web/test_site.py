@@ -1,21 +1,17 @@
 """The server as it ends: requests under way are finished, within reason."""
 
 import gc
+from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 
-from twisted.internet.address import IPv4Address
-from twisted.internet.interfaces import IProtocol
 from twisted.internet.task import Clock
-from twisted.internet.testing import StringTransport
 from twisted.logger import LogLevel
-from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.web.site import GRACE, DrainingSite
+from api_exporter.web.site import GRACE, OTHER_FILES, DrainingSite, max_connections
 from tests.logbook import logbook
-
-CLIENT = IPv4Address("TCP", "10.1.2.3", 40000)
+from tests.web.connection import Connection
 
 
 class Waiting(Resource):
@@ -38,28 +34,11 @@ class Waiting(Resource):
         request.finish()
 
 
-class Connection:
-    """A client's side of one connection."""
-
-    def __init__(self, site: DrainingSite) -> None:
-        self.transport = StringTransport(peerAddress=CLIENT)
-        protocol = site.buildProtocol(CLIENT)
-        assert protocol is not None
-        self.protocol: IProtocol = protocol
-        self.protocol.makeConnection(self.transport)
-
-    def ask(self, path: str = "/") -> None:
-        self.protocol.dataReceived(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-
-    def lose(self) -> None:
-        self.protocol.connectionLost(Failure(ConnectionResetError()))
-
-
 class SiteTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.page = Waiting()
-        self.site = DrainingSite(self.page)
+        self.site = DrainingSite(self.page, self.clock)
         self.site.timeOut = None  # connections end with the test
 
     def asked(self) -> Connection:
@@ -149,3 +128,32 @@ class SiteTests(SynchronousTestCase):
         [line] = book.lines(LogLevel.debug)
         self.assertTrue(line.isprintable(), line)
         self.assertIn("{client}", line)
+
+
+class MaxConnectionsTests(SynchronousTestCase):
+    def limit(self, files: int) -> None:
+        """Let this process open so many files until the test ends."""
+        soft, hard = getrlimit(RLIMIT_NOFILE)
+        self.addCleanup(setrlimit, RLIMIT_NOFILE, (soft, hard))
+        setrlimit(RLIMIT_NOFILE, (files, hard))
+
+    def test_room(self) -> None:
+        """What is wanted, where there is room for it."""
+        book = logbook(self)
+        self.limit(OTHER_FILES + 100)
+        self.assertEqual([1, 100], [max_connections(1), max_connections(100)])
+        self.assertEqual([], book.lines())
+
+    def test_no_room(self) -> None:
+        """Less, with a warning, where open files are scarce; never none at all."""
+        for files, room in ((OTHER_FILES + 100, 100), (OTHER_FILES - 1, 1)):
+            book = logbook(self)
+            self.limit(files)
+            self.assertEqual(room, max_connections(101))
+            self.assertEqual(
+                [
+                    f"warning MAX_CONNECTIONS is 101, but {files} open files leave room"
+                    f" for {room}"
+                ],
+                book.lines(),
+            )
