@@ -29,16 +29,25 @@ _FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 """All that msgspec raises for hostile input: its errors, bad UTF-8, deep nesting."""
 
 
+_NAMED = 20
+"""Rejected records of one body that are named."""
+
+_LONGEST_DOCUMENT = 1024 * 1024
+"""Bytes: far more than any real one has."""
+
+
 class Decoded(Struct, frozen=True):
     """What one body held.
 
     Attributes:
         records: those that could be read, one of each id.
-        rejected: for each record that could not be, its place and what was wrong.
+        rejected: how many could not be.
+        complaints: for the first ones of them, their place and what was wrong.
     """
 
     records: tuple[Struct, ...]
-    rejected: tuple[str, ...] = ()
+    rejected: int = 0
+    complaints: tuple[str, ...] = ()
 
 
 class Body(Protocol):
@@ -77,7 +86,8 @@ class Listing:
             raise UpstreamError("decode", str(error)) from None
         old = {record.id: record for record in before}  # type: ignore[attr-defined]
         found: dict[str, Struct] = {}
-        rejected = []
+        rejected = 0
+        complaints: list[str] = []
         decode = self._decoder.decode
         for place, raw in enumerate(raws):
             if place % _SLICE == 0:
@@ -88,15 +98,17 @@ class Listing:
                 try:
                     record = _leniently(self._decoder, raw)
                 except _FAILURES as error:
-                    rejected.append(f"[{place}]: {error}")
+                    rejected += 1
+                    if rejected <= _NAMED:
+                        complaints.append(f"[{place}]: {error}")
                     continue
             id_: str = record.id  # type: ignore[attr-defined]  # listed: all have one
             same = old.get(id_)
             found[id_] = record if same is None or same != record else same
         found.pop("", None)
-        if rejected and len(rejected) == len(raws):
-            raise UpstreamError("decode", f"no record can be read: {rejected[0]}")
-        return Decoded(tuple(found.values()), tuple(rejected))
+        if rejected and rejected == len(raws):
+            raise UpstreamError("decode", f"no record can be read: {complaints[0]}")
+        return Decoded(tuple(found.values()), rejected, tuple(complaints))
 
 
 class Document:
@@ -112,6 +124,11 @@ class Document:
     ) -> Generator[None, None, Decoded]:
         """A list of one record."""
         yield
+        if len(body) > _LONGEST_DOCUMENT:
+            raise UpstreamError(
+                "too_large",
+                f"{len(body)} bytes, where {_LONGEST_DOCUMENT} are far too many",
+            )
         try:
             return Decoded((_leniently(self._decoder, msgspec.Raw(body)),))
         except _FAILURES as error:

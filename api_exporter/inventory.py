@@ -37,8 +37,14 @@ class Inventory(Struct, frozen=True, kw_only=True):
     events: tuple[records.AuditEvent, ...] | None = None
 
     def with_(self, resource: str, records: object) -> "Inventory":
-        """The same with a resource's records replaced; None forgets them."""
-        return replace(self, **{resource: records})
+        """The same with a resource's records replaced; None forgets them.
+
+        Another current user has other access tokens: those that were known go.
+        """
+        after = replace(self, **{resource: records})
+        if after.current_user != self.current_user:
+            return replace(after, access_tokens=None)
+        return after
 
     @property
     def current_user(self) -> str | None:

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+import idna
 from msgspec import Struct
 
 from api_exporter.collectors import COLLECTORS
@@ -47,7 +49,17 @@ def url(text: str) -> str:
         raise ValueError("leave out the query and the fragment")
     if parts.port == 0:  # reading it raises ValueError where it is no port
         raise ValueError("port 0 cannot be called")
-    return f"{parts.scheme}://{parts.netloc}"
+    port = "" if parts.port is None else f":{parts.port}"
+    return f"{parts.scheme}://{_host(parts.hostname)}{port}"
+
+
+def _host(text: str) -> str:
+    """An IP address or a DNS name, as it stands in a URL."""
+    if ":" in text:
+        if "%" in text:
+            raise ValueError("leave out the zone of the address")
+        return f"[{ip_address(text)}]"
+    return idna.encode(text).decode()
 
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}

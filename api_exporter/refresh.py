@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from api_exporter.backoff import Jitter
+from api_exporter.bodies import Decoded
 from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
 from api_exporter.pages import Pages, page
@@ -29,9 +30,6 @@ SHORTEST_MAX_AGE = 300.0
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 """Bytes between two places to pause: some milliseconds' work."""
-
-_NAMED_REJECTS = 20
-"""Rejected records of one answer that are logged one by one."""
 
 
 def max_age(period: float, wanted: float | None = None) -> float:
@@ -52,7 +50,8 @@ class _Known(Struct, frozen=True, kw_only=True):
 
     digest: bytes
     records: int
-    rejected: tuple[str, ...]
+    rejected: int
+    complaints: tuple[str, ...]
 
 
 class Refresher(Service):
@@ -129,7 +128,7 @@ class Refresher(Service):
         now = self._clock.seconds()
         for name in [name for name, time in self._expires.items() if time <= now]:
             del self._expires[name]
-            del self._known[name]
+            self._known.pop(name, None)
             self._start(self._withdraw(name))
         while (taken := self._schedule.take(now)) is not None:
             self._start(self._refresh(self._resources[taken]))
@@ -176,7 +175,7 @@ class Refresher(Service):
         except CancelledError:
             return  # the service stops
         except UpstreamError as error:
-            if resource.absent(error):
+            if self._lacks(resource, error):
                 self._unsupported(name, begin)
             else:
                 self._failed(name, error, begin)
@@ -191,7 +190,7 @@ class Refresher(Service):
             self._telemetry.succeeded(
                 name,
                 records=known.records,
-                rejected=len(known.rejected),
+                rejected=known.rejected,
                 seconds=now - begin,
                 at=self._now(),
             )
@@ -199,7 +198,7 @@ class Refresher(Service):
                 "refreshed {resource}",
                 resource=name,
                 records=known.records,
-                rejected=len(known.rejected),
+                rejected=known.rejected,
                 milliseconds=round(1000 * (now - begin)),
             )
             if failures := self._failing.pop(name, 0):
@@ -215,20 +214,24 @@ class Refresher(Service):
         body = await self._fetch(path)
         digest = await self._slicer.run(_digest(body))
         known = self._known.get(name)
-        if known is not None and known.digest == digest:
+        before = getattr(self.inventory, name)
+        if known is not None and known.digest == digest and before is not None:
             return known
-        before = getattr(self.inventory, name) or ()
-        decoded = await self._slicer.run(resource.body.decode(body, before))
+        decoded = await self._slicer.run(resource.body.decode(body, before or ()))
         del body
-        if known is None or decoded.rejected != known.rejected:
-            self._log_rejected(name, decoded.rejected)
+        if known is None or decoded.complaints != known.complaints:
+            self._log_rejected(name, decoded)
         known = _Known(
-            digest=digest, records=len(decoded.records), rejected=decoded.rejected
+            digest=digest,
+            records=len(decoded.records),
+            rejected=decoded.rejected,
+            complaints=decoded.complaints,
         )
         await self._rendering.acquire()
         try:
-            await self._render(name, decoded.records)
-            self._known[name] = known
+            if resource.located(self.inventory) == path:  # else it was another user's
+                await self._render(name, decoded.records)
+                self._known[name] = known
         finally:
             self._rendering.release()
         return known
@@ -277,6 +280,20 @@ class Refresher(Service):
         else:
             self._schedule.refreshed(name, now)
 
+    def _lacks(self, resource: Resource, error: UpstreamError) -> bool:
+        """Whether the upstream does not have the resource, and fares well otherwise.
+
+        A proxy that has lost its way answers the same to every path, for a moment: then
+        the peers fail too, or it is known that the resource was there just now.
+        """
+        if resource.refused(error):
+            return True
+        return (
+            resource.absent(error)
+            and self._telemetry.standings[UP].error is None
+            and resource.name not in self._known
+        )
+
     def _unsupported(self, name: str, begin: float) -> None:
         if self._telemetry.standings[name].supported is not False:
             self.log.info("the upstream does not have {resource}", resource=name)
@@ -285,15 +302,17 @@ class Refresher(Service):
         self._telemetry.unsupported(name, seconds=now - begin, at=self._now())
         self._schedule.unsupported(name, now)
 
-    def _log_rejected(self, name: str, rejected: tuple[str, ...]) -> None:
-        for place in rejected[:_NAMED_REJECTS]:
+    def _log_rejected(self, name: str, decoded: Decoded) -> None:
+        for complaint in decoded.complaints:
             self.log.warn(
-                "a record is left out: {resource}{place}", resource=name, place=place
+                "a record is left out: {resource}{complaint}",
+                resource=name,
+                complaint=complaint,
             )
-        if len(rejected) > _NAMED_REJECTS:
+        if more := decoded.rejected - len(decoded.complaints):
             self.log.warn(
                 "{count} more records of {resource} are left out",
-                count=len(rejected) - _NAMED_REJECTS,
+                count=more,
                 resource=name,
             )
 

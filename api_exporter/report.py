@@ -58,6 +58,8 @@ async def _findings(
         finding = await visit(resource, inventory, fetch=upstream.fetch, clock=reactor)
         inventory = finding.inventory
         yield finding
+        if finding.error is not None and finding.error.reason == "rate_limited":
+            return
 
 
 async def check(
@@ -75,8 +77,10 @@ async def check(
         if unreachable:  # once is enough
             break
     for finding in found:
-        for place in finding.rejected:
-            _print(f"left out: {finding.resource.name}{place}")
+        for complaint in finding.complaints:
+            _print(f"left out: {finding.resource.name}{complaint}")
+        if more := finding.rejected - len(finding.complaints):
+            _print(f"left out: {more} more of {finding.resource.name}")
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}
     for finding in found:
         if finding.error is not None and not finding.resource.optional:

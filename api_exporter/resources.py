@@ -40,6 +40,12 @@ class Resource(Struct, frozen=True):
         """Whether a refusal is to be expected and no failure."""
         return _CURRENT_USER in self.path
 
+    def refused(self, error: UpstreamError) -> bool:
+        """Whether the upstream knows the path, and that is all we are to know."""
+        if error.unsupported:
+            return False
+        return self.optional and error.reason in {"forbidden", "not_found"}
+
     def located(self, inventory: Inventory) -> str | None:
         """The path to ask for; None while what it is made of is unknown."""
         if not self.optional:
@@ -50,11 +56,9 @@ class Resource(Struct, frozen=True):
         return self.path.replace(_CURRENT_USER, quote(user, safe=""))
 
     def absent(self, error: UpstreamError) -> bool:
-        """Whether an upstream that answers so does not have the resource."""
+        """Whether an upstream that answers so may not know the path."""
         if self.name == UP:  # then something else is wrong
             return False
-        if self.optional and error.reason in {"forbidden", "not_found"}:
-            return True
         return error.unsupported or str(error) == f"404: {self.absence}"
 
 

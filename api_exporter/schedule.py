@@ -16,6 +16,11 @@ SHORTEST_PAUSE = 60.0
 LONGEST_PAUSE = 240.0
 """Seconds without any request after a 429; doubling from one to the other."""
 
+SHORTEST_ASKED = 1.0
+LONGEST_ASKED = 3600.0
+"""Seconds that an upstream may ask for (Retry-After): less is no pause, and after more
+it is asked whether it has changed its mind."""
+
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds until a path that the upstream did not have is asked for again."""
 
@@ -99,7 +104,9 @@ class Schedule:
         self._end(name)
         # A request that was under way when the pause began tells nothing new.
         if now >= self._paused_until:
-            self._paused_until = now + (asked if asked is not None else self._pause)
+            if asked is None or asked < SHORTEST_ASKED:
+                asked = self._pause
+            self._paused_until = now + min(asked, LONGEST_ASKED)
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._due[name] = self._paused_until
         if self.first in self._due:  # else it is under way

@@ -52,14 +52,22 @@ class Setting(Struct, Generic[T], frozen=True):
         try:
             return self.parse(text)
         except ValueError as error:
-            # Secrets, too: a password in an address, a token in the wrong place.
-            shown = re.sub(r"nbp_\w+", "nbp_…", re.sub(r"//.*@", "//…@", text))
-            value = "its value" if self.secret else repr(shown)
-            hint = f" ({error})" if str(error) else ""
+            value = "its value" if self.secret else repr(_masked(text))
+            hint = f" ({_masked(str(error))})" if str(error) else ""
             problems.append(
                 f"{self.name}: {value} is not allowed: it must be {self.allowed}{hint}"
             )
             return None
+
+
+def _masked(text: str) -> str:
+    """Without a password in an address, or a token in the wrong place."""
+    text = re.sub(r"(\w+://)?.*@", r"\1…@", text, flags=re.DOTALL)
+    return re.sub(r"nbp_\w+", "nbp_…", text)
+
+
+_SHORTEST_SECRET = 8
+"""Characters: shorter ones would be found everywhere."""
 
 
 UPSTREAM_API_URL = Setting(
@@ -248,5 +256,8 @@ def read(environ: Mapping[str, str]) -> Settings:
             " them may be"
         )
     if problems:
+        secret = environ.get(UPSTREAM_API_TOKEN.name, "").strip()
+        if len(secret) >= _SHORTEST_SECRET:  # it may stand in another variable, too
+            problems = [problem.replace(secret, "…") for problem in problems]
         raise SettingsError(problems)
     return Settings(**values)  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """One round through all resources, in front of somebody: `--check` and `--once`."""
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 from twisted.internet.interfaces import IReactorTime
 
@@ -17,7 +15,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     Attributes:
         error: None where it went well, or where nothing could be asked.
         records: how many could be read, None for none at all.
-        rejected: the places of those that could not be read.
+        rejected: how many could not be.
+        complaints: the places of the first ones of them, and what was wrong.
         inventory: what is known after it.
     """
 
@@ -26,7 +25,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     error: UpstreamError | None = None
     records: int | None = None
-    rejected: Sequence[str] = ()
+    rejected: int = 0
+    complaints: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -60,6 +60,7 @@ async def visit(
         seconds=clock.seconds() - begin,
         records=len(decoded.records),
         rejected=decoded.rejected,
+        complaints=decoded.complaints,
     )
 
 

@@ -194,14 +194,7 @@ class Telemetry:
     def unsupported(self, resource: str, *, seconds: float, at: float) -> None:
         """The upstream does not have the path, which is no failure."""
         self._ended(resource, seconds, at)
-        self._update(
-            resource,
-            error=None,
-            failing_since=None,
-            supported=False,
-            records=0,
-            rejected=0,
-        )
+        self._update(resource, error=None, failing_since=None, supported=False)
 
     def text(self, *, in_openmetrics: bool) -> bytes:
         """All of it in one of the formats; OpenMetrics ends with its `# EOF`."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import NoReturn
 
+from hyperlink import EncodedURL
 from treq.client import HTTPClient
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -34,6 +35,13 @@ UNREACHABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls", "timeout"})
 """Reasons that prove nothing but that there was no answer."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}"
+
+
+class _Url(EncodedURL):
+    """A URL that is sent as it stands: treq would take an IPv6 address for a name."""
+
+    def to_uri(self) -> "_Url":
+        return self
 
 
 class Upstream:
@@ -92,7 +100,7 @@ class Upstream:
         token = self._token()
         while True:
             try:
-                return await self._attempt(path, number, token)
+                return await self._attempt(path, number, token, _Answer())
             except UpstreamError as error:
                 # Cancelling the look-up of a name fails as if there were no such name.
                 if given_up():
@@ -111,10 +119,11 @@ class Upstream:
 
     async def reach(self) -> str:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
+        answer = _Answer()
         try:
-            await self._attempt("api/health", 1, self._token())
+            await self._attempt("api/health", 1, self._token(), answer)
         except UpstreamError as error:
-            if error.reason in UNREACHABLE:
+            if answer.status is None:
                 return str(error)
         return ""
 
@@ -130,9 +139,10 @@ class Upstream:
         else:
             self.log.info("reached the upstream at {url}", url=self._url)
 
-    async def _attempt(self, path: str, number: int, token: Token) -> bytes:
+    async def _attempt(
+        self, path: str, number: int, token: Token, answer: "_Answer"
+    ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
-        answer = _Answer()
         problem = ""
         try:
             return await (
@@ -166,7 +176,7 @@ class Upstream:
 
     async def _exchange(self, path: str, token: Token, answer: "_Answer") -> bytes:
         response = await self._client.get(
-            f"{self._url}/{path}",
+            _Url.from_text(f"{self._url}/{path}"),
             headers=Headers(
                 {
                     "Authorization": [f"Bearer {token.reveal()}"],

@@ -172,9 +172,17 @@ class ListingTests(SynchronousTestCase):
         }.items():
             decoded = decode(PEERS, listed(b'{"id":"a"}', bad, b'{"id":"c"}'))
             self.assertEqual((Peer(id="a"), Peer(id="c")), decoded.records)
-            self.assertEqual(1, len(decoded.rejected), bad)
-            self.assertEqual("[1]: ", decoded.rejected[0][:5])
-            self.assertIn(words, decoded.rejected[0])
+            self.assertEqual(1, decoded.rejected, bad)
+            [complaint] = decoded.complaints
+            self.assertEqual("[1]: ", complaint[:5])
+            self.assertIn(words, complaint)
+
+    def test_many_bad(self) -> None:
+        """All bad records are counted; the first twenty are named."""
+        decoded = decode(PEERS, listed(b'{"id":"a"}', *[b"7"] * 1000))
+        self.assertEqual(1000, decoded.rejected)
+        self.assertEqual(20, len(decoded.complaints))
+        self.assertEqual("[20]: ", decoded.complaints[-1][:6])
 
     def test_numbers(self) -> None:
         """Numbers that no sample could hold, or that are none, cost their record."""
@@ -182,7 +190,7 @@ class ListingTests(SynchronousTestCase):
             bad = b'{"id":"b","peers_count":' + number + b"}"
             decoded = decode(GROUPS, listed(b'{"id":"a"}', bad))
             self.assertEqual((Group(id="a"),), decoded.records)
-            self.assertEqual("[1]: ", decoded.rejected[0][:5])
+            self.assertEqual("[1]: ", decoded.complaints[0][:5])
         self.holds(
             GROUPS,
             b'[{"id":"a","peers_count":9007199254740992,"resources_count":-1}]',
@@ -292,8 +300,8 @@ class HostileTests(SynchronousTestCase):
         except UpstreamError as error:
             self.assertNotEqual("", str(error))
             return
-        for rejected in decoded.rejected:
-            self.assertRegex(rejected, r"^\[\d+\]: .")
+        for complaint in decoded.complaints:
+            self.assertRegex(complaint, r"^\[\d+\]: .")
         msgspec.json.encode(decoded.records)  # so it can be written as UTF-8
 
     @settings(deadline=None)
@@ -324,7 +332,7 @@ class HostileTests(SynchronousTestCase):
         self.check(body, text)
 
     @settings(deadline=None)
-    @given(records=st.lists(RECORDS | VALUES))
+    @given(records=st.lists(RECORDS | VALUES, max_size=20))
     def test_places(self, records: list[object]) -> None:
         """Every record with an id is read or replaced, or rejected by its place."""
         texts = [json.dumps(record).encode() for record in records]
@@ -332,7 +340,8 @@ class HostileTests(SynchronousTestCase):
             decoded = decode(PEERS, listed(*texts))
         except UpstreamError:
             return
-        places = [int(r[1:].partition("]")[0]) for r in decoded.rejected]
+        places = [int(r[1:].partition("]")[0]) for r in decoded.complaints]
+        self.assertEqual(decoded.rejected, len(places))
         self.assertEqual(sorted(set(places)), places)
         self.assertTrue(all(place < len(records) for place in places))
         good = [r for place, r in enumerate(records) if place not in places]

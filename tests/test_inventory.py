@@ -1,7 +1,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.inventory import Inventory
-from api_exporter.records import Peer, User
+from api_exporter.records import AccessToken, Peer, User
 
 
 class InventoryTests(SynchronousTestCase):
@@ -12,6 +12,18 @@ class InventoryTests(SynchronousTestCase):
         after = before.with_("peers", peers)
         self.assertEqual(Inventory(personal=True, users=(), peers=peers), after)
         self.assertEqual(before, after.with_("peers", None))
+
+    def test_another_user(self) -> None:
+        """Access tokens are those of the current user, and go with it."""
+        tokens = (AccessToken(id="t"),)
+        before = Inventory(users=(User(id="a", is_current=True),), access_tokens=tokens)
+        for users, kept in (
+            ((User(id="b"), User(id="a", name="new", is_current=True)), tokens),
+            ((User(id="b", is_current=True),), None),
+            ((), None),
+            (None, None),
+        ):
+            self.assertEqual(kept, before.with_("users", users).access_tokens, users)
 
     def test_frozen(self) -> None:
         """Nobody changes an inventory that somebody else is reading."""

@@ -196,6 +196,40 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual((None, False, None), _told(standing))
         self.assertEqual(["info the upstream does not have groups"], book.lines())
 
+    def test_lost_for_a_moment(self) -> None:
+        """What was there just now has failed, and is asked for as often as ever."""
+        bench = Bench().start()
+        bench.replies["groups"] = UNKNOWN_PATH
+        bench.advance(301)
+        self.assertEqual(
+            (False, True, "not_found"), _told(bench.telemetry.standings["groups"])
+        )
+        bench.replies["groups"] = GROUP
+        bench.advance(300)
+        self.assertEqual((True, True, None), _told(bench.telemetry.standings["groups"]))
+
+    def test_lost_for_good(self) -> None:
+        """What is still missing when its metrics end is not supported any more."""
+        bench = Bench().start()
+        bench.replies["groups"] = UNKNOWN_PATH
+        bench.advance(1250)
+        self.assertEqual(
+            (None, False, None), _told(bench.telemetry.standings["groups"])
+        )
+        self.assertNotIn("netbird_api_group", bench.page())
+
+    def test_everything_is_missing(self) -> None:
+        """A proxy that knows no path at all tells nothing of what is supported."""
+        bench = Bench(
+            peers=UNKNOWN_PATH, groups=UNKNOWN_PATH, accounts=UNKNOWN_PATH
+        ).start()
+        for standing in bench.telemetry.standings.values():
+            self.assertEqual((False, None, "not_found"), _told(standing))
+        bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
+        bench.advance(301)
+        for standing in bench.telemetry.standings.values():
+            self.assertEqual((True, True, None), _told(standing))
+
     def test_peers_must_exist(self) -> None:
         """An upstream without peers is a failure: every real one has them."""
         bench = Bench(peers=UNKNOWN_PATH).start()
@@ -218,6 +252,29 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench("users", users=users, **{path: tokens}).start()
         self.assertIn(path, bench.asked)
         self.assertIn("netbird_api_access_token_expiration", bench.page())
+
+    def test_tokens_of_another_user(self) -> None:
+        """With another user's token the old user's tokens are told no longer."""
+        me, you = b'{"id":"me","is_current":%s}', b'{"id":"you","is_current":%s}'
+        tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
+        bench = Bench(
+            "users",
+            users=b"[" + me % b"true" + b"," + you % b"false" + b"]",
+            **{"api/users/me/tokens": tokens, "api/users/you/tokens": tokens},
+        ).start()
+        told = 'token_id="t",token="",user_id="%s"'
+        self.assertIn(told % "me", bench.page())
+        bench.replies["users"] = changed = Deferred[bytes]()
+        bench.replies["api/users/me/tokens"] = late = Deferred[bytes]()
+        bench.advance(601)
+        users = b"[" + me % b"false" + b"," + you % b"true" + b"]"
+        for answer, body in ((changed, users), (late, tokens)):
+            answer.callback(body)
+            bench.advance(0)
+            self.assertNotIn("netbird_api_access_token", bench.page())
+        bench.replies["users"] = users
+        bench.advance(600)
+        self.assertIn(told % "you", bench.page())
 
     def test_own_tokens_refused(self) -> None:
         """Where the tokens may not be read there is no family and no error."""

@@ -69,20 +69,25 @@ class ResourcesTests(SynchronousTestCase):
                 self.assertEqual(resource.path, resource.located(Inventory()))
 
     def test_absent(self) -> None:
-        """What an upstream lacks is told from what it refuses; peers it never lacks."""
+        """What an upstream lacks is told from what it refuses, and both from failures.
+
+        Peers are never lacking, and only our own tokens may be refused.
+        """
         unknown_path = UpstreamError("not_found", "404", unsupported=True)
         too_old = UpstreamError("not_found", "404: network: routers not found")
         forbidden = UpstreamError("forbidden", "403: no")
         gone = UpstreamError("not_found", "404: gone")
-        for name, absent in (
-            ("peers", ()),
-            ("groups", (unknown_path,)),
-            ("network_routers", (unknown_path, too_old)),
-            ("access_tokens", (unknown_path, too_old, forbidden, gone)),
+        for name, absent, refused in (
+            ("peers", (), ()),
+            ("groups", (unknown_path,), ()),
+            ("network_routers", (unknown_path, too_old), ()),
+            ("access_tokens", (unknown_path,), (too_old, forbidden, gone)),
         ):
+            resource = BY_NAME[name]
             for error in (unknown_path, too_old, forbidden, gone):
-                found = BY_NAME[name].absent(error)
-                self.assertEqual(error in absent, found, f"{name}, {error}")
+                case = f"{name}, {error}"
+                self.assertEqual(error in absent, resource.absent(error), case)
+                self.assertEqual(error in refused, resource.refused(error), case)
 
     def test_periods(self) -> None:
         """By default fewer than six requests a minute are sent, the least allowed."""

@@ -167,12 +167,21 @@ class PauseTests(SynchronousTestCase):
 
     def test_retry_after(self) -> None:
         """An upstream that says for how long is left alone for so long."""
-        for asked in (0.0, 5.0, 1000.0):
+        for asked in (1.0, 5.0, 1000.0):
             schedule = settled()
             self.assertEqual(["peers"], taken(schedule, 30.0))
             self.assertEqual(asked, schedule.rate_limited("peers", 30.0, asked))
             self.assertEqual([], taken(schedule, 30.0 + asked - 0.1))
             self.assertIn("peers", taken(schedule, 30.0 + asked))
+
+    def test_absurd_retry_after(self) -> None:
+        """No time at all is answered by a pause of our own, a year by an hour."""
+        schedule, now, pauses = settled(), 30.0, []
+        for asked in (0.0, 0.9, HOUR + 1, 1e9):
+            self.assertEqual("peers", schedule.take(now))
+            pauses.append(schedule.rate_limited("peers", now, asked))
+            now += pauses[-1]
+        self.assertEqual([60.0, 120.0, HOUR, HOUR], pauses)
 
     def test_first_goes_first(self) -> None:
         """After a pause the first resource is due, whoever was refused."""

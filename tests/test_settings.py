@@ -70,7 +70,7 @@ class AcceptedTests(SynchronousTestCase):
         self.assertEqual(5, value("API_RETRY_ATTEMPTS", " 5\n"))
 
     def test_url(self) -> None:
-        """The base of the API loses a trailing slash and nothing else."""
+        """The base of the API is a scheme, a host and maybe a port."""
         self.accepts(
             "UPSTREAM_API_URL",
             {
@@ -78,7 +78,11 @@ class AcceptedTests(SynchronousTestCase):
                 "https://api.example/": "https://api.example",
                 "http://127.0.0.1:33073": "http://127.0.0.1:33073",
                 "http://[::1]:33073/": "http://[::1]:33073",
-                "HTTPS://Api.Example": "https://Api.Example",
+                "http://[::0001]": "http://[::1]",
+                "http://localhost:": "http://localhost",
+                "HTTPS://Api.Example": "https://api.example",
+                "https://api.example.:443": "https://api.example.:443",
+                "https://münchen.example": "https://xn--mnchen-3ya.example",
             },
         )
 
@@ -247,6 +251,14 @@ class RefusedTests(SynchronousTestCase):
             "https://api.example:99999": "an http or https address",
             "https://api.example:x": "an http or https address",
             "https://[::1": "an http or https address",
+            "https://[::g]": "'::g'",
+            "https://[fe80::1%eth0]": "leave out the zone",
+            "https://net_bird": "Codepoint U+005F",
+            "https://a..b": "Empty Label",
+            "https://h;x": "Codepoint U+003B",
+            "https://%zz": "Codepoint U+0025",
+            "https://-a": "must not start or end with a hyphen",
+            f"https://{'a' * 64}": "too long",
             "https://api example": "it holds a space or a control character",
             "https://api\x00.example": "it holds a space or a control character",
         }.items():
@@ -258,6 +270,17 @@ class RefusedTests(SynchronousTestCase):
             text = f"https://{user}@api.example"
             (problem,) = problems({**REQUIRED, "UPSTREAM_API_URL": text})
             self.assertIn("'https://…@api.example' is not allowed", problem)
+
+    def test_misplaced_secrets(self) -> None:
+        """A token or a password in the wrong variable is not shown."""
+        token = "a-token-from-elsewhere"
+        for name in ("LISTEN_ADDRESS", "COLLECTORS", "REFRESH_INTERVALS", "LOG_LEVEL"):
+            for text in (token, f"x,{token}", f"{token}=1s", f"me:{CANARY}@host:80"):
+                found = problems({**REQUIRED, "UPSTREAM_API_TOKEN": token, name: text})
+                self.assertEqual(1, len(found), text)
+                self.assertNotIn(token, found[0])
+                self.assertNotIn(CANARY, found[0])
+                self.assertIn("…", found[0])
 
     def test_token(self) -> None:
         """A token with anything but visible ASCII inside is refused, and not shown."""

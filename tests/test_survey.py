@@ -62,7 +62,7 @@ class VisitTests(SynchronousTestCase):
     def test_empty(self) -> None:
         """No records at all are an outcome as good as any."""
         found = self.visit()
-        self.assertEqual(("ok", 0, ()), (found.outcome, found.records, found.rejected))
+        self.assertEqual(("ok", 0, 0), (found.outcome, found.records, found.rejected))
         self.assertEqual((), found.inventory.peers)
 
     def test_failed(self) -> None:
@@ -89,9 +89,9 @@ class VisitTests(SynchronousTestCase):
         """Records that are left out are told with their places."""
         self.answer = b'[{"id":"a"},{"id":1},{"id":"c"}]'
         found = self.visit()
-        self.assertEqual(("ok", 2), (found.outcome, found.records))
-        [place] = found.rejected
-        self.assertTrue(place.startswith("[1]: "), place)
+        self.assertEqual(("ok", 2, 1), (found.outcome, found.records, found.rejected))
+        [complaint] = found.complaints
+        self.assertTrue(complaint.startswith("[1]: "), complaint)
 
     def test_not_asked(self) -> None:
         """Where the path is made of what is unknown, nothing is asked."""

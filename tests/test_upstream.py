@@ -221,6 +221,15 @@ class ProbeTests(SynchronousTestCase):
         self.assertIsNone(self.successResultOf(probed))
         self.assertIsNone(bench.seen[0].status)
 
+    def test_half_an_answer(self) -> None:
+        """An answer that never ends is one, too: the upstream is there."""
+        bench = Bench()
+        bench.api.answers["health"] = [stall]
+        reached = Deferred.fromCoroutine(bench.upstream.reach())
+        bench.agent.flush()
+        bench.advance(TIMEOUT + 1)
+        self.assertEqual("", self.successResultOf(reached))
+
 
 def _told(attempt: Attempt) -> tuple[str, int | None, int, str]:
     return attempt.path, attempt.status, attempt.received, attempt.error

@@ -146,8 +146,8 @@ class HostileTests(SynchronousTestCase):
             except UpstreamError as error:
                 self.assertTrue(str(error))
                 continue
-            for rejected in found.rejected:
-                self.assertRegex(rejected, r"^\[\d+\]: .")
+            for complaint in found.complaints:
+                self.assertRegex(complaint, r"^\[\d+\]: .")
             inventory = inventory.with_(resource, found.records)
         samples = parsed(page(inventory))
         self.assertEqual(len(samples), len(dict(samples)), "two of one name and labels")

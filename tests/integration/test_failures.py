@@ -14,9 +14,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from twisted.internet import reactor
-from twisted.internet.address import IPv4Address
+from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred
-from twisted.internet.endpoints import SSL4ServerEndpoint, TCP4ServerEndpoint
+from twisted.internet.endpoints import (
+    SSL4ServerEndpoint,
+    TCP4ServerEndpoint,
+    TCP6ServerEndpoint,
+)
 from twisted.internet.interfaces import IStreamServerEndpoint
 from twisted.internet.ssl import PrivateCertificate
 from twisted.internet.task import Clock, deferLater
@@ -95,6 +99,9 @@ def self_signed(host: str) -> PrivateCertificate:
     return loaded
 
 
+NO_SUCH_PATH = says(404, b"404 page not found\n", "text/plain")
+
+
 class FailureTests(TestCase):
     timeout = 60
 
@@ -117,7 +124,7 @@ class FailureTests(TestCase):
         port = self.successResultOf(endpoint.listen(site))
         self.addCleanup(port.stopListening)
         host = port.getHost()
-        assert isinstance(host, IPv4Address)
+        assert isinstance(host, (IPv4Address, IPv6Address))
         return host.port
 
     async def start(
@@ -275,11 +282,8 @@ class FailureTests(TestCase):
 
     async def test_unknown_path(self) -> None:
         """A plain 404 is an upstream that does not have it: no failure."""
+        self.api.faults["/api/groups"] = NO_SUCH_PATH
         await self.start()
-        self.api.faults["/api/groups"] = says(
-            404, b"404 page not found\n", "text/plain"
-        )
-        await self.elapse(301)
         supported = "api_exporter_resource_supported"
         self.assertEqual(0, self.value(supported, resource="groups"))
         self.assertIsNone(self.up()["groups"])
@@ -289,6 +293,11 @@ class FailureTests(TestCase):
         del self.api.faults["/api/groups"]
         await self.elapse(3661)
         self.assertEqual(1, self.up()["groups"])
+
+    async def test_path_that_was_there(self) -> None:
+        """A plain 404 where there was an answer just now is a failure like others."""
+        await self.start()
+        await self.assert_row(NO_SUCH_PATH, "not_found", "404: the upstream does not")
 
     async def test_rate_limited(self) -> None:
         """A 429 is one pause for everything: a minute, or what the upstream asks."""
@@ -347,6 +356,12 @@ class FailureTests(TestCase):
             self.assertIn(why, line)
             self.assertNotIn(SECRET, line)
         self.assertEqual(4, len(self.book.lines()))
+
+    async def test_ipv6(self) -> None:
+        """An upstream may be an IPv6 address."""
+        endpoint = TCP6ServerEndpoint(reactor, 0, interface="::1")
+        await self.start(f"http://[::1]:{self.opened(endpoint, Site(self.api))}")
+        self.assertEqual(1, self.value("netbird_api_up"), self.book.lines())
 
     async def test_refused(self) -> None:
         """Nobody listens."""
