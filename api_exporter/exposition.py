@@ -78,9 +78,9 @@ def timestamp(instant: datetime | None, /) -> float | None:
     return since.days * 86400 + since.seconds
 
 
-def single(metric: Metric, value: float) -> Family:
-    """One value for everything."""
-    return Family(metric, [("", value)])
+def single(metric: Metric, value: float, labels: Labels = "") -> Family:
+    """One sample."""
+    return Family(metric, [(labels, value)])
 
 
 def total(metric: Metric, which: Iterable[bool]) -> Family:

@@ -8,7 +8,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import globalLogBeginner
 
 from api_exporter import logs, service, start
-from api_exporter.advice import advice
+from api_exporter.advice import PARTIAL, advice
 from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
 from api_exporter.options import Options
@@ -16,7 +16,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.resources import UP
 from api_exporter.selection import Selection, selection
 from api_exporter.settings import Settings
-from api_exporter.survey import HEADER, Finding, partial, row, visit
+from api_exporter.survey import HEADER, Finding, row, visit
 from api_exporter.upstream import UNREACHABLE, Upstream
 
 Findings = AsyncIterator[Finding]
@@ -88,8 +88,8 @@ async def check(
             names.append(finding.resource.name)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
-    if note := partial(found[-1].inventory):
-        _print(f"the list of peers may be partial: {note}")
+    if found[-1].inventory.partial:
+        _print(PARTIAL)
     return _has_peers(found)
 
 

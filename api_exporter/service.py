@@ -4,7 +4,6 @@ import os
 import random
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
@@ -15,6 +14,7 @@ from api_exporter import start
 from api_exporter.client import Client
 from api_exporter.history import History
 from api_exporter.inventory import Inventory
+from api_exporter.lag import LagMeter
 from api_exporter.listen import Listener
 from api_exporter.options import Options
 from api_exporter.pages import Pages
@@ -25,7 +25,6 @@ from api_exporter.selection import selection
 from api_exporter.settings import Settings
 from api_exporter.supervision import Notifier, Supervisor
 from api_exporter.telemetry import Telemetry
-from api_exporter.timers import LagMeter
 from api_exporter.version import this_build
 from api_exporter.web import root
 from api_exporter.web.health import Health
@@ -33,9 +32,6 @@ from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
 from api_exporter.web.site import DrainingSite, max_connections
 from api_exporter.web.status import Status
-
-if TYPE_CHECKING:
-    from api_exporter.web.pprof import Pprof
 
 __all__ = ["Options", "assemble", "makeService"]
 
@@ -56,7 +52,13 @@ def makeService(options: Options) -> MultiService:
     simulated = start.simulated(configured, reactor)
     if simulated is not None:
         exporter.addService(simulated)
-    for service in assemble(checked, reactor, pprof=options["enable-pprof"]):
+    parts = assemble(
+        checked,
+        reactor,
+        pprof=options["enable-pprof"],
+        simulated=simulated is not None,
+    )
+    for service in parts:
         exporter.addService(service)
     start.explain_failures(options.parent)
     start.end_well(reactor)
@@ -75,9 +77,14 @@ def upstream_client(
 
 
 def assemble(
-    checked: Settings, reactor: PosixReactorBase, *, pprof: bool
+    checked: Settings, reactor: PosixReactorBase, *, pprof: bool, simulated: bool
 ) -> list[Service]:
-    """All parts, wired, in the order in which they start; they stop in reverse."""
+    """All parts, wired, in the order in which they start; they stop in reverse.
+
+    Args:
+        pprof: whether profiles are served.
+        simulated: whether the upstream is one of our own.
+    """
     started = reactor.seconds()
     build = this_build()
     selected = selection(checked.collectors, checked.refresh_intervals)
@@ -102,9 +109,9 @@ def assemble(
     )
     profiles = None
     if pprof:  # nobody else pays for importing the profilers
-        from api_exporter.web import pprof as web_pprof  # noqa: PLC0415
+        from api_exporter.web.pprof import Profiles  # noqa: PLC0415
 
-        profiles = web_pprof.pprof(reactor, time.time)
+        profiles = Profiles(reactor, time.time)
     tree = root(
         status=Status(
             telemetry=telemetry,
@@ -114,6 +121,7 @@ def assemble(
             collectors=selected.collectors,
             version=build.details,
             upstream_url=checked.upstream_api_url,
+            simulated=simulated,
             metrics_path=checked.metrics_path,
             pprof=pprof,
             uptime=lambda: reactor.seconds() - started,
@@ -128,7 +136,7 @@ def assemble(
         ready=Ready(telemetry=telemetry, now=time.time),
         metrics=Metrics(pages=pages, telemetry=telemetry, seconds=reactor.seconds),
         metrics_path=checked.metrics_path,
-        pprof=profiles,
+        pprof=None if profiles is None else profiles.pages,
     )
 
     def ready(address: str) -> None:
@@ -151,7 +159,7 @@ def assemble(
         reactor=reactor,
         ready=ready,
     )
-    services = [
+    services: list[Service] = [
         listener,
         client,
         LagMeter(reactor, telemetry.reactor_lag.observe),
@@ -160,15 +168,4 @@ def assemble(
             Supervisor(os.environ), lambda: telemetry.summary(time.time()), reactor
         ),
     ]
-    return [*services, Profiles(profiles)] if profiles is not None else services
-
-
-class Profiles(Service):
-    """Ends running profiles at the end."""
-
-    def __init__(self, profiles: "Pprof") -> None:
-        self._profiles = profiles
-
-    def stopService(self) -> None:
-        super().stopService()
-        self._profiles.stop()
+    return services if profiles is None else [*services, profiles]

@@ -7,8 +7,10 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 
-from twisted.application.service import Service
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.application.internet import TimerService
+from twisted.application.service import MultiService
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 STATUS_INTERVAL = 10.0
@@ -57,7 +59,7 @@ class Supervisor:
             self.log.debug("the supervisor does not listen: {why}", why=str(error))
 
 
-class Notifier(Service):
+class Notifier(MultiService):
     """Keeps the supervisor informed from the event loop itself.
 
     A loop that is stuck sends no sign of life, and the supervisor restarts us.
@@ -69,34 +71,28 @@ class Notifier(Service):
     def __init__(
         self, supervisor: Supervisor, status: Callable[[], str], clock: IReactorTime
     ) -> None:
+        super().__init__()
         self._supervisor = supervisor
-        self._status = status
-        self._clock = clock
-        self._timers: dict[str, IDelayedCall] = {}
-
-    def startService(self) -> None:
-        super().startService()
-        if not self._supervisor.listens:
+        if not supervisor.listens:
             return
-        self._supervisor.tell(READY=1)
-        self._every(STATUS_INTERVAL, lambda: {"STATUS": self._status()})
-        interval = self._supervisor.watchdog_interval
+        self._every(STATUS_INTERVAL, clock, lambda: supervisor.tell(STATUS=status()))
+        interval = supervisor.watchdog_interval
         if interval is not None:
-            self._every(interval, lambda: {"WATCHDOG": 1})
-
-    def stopService(self) -> None:
-        super().stopService()
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-        self._supervisor.tell(STOPPING=1, STATUS="stopping")
+            self._every(interval, clock, lambda: supervisor.tell(WATCHDOG=1))
 
     def _every(
-        self, interval: float, state: Callable[[], Mapping[str, object]]
+        self, interval: float, clock: IReactorTime, tell: Callable[[], None]
     ) -> None:
-        told = state()
-        self._supervisor.tell(**told)
-        [name] = told
-        self._timers[name] = self._clock.callLater(
-            interval, self._every, interval, state
-        )
+        """At once and then again and again: late rather than twice."""
+        timer = TimerService(interval, tell)
+        timer.clock = clock
+        timer.setServiceParent(self)
+
+    def startService(self) -> None:
+        self._supervisor.tell(READY=1)
+        super().startService()
+
+    def stopService(self) -> Deferred[list[object]]:
+        self._supervisor.tell(STOPPING=1, STATUS="stopping")
+        stopped: Deferred[list[object]] = super().stopService()
+        return stopped

@@ -74,13 +74,3 @@ def row(finding: Finding) -> str:
 _ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
 
 HEADER = _ROW.format("path", "outcome", "records", "ms")
-
-
-def partial(inventory: Inventory) -> str:
-    """Why the list of peers may not hold all of them, "" where it does."""
-    if not inventory.partial:
-        return ""
-    return (
-        "the token's user has the role `user` and sees only its own peers:"
-        " use the token of a service user"
-    )

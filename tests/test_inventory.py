@@ -45,3 +45,20 @@ class InventoryTests(SynchronousTestCase):
             ((me, User(id="me too", is_current=True)), "me"),
         ):
             self.assertEqual(current, Inventory(users=users).current_user)
+
+    def test_partial(self) -> None:
+        """A person with the role `user` sees only their own peers, and nobody else."""
+        other = User(id="other", role="user")
+        for current, expected in (
+            (User(id="me", role="user", is_current=True), True),
+            (
+                User(id="me", role="user", is_current=True, is_service_user=True),
+                False,
+            ),
+            (User(id="me", role="auditor", is_current=True), False),
+            (User(id="me", role="custom", is_current=True), False),
+            (User(id="me", role="user"), False),
+        ):
+            self.assertEqual(expected, Inventory(users=(other, current)).partial)
+        for users in ((), None):
+            self.assertFalse(Inventory(users=users).partial)

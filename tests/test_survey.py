@@ -8,7 +8,7 @@ from api_exporter.inventory import Inventory
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.records import User
 from api_exporter.resources import BY_NAME
-from api_exporter.survey import HEADER, Finding, partial, row, visit
+from api_exporter.survey import HEADER, Finding, row, visit
 
 PEERS = BY_NAME["peers"]
 TOKENS = BY_NAME["access_tokens"]
@@ -137,23 +137,3 @@ class RowTests(SynchronousTestCase):
             self.assertEqual(words, line.split())
             self.assertEqual(len(HEADER), len(line))
             self.assertEqual(HEADER.index("outcome"), line.index(finding.outcome))
-
-
-class PartialTests(SynchronousTestCase):
-    def test_user(self) -> None:
-        """A person with the role `user` sees only their own peers, and nobody else."""
-        self.assertIn("service user", partial(users(role="user")))
-
-    def test_everything(self) -> None:
-        """Service users, other roles and the unknown give no reason to doubt."""
-        for inventory in (
-            users(role="user", is_service_user=True),
-            users(role="auditor"),
-            users(role="admin"),
-            users(role="owner"),
-            users(role="custom"),
-            Inventory(users=(User(id="other", role="user"),)),
-            Inventory(users=()),
-            Inventory(),
-        ):
-            self.assertEqual("", partial(inventory), inventory)

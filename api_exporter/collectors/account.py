@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from api_exporter.exposition import Family, Metric, Sample, labels, timestamps
+from api_exporter.exposition import Family, Metric, labels, single, timestamps
 from api_exporter.inventory import Inventory
 from api_exporter.records import Account
 
@@ -65,10 +65,8 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         yield from _account(inventory.accounts)
     for version in inventory.instance_version or ():
         name = labels(version=version.management_current_version)
-        info: list[Sample] = [(name, 1)]
-        yield Family(MANAGEMENT_INFO, info)
-        update: list[Sample] = [("", int(version.management_update_available))]
-        yield Family(UPDATE_AVAILABLE, update)
+        yield single(MANAGEMENT_INFO, 1, name)
+        yield single(UPDATE_AVAILABLE, int(version.management_update_available))
 
 
 def _account(accounts: tuple[Account, ...]) -> Iterator[Family]:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from api_exporter.exposition import (
     Family,
     Metric,
-    Sample,
     boolean,
     counted,
     halves,
     labels,
+    single,
 )
 from api_exporter.inventory import Inventory
 from api_exporter.records import DnsZone, NameserverGroup
@@ -75,8 +75,8 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     if inventory.nameservers is not None:
         yield from _nameservers(inventory.nameservers)
     for settings in inventory.dns_settings or ():
-        count: list[Sample] = [("", len(settings.disabled_management_groups or ()))]
-        yield Family(DISABLED_MANAGEMENT_GROUPS, count)
+        disabled = len(settings.disabled_management_groups or ())
+        yield single(DISABLED_MANAGEMENT_GROUPS, disabled)
     if inventory.dns_zones is not None:
         yield from _zones(inventory.dns_zones)
 

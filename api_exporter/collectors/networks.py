@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from api_exporter import joins
-from api_exporter.exposition import Family, Metric, Sample, boolean, labels
+from api_exporter.exposition import Family, Metric, boolean, labels, single
 from api_exporter.inventory import Inventory
 from api_exporter.records import Network, NetworkResource, NetworkRouter
 
@@ -54,8 +54,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     networks = inventory.networks
     if networks is None:
         return
-    count: list[Sample] = [("", len(networks))]
-    yield Family(NETWORKS, count)
+    yield single(NETWORKS, len(networks))
     keyed = [(labels(network_id=n.id, network=n.name), n) for n in networks]
     yield Family(INFO, ((key, 1) for key, _ in keyed))
     if inventory.network_resources is not None:

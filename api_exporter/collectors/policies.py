@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from api_exporter.exposition import (
     Family,
     Metric,
-    Sample,
     boolean,
     counted,
     halves,
     labels,
+    single,
 )
 from api_exporter.inventory import Inventory
 from api_exporter.records import GroupId, Peer, Policy, PostureCheck, TypedId
@@ -124,8 +124,7 @@ def _empty(
 def _posture_checks(
     checks: tuple[PostureCheck, ...], peers: tuple[Peer, ...] | None
 ) -> Iterator[Family]:
-    count: list[Sample] = [("", len(checks))]
-    yield Family(POSTURE_CHECKS, count)
+    yield single(POSTURE_CHECKS, len(checks))
     keyed = [(labels(posture_check_id=c.id, posture_check=c.name), c) for c in checks]
     yield Family(POSTURE_CHECK_INFO, ((key, 1) for key, _ in keyed))
     if peers is None:

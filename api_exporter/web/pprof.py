@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from math import ceil
 
+from twisted.application.service import Service
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -161,17 +162,25 @@ class Pprof(Text):
         return _INDEX.format(items=items)
 
 
-def pprof(reactor: ReactorBase, now: Callable[[], float]) -> Pprof:
-    """All pages, to be put below `/debug/pprof`, and to be stopped at shutdown.
+class Profiles(Service):
+    """All pages, and the end of what is being made when the program ends.
 
     Args:
         now: seconds since the epoch.
+
+    Attributes:
+        pages: to be put below `/debug/pprof`.
     """
 
-    def in_thread(work: Callable[[], bytes]) -> Deferred[bytes]:
-        return deferToThreadPool(reactor, reactor.getThreadPool(), work)
+    def __init__(self, reactor: ReactorBase, now: Callable[[], float]) -> None:
+        def in_thread(work: Callable[[], bytes]) -> Deferred[bytes]:
+            return deferToThreadPool(reactor, reactor.getThreadPool(), work)
 
-    return Pprof(reactor, now, in_thread)
+        self.pages = Pprof(reactor, now, in_thread)
+
+    def stopService(self) -> None:
+        super().stopService()
+        self.pages.stop()
 
 
 def _whole_number(request: Request, name: str, allowed: range, default: int) -> int:

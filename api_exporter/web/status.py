@@ -25,6 +25,7 @@ class Status(Text):
     Args:
         inventory: what is known of the network now.
         collectors: the enabled ones.
+        simulated: whether the upstream is one of our own.
         pprof: whether profiles are served.
         uptime: seconds since the start.
         now: seconds since the epoch.
@@ -42,6 +43,7 @@ class Status(Text):
         collectors: Sequence[Collector],
         version: str,
         upstream_url: str,
+        simulated: bool,
         metrics_path: str,
         pprof: bool,
         uptime: Callable[[], float],
@@ -54,7 +56,7 @@ class Status(Text):
         self._inventory = inventory
         self._collectors = collectors
         self._version = version
-        self._upstream_url = upstream_url
+        self._upstream = "a simulated network" if simulated else upstream_url
         self._uptime = uptime
         self._now = now
         self._footer = _footer(metrics_path, pprof=pprof)
@@ -102,7 +104,7 @@ class Status(Text):
             tags.dl(
                 _fact(
                     "Upstream",
-                    tags.span(self._upstream_url, class_="path"),
+                    tags.span(self._upstream, class_="path"),
                     reachable[self._telemetry.reachable],
                 ),
                 _fact(

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from api_exporter.advice import advice
+from api_exporter.advice import PARTIAL, advice
 from api_exporter.exposition import timestamp
 from api_exporter.inventory import Inventory
 from api_exporter.resources import UP
@@ -109,11 +109,7 @@ def _others(standings: Mapping[str, Standing], now: float) -> tuple[str, ...]:
 def _concerns(inventory: Inventory, now: float) -> tuple[str, ...]:
     found = []
     if inventory.partial:
-        found.append(
-            "The list may be partial: the token belongs to a person with the role"
-            " user, to whom the upstream shows nobody else's peers. Use the token of a"
-            " service user."
-        )
+        found.append(PARTIAL)
     end = token_end(inventory)
     if end is not None and end - now < EXPIRES_SOON:
         found.append(f"The token {ends(end, now)}: replace it in time.")

@@ -16,6 +16,9 @@ from api_exporter.settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 
+ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
+"""A line of the metrics that is there once the first round is over."""
+
 PATIENCE = 30.0
 """Seconds after which something that should have happened counts as not happening."""
 

@@ -16,6 +16,7 @@ from unittest import SkipTest
 from twisted.trial.unittest import TestCase
 
 from tests.integration.programs import (
+    ALL_READ,
     ROOT,
     Running,
     environment,
@@ -26,8 +27,6 @@ from tests.integration.programs import (
     start,
     until,
 )
-
-ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
 
 
 @cache

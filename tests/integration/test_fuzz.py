@@ -13,6 +13,7 @@ from random import Random
 from twisted.trial.unittest import TestCase
 
 from tests.integration.programs import (
+    ALL_READ,
     ROOT,
     environment,
     free_port,
@@ -29,7 +30,6 @@ AT_ONCE = 50
 QUIET = 0.05
 """Seconds without a byte after which a server that has not closed waits for more."""
 
-ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
 
 STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
 

@@ -22,6 +22,7 @@ from twisted.trial.unittest import TestCase
 
 from api_exporter.demo.network import Network
 from tests.integration.programs import (
+    ALL_READ,
     PATIENCE,
     Running,
     environment,
@@ -36,7 +37,6 @@ from tests.integration.test_daemon import installed
 from tests.integration.test_failures import self_signed
 
 GOOD = "nbp_0operator0operator0operator0op1yFJMy"
-ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
 PLAIN_404 = (404, "text/plain; charset=utf-8", b"404 page not found\n")
 
 Answer = tuple[int, str, bytes]

@@ -22,7 +22,7 @@ from twisted.web.client import ResponseNeverReceived
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
-from api_exporter.web.pprof import pprof
+from api_exporter.web.pprof import Profiles
 
 BLOCK = 20_000_000
 """Bytes of a block whose size is known."""
@@ -65,11 +65,11 @@ class GoToolPprofTests(TestCase):
             raise SkipTest("missing program: go")
         self.go = go
         self.reactor = cast(ReactorBase, reactor)
-        pages = pprof(self.reactor, time.time)
-        self.addCleanup(pages.stop)
+        profiles = Profiles(self.reactor, time.time)
+        self.addCleanup(profiles.stopService)
         tree, debug = Resource(), Resource()
         tree.putChild(b"debug", debug)
-        debug.putChild(b"pprof", pages)
+        debug.putChild(b"pprof", profiles.pages)
         port = reactor.listenTCP(
             0,
             Site(tree),  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from pathlib import Path
 from twisted.trial.unittest import TestCase
 
 from tests.integration.programs import (
+    ALL_READ,
     environment,
     free_port,
     get,
@@ -23,8 +24,6 @@ scrape_configs:
 - job_name: api-exporter
   static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
 """
-
-ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
 
 
 class PrometheusTests(TestCase):

@@ -2,22 +2,9 @@
 
 import json
 
-from prometheus_client import CollectorRegistry
-
-from api_exporter.history import History
-from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages
 from api_exporter.ports import UpstreamError
-from api_exporter.telemetry import Telemetry
-from api_exporter.version import Build
-from api_exporter.web import root
-from api_exporter.web.health import Health
-from api_exporter.web.metrics import Metrics
-from api_exporter.web.ready import Ready
-from api_exporter.web.status import Status
 from tests.web.served import ServedTestCase, header
-
-URL = "https://netbird.example"
+from tests.web.watched import URL, VERSION, Watched
 
 
 class PagesTests(ServedTestCase):
@@ -25,44 +12,16 @@ class PagesTests(ServedTestCase):
         self.serve("/metrics")
 
     def serve(self, metrics_path: str) -> None:
-        self.telemetry = Telemetry(
-            registry=CollectorRegistry(),
-            build=Build(version="0"),
-            periods={"peers": 30.0, "groups": 300.0},
-        )
-        self.tree = root(
-            status=Status(
-                telemetry=self.telemetry,
-                pages=Pages([]),
-                history=History(period=30),
-                inventory=Inventory,
-                collectors=[],
-                version="1.2.3",
-                upstream_url=URL,
-                metrics_path=metrics_path,
-                pprof=False,
-                uptime=lambda: 12.3456,
-                now=lambda: 1000,
-            ),
-            health=Health(
-                telemetry=self.telemetry,
-                version="1.2.3",
-                upstream_url=URL,
-                uptime=lambda: 12.3456,
-            ),
-            ready=Ready(telemetry=self.telemetry, now=lambda: 1000),
-            metrics=Metrics(
-                pages=Pages(["peers"]), telemetry=self.telemetry, seconds=lambda: 0
-            ),
-            metrics_path=metrics_path,
-        )
+        watched = Watched(collectors=["peers", "groups"], metrics_path=metrics_path)
+        self.clock, self.telemetry = watched.clock, watched.telemetry
+        self.tree = watched.tree
 
     def test_status(self) -> None:
         """The status page names the program and links to the others."""
         status, headers, body = self.request("/")
         self.assertEqual(200, status)
         self.assertEqual("text/html; charset=utf-8", header(headers, "content-type"))
-        for text in ("api-exporter 1.2.3", 'href="metrics"', 'href="health"', URL):
+        for text in (f"api-exporter {VERSION}", 'href="metrics"', 'href="health"', URL):
             self.assertIn(text, body.decode())
 
     def test_metrics_path(self) -> None:
@@ -79,6 +38,7 @@ class PagesTests(ServedTestCase):
 
     def test_health_at_the_start(self) -> None:
         """The process is healthy although nothing is known yet."""
+        self.clock.advance(12.3456)
         status, headers, body = self.request("/health")
         self.assertEqual(200, status)
         self.assertEqual("application/json", header(headers, "content-type"))
@@ -93,10 +53,10 @@ class PagesTests(ServedTestCase):
         self.assertEqual(
             {
                 "status": "ok",
-                "version": "1.2.3",
+                "version": VERSION,
                 "uptime_seconds": 12.346,
                 "upstream": {"url": URL, "reachable": None},
-                "resources": {"peers": unknown, "groups": unknown},
+                "resources": {"peers": unknown, "accounts": unknown, "groups": unknown},
             },
             json.loads(body),
         )

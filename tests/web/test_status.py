@@ -64,6 +64,12 @@ class StatusTests(ServedTestCase):
         ):
             self.assertIn(shown, text)
 
+    def test_simulated(self) -> None:
+        """A network that is none says so; its address is of no interest."""
+        self.watch(Watched(simulated=True).start())
+        self.assertIn("a simulated network", self.text())
+        self.assertNotIn(URL, self.text())
+
     def test_before_the_start(self) -> None:
         """A page of nothing yet is a page too."""
         self.watch(Watched())
@@ -190,7 +196,7 @@ class StatusTests(ServedTestCase):
             b'[{"id":"me","role":"user","is_current":true}]'
         )
         self.watched.advance(600)
-        self.assertIn("The list may be partial", self.text())
+        self.assertIn("The list of peers may be partial", self.text())
 
     def test_policy(self) -> None:
         """The browser runs and loads nothing but what stands in the page."""

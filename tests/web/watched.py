@@ -37,6 +37,8 @@ class Watched(Wired):
         collectors: Container[str] = ("peers", "groups", "users"),
         peers: int = 20,
         pprof: bool = False,
+        simulated: bool = False,
+        metrics_path: str = "/metrics",
     ) -> None:
         self.clock = Clock()
         self.network = Network(peers)
@@ -61,7 +63,8 @@ class Watched(Wired):
                 collectors=self.selected.collectors,
                 version=VERSION,
                 upstream_url=URL,
-                metrics_path="/metrics",
+                simulated=simulated,
+                metrics_path=metrics_path,
                 pprof=pprof,
                 uptime=self.clock.seconds,
                 now=self.now,
@@ -78,7 +81,7 @@ class Watched(Wired):
                 telemetry=self.telemetry,
                 seconds=self.clock.seconds,
             ),
-            metrics_path="/metrics",
+            metrics_path=metrics_path,
         )
 
     def now(self) -> float:

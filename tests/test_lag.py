@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.timers import INTERVAL, LagMeter
+from api_exporter.lag import INTERVAL, LagMeter
 
 
 class LagMeterTests(SynchronousTestCase):

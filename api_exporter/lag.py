@@ -1,4 +1,4 @@
-"""What happens again and again: looking after clients, and how late the loop is."""
+"""How late the event loop is."""
 
 from collections.abc import Callable
 
@@ -7,32 +7,6 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 INTERVAL = 0.25
 """Seconds between two measurements. A shorter stall may fall between them unseen."""
-
-
-class Repeated(Service):
-    """Does something every so many seconds, late rather than twice."""
-
-    def __init__(
-        self, interval: float, work: Callable[[], object], clock: IReactorTime
-    ) -> None:
-        self._interval = interval
-        self._work = work
-        self._clock = clock
-        self._timer: IDelayedCall | None = None
-
-    def startService(self) -> None:
-        super().startService()
-        self._timer = self._clock.callLater(self._interval, self._fired)
-
-    def stopService(self) -> None:
-        super().stopService()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _fired(self) -> None:
-        self._timer = self._clock.callLater(self._interval, self._fired)
-        self._work()
 
 
 class LagMeter(Service):
