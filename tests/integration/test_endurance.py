@@ -54,9 +54,6 @@ WARM_UP = 200
 GROWTH = 5 * 1024 * 1024
 """Bytes of resident memory that may come on top afterwards."""
 
-PARSED = 5
-"""Each of so many pages is parsed; all would take longer than the rest of the test."""
-
 SPEED = 50
 """How much faster the network lives, so that its machines come and go."""
 
@@ -167,7 +164,7 @@ class Defects:
 
 
 class EnduranceTests(TestCase):
-    timeout = 240
+    timeout = 480
 
     def setUp(self) -> None:
         self.chance = Random(20_261_121)
@@ -181,7 +178,7 @@ class EnduranceTests(TestCase):
         self.pool.retryAutomatically = False
         self.scraping = HTTPConnectionPool(reactor)
         self.scraper = HTTPClient(Agent(reactor, pool=self.scraping))
-        self.under_way = self.scrapes = self.parsed = self.withdrawn = 0
+        self.under_way = self.scrapes = self.withdrawn = 0
         others = dict.fromkeys(BY_NAME, OTHERS_PERIOD)
         wired = Wired(
             collectors=parsers.collectors("default"),
@@ -254,10 +251,10 @@ class EnduranceTests(TestCase):
         self.clock.advance(PEERS_PERIOD)
         await self.settled()
         openmetrics = number % 2 == 0
-        await self.scrape(number, openmetrics=openmetrics, encoding="identity")
-        await self.scrape(number, openmetrics=openmetrics, encoding="gzip")
+        await self.scrape(openmetrics=openmetrics, encoding="identity")
+        await self.scrape(openmetrics=openmetrics, encoding="gzip")
 
-    async def scrape(self, number: int, *, openmetrics: bool, encoding: str) -> None:
+    async def scrape(self, *, openmetrics: bool, encoding: str) -> None:
         headers = Headers({"Accept-Encoding": [encoding]})
         if openmetrics:
             headers.addRawHeader("Accept", "application/openmetrics-text;version=1.0.0")
@@ -266,12 +263,9 @@ class EnduranceTests(TestCase):
         body = await answer.content()  # unpacked, if it came packed
         self.scrapes += 1
         self.withdrawn += b"netbird_api_peers{" not in body
-        if number % PARSED:
-            return
         parse = parse_openmetrics if openmetrics else parse_text
         names = [family.name for family in parse(body.decode())]
         self.assertEqual(len(names), len(set(names)))
-        self.parsed += 1
 
     async def standing(self) -> dict[str, int]:
         """What must not grow, when nothing is under way and the upstream is well."""
@@ -314,7 +308,6 @@ class EnduranceTests(TestCase):
         self.assertGreater(self.api.asked, 3000)
         self.assertGreater(self.api.failed, 200)
         self.assertGreater(self.scrapes, 2 * HOUR / PEERS_PERIOD)
-        self.assertGreater(self.parsed, 400)
         self.assertGreater(self.withdrawn, 0)
         refreshed = [s.error for s in self.telemetry.standings.values()]
         self.assertEqual([None] * len(refreshed), refreshed)

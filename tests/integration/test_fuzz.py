@@ -27,6 +27,11 @@ REQUESTS = 5000
 AT_ONCE = 50
 """Connections that are open at the same time."""
 
+STALL = 0.1
+"""Seconds for which no requests may keep the server from others."""
+
+TRIES = 4
+
 QUIET = 0.05
 """Seconds without a byte after which a server that has not closed waits for more."""
 
@@ -162,7 +167,7 @@ class FuzzTests(TestCase):
 
     def setUp(self) -> None:
         self.port = free_port()
-        self.longest = 0.0
+        self.statuses: Counter[int] = Counter()
         directory = Path(self.mktemp())
         directory.mkdir(parents=True)
         self.running = start(
@@ -213,8 +218,8 @@ class FuzzTests(TestCase):
             one.close()
             yield request, bytes(got[one])
 
-    def well(self) -> None:
-        """Ask whether it is, on a connection that is open already, and time it."""
+    def health_seconds(self) -> float:
+        """How long it takes to say that it is well, on a connection that is open."""
         begin = time.perf_counter()
         self.health.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         got = b""
@@ -222,36 +227,40 @@ class FuzzTests(TestCase):
             piece = self.health.recv(1 << 16)
             self.assertTrue(piece, "the connection was closed")
             got += piece
-        self.longest = max(self.longest, time.perf_counter() - begin)
         self.assertTrue(got.startswith(b"HTTP/1.1 200 OK"), got[:200])
+        return time.perf_counter() - begin
+
+    def stall(self, requests: list[bytes], *, finished: bool) -> float:
+        """Send them all; for how many seconds do they keep the server from others?"""
+        asked = {}
+        for request in requests:
+            one = self.ask(request, finished=finished)
+            if one is not None:
+                asked[one] = request
+        seconds = self.health_seconds()
+        for request, answer in self.answers(asked):
+            status = STATUS_LINE.match(answer)
+            if answer:
+                self.assertIsNotNone(status, (request[:300], answer[:300]))
+            if status is not None:
+                self.statuses[int(status[1])] += 1
+                self.assertIn(int(status[1]), ALLOWED, (request, answer[:300]))
+        return seconds
 
     def test_malformed_requests(self) -> None:
         """Whatever is sent is answered, refused or closed, and disturbs nobody else."""
         chance = Random(20_261_121)
         self.health = socket.create_connection(("127.0.0.1", self.port), timeout=5)
         self.addCleanup(self.health.close)
-        statuses: Counter[int] = Counter()
         for _ in range(0, REQUESTS, AT_ONCE):
             finished = chance.random() < 0.5
-            asked = {}
-            for _ in range(AT_ONCE):
-                request = chance.choice(KINDS)(chance)
-                one = self.ask(request, finished=finished)
-                if one is not None:
-                    asked[one] = request
-            self.well()
-            for request, answer in self.answers(asked):
-                status = STATUS_LINE.match(answer)
-                if answer:
-                    self.assertIsNotNone(status, (request[:300], answer[:300]))
-                if status is not None:
-                    statuses[int(status[1])] += 1
-                    self.assertIn(int(status[1]), ALLOWED, (request, answer[:300]))
+            requests = [chance.choice(KINDS)(chance) for _ in range(AT_ONCE)]
+            # Others use this machine, too: what the requests cause, they cause again.
+            tries = (self.stall(requests, finished=finished) for _ in range(TRIES))
+            self.assertTrue(any(seconds < STALL for seconds in tries), requests)
         self.assertIsNone(self.running.process.poll(), self.running.said())
-        self.assertLessEqual({200, 400, 404, 405}, set(statuses))
-        self.assertGreater(statuses.total(), REQUESTS / 2)
+        self.assertLessEqual({200, 400, 404, 405}, set(self.statuses))
+        self.assertGreater(self.statuses.total(), REQUESTS / 2)
         self.assertNotIn("Traceback", self.running.said())
         self.assertNotIn(" error ", self.running.said())
-        # A tenth of a second is what is promised; others may be using this machine.
-        self.assertLess(self.longest, 0.5)
         self.assertEqual(200, get(f"{self.url}/metrics")[0])
