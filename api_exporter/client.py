@@ -65,7 +65,7 @@ class Client(Service):
         self._probing = self.upstream.probe().addErrback(_cancelled)
 
     def stopService(self) -> Deferred[list[None]]:
-        """Fires when no connection is open any more, but those that others use."""
+        """Fires when no connection is open but those that carry a request."""
         super().stopService()
         ending = [self._pool.closeCachedConnections()]
         if self._probing is not None:

@@ -49,6 +49,7 @@ def refusal(
             "not_found",
             "404: the upstream does not have this path" if plain else detail,
             unsupported=plain,
+            said=said,
         )
     wait = retry_after(headers, now=now)
     if status == 429:

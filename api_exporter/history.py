@@ -18,7 +18,7 @@ SHORTEST_STEP = 60.0
 """Seconds between two counts that are kept, at least."""
 
 _GAP = 2.5
-"""Steps between two counts from which on nothing is known of the time between."""
+"""Steps: a longer distance between two counts is a gap."""
 
 
 class Count(Struct, frozen=True, kw_only=True):

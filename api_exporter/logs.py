@@ -65,7 +65,7 @@ _LEGACY = {"message", "time", "system", "format", "isError", "failure", "why"}
 def line(event: LogEvent) -> str:
     """Time, level, message, then the fields that the message does not tell."""
     parts = [_stamp(event), level_name(event), formatEvent(event), *_fields(event)]
-    return _one_line(" ".join(parts)) + "\n"
+    return _escaped(" ".join(parts)) + "\n"
 
 
 def _stamp(event: LogEvent) -> str:
@@ -96,7 +96,7 @@ def _fields(event: LogEvent) -> list[str]:
     return fields
 
 
-def _one_line(text: str) -> str:
+def _escaped(text: str) -> str:
     return re.sub(
         r"[\x00-\x1f\x7f-\x9f\u2028\u2029]",
         lambda match: repr(match[0])[1:-1],

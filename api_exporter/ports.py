@@ -34,6 +34,7 @@ class UpstreamError(Exception):
         retryable: whether asking again within the same round may help.
         retry_after: seconds that the upstream asked us to wait, if it did.
         unsupported: this upstream does not have the path at all.
+        said: the upstream's own words, where it said what it does not have.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class UpstreamError(Exception):
         retryable: bool = False,
         retry_after: float | None = None,
         unsupported: bool = False,
+        said: str = "",
     ) -> None:
         super().__init__(message)
         self.reason = reason
         self.retryable = retryable
         self.retry_after = retry_after
         self.unsupported = unsupported
+        self.said = said
 
 
 Fetch = Callable[[str], Awaitable[bytes]]

@@ -262,7 +262,7 @@ class DnsZone(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ProxyServiceMeta(Struct, frozen=True, gc=False, kw_only=True):
-    """How a proxy service fares."""
+    """The state of a proxy service."""
 
     status: str = ""
     certificate_issued_at: Instant = None

@@ -20,29 +20,13 @@ from api_exporter.inventory import Inventory
 from api_exporter.pages import Pages, page
 from api_exporter.ports import Fetch, UpstreamError
 from api_exporter.resources import UP, Resource
-from api_exporter.schedule import Schedule
+from api_exporter.schedule import Schedule, max_age
 from api_exporter.selection import Selection
 from api_exporter.slices import Slicer
 from api_exporter.telemetry import Telemetry
 
-SHORTEST_MAX_AGE = 300.0
-"""Seconds for which metrics stay, at least, although they cannot be refreshed."""
-
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 """Bytes between two places to pause: some milliseconds' work."""
-
-
-def max_age(period: float, wanted: float | None = None) -> float:
-    """Seconds after which records that could not be refreshed are no longer told.
-
-    Args:
-        period: seconds between refreshes. Metrics never end before the next one is
-            overdue, whatever is wanted.
-        wanted: METRICS_MAX_AGE, if it is set.
-    """
-    if wanted is not None:
-        return max(wanted, 1.5 * period)
-    return max(SHORTEST_MAX_AGE, 3 * period)
 
 
 class _Known(Struct, frozen=True, kw_only=True):
@@ -102,7 +86,6 @@ class Refresher(Service):
         self._rendering = DeferredLock()
         self._known: dict[str, _Known] = {}
         self._expires: dict[str, float] = {}
-        self._failing: dict[str, int] = {}
         self._tasks: set[Deferred[None]] = set()
         self._alarm: IDelayedCall | None = None
 
@@ -173,10 +156,13 @@ class Refresher(Service):
             if name == UP:
                 self._observe(self.inventory)
         except CancelledError:
-            return  # the service stops
+            if self.running:  # not ours; without an end it would never be due again
+                self._failed(name, UpstreamError("internal", "cancelled"), begin)
         except UpstreamError as error:
-            if self._lacks(resource, error):
-                self._unsupported(name, begin)
+            if resource.refused(error):
+                self._unsupported(name, begin, "this token may not read {resource}")
+            elif self._lacks(resource, error):
+                self._unsupported(name, begin, "the upstream does not have {resource}")
             else:
                 self._failed(name, error, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
@@ -185,29 +171,7 @@ class Refresher(Service):
                 name, UpstreamError("internal", "a defect, see the log"), begin
             )
         else:
-            now = self._clock.seconds()
-            self._expires[name] = now + self._max_ages[name]
-            self._telemetry.succeeded(
-                name,
-                records=known.records,
-                rejected=known.rejected,
-                seconds=now - begin,
-                at=self._now(),
-            )
-            self.log.debug(
-                "refreshed {resource}",
-                resource=name,
-                records=known.records,
-                rejected=known.rejected,
-                milliseconds=round(1000 * (now - begin)),
-            )
-            if failures := self._failing.pop(name, 0):
-                self.log.info(
-                    "{resource} can be refreshed again after {failures} failures",
-                    resource=name,
-                    failures=failures,
-                )
-            self._schedule.refreshed(name, now)
+            self._succeeded(name, known, begin)
 
     async def _read(self, resource: Resource, path: str) -> _Known:
         name = resource.name
@@ -263,11 +227,36 @@ class Refresher(Service):
                 made = await self._slicer.run(page(text))
                 self._pages.publish(collector.name, made)
 
+    def _succeeded(self, name: str, known: _Known, begin: float) -> None:
+        now = self._clock.seconds()
+        self._expires[name] = now + self._max_ages[name]
+        failures = self._telemetry.standings[name].failures
+        self._telemetry.succeeded(
+            name,
+            records=known.records,
+            rejected=known.rejected,
+            seconds=now - begin,
+            at=self._now(),
+        )
+        self.log.debug(
+            "refreshed {resource}",
+            resource=name,
+            records=known.records,
+            rejected=known.rejected,
+            milliseconds=round(1000 * (now - begin)),
+        )
+        if failures:
+            self.log.info(
+                "{resource} can be refreshed again after {failures} failures",
+                resource=name,
+                failures=failures,
+            )
+        self._schedule.refreshed(name, now)
+
     def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()
         self._telemetry.failed(name, error, seconds=now - begin, at=self._now())
-        self._failing[name] = self._failing.get(name, 0) + 1
-        if self._failing[name] == 1:
+        if self._telemetry.standings[name].failures == 1:
             self.log.warn(
                 "cannot refresh {resource}: {why}",
                 resource=name,
@@ -286,19 +275,16 @@ class Refresher(Service):
         A proxy that has lost its way answers the same to every path, for a moment: then
         the peers fail too, or it is known that the resource was there just now.
         """
-        if resource.refused(error):
-            return True
         return (
             resource.absent(error)
             and self._telemetry.standings[UP].error is None
             and resource.name not in self._known
         )
 
-    def _unsupported(self, name: str, begin: float) -> None:
+    def _unsupported(self, name: str, begin: float, why: str) -> None:
         if self._telemetry.standings[name].supported is not False:
-            self.log.info("the upstream does not have {resource}", resource=name)
+            self.log.info(why, resource=name)
         now = self._clock.seconds()
-        self._failing.pop(name, None)
         self._telemetry.unsupported(name, seconds=now - begin, at=self._now())
         self._schedule.unsupported(name, now)
 

@@ -14,6 +14,9 @@ MINUTE = 60.0
 UP = "peers"
 """The resource that `netbird_api_up` tells of; every upstream has it."""
 
+PROBE = "api/health"
+"""Tries the connection; NetBird has no such path, which is no failure."""
+
 _CURRENT_USER = "{current_user}"
 
 
@@ -59,7 +62,7 @@ class Resource(Struct, frozen=True):
         """Whether an upstream that answers so may not know the path."""
         if self.name == UP:  # then something else is wrong
             return False
-        return error.unsupported or str(error) == f"404: {self.absence}"
+        return error.unsupported or (error.said != "" and error.said == self.absence)
 
 
 RESOURCES: tuple[Resource, ...] = (

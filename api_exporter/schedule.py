@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 
 from api_exporter.backoff import Jitter, spread
+from api_exporter.standing import OVERDUE
 
 AT_ONCE = 2
 """Requests in flight, at most."""
@@ -23,6 +24,22 @@ it is asked whether it has changed its mind."""
 
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds until a path that the upstream did not have is asked for again."""
+
+SHORTEST_MAX_AGE = 300.0
+"""Seconds for which metrics stay, at least, although they cannot be refreshed."""
+
+
+def max_age(period: float, wanted: float | None = None) -> float:
+    """Seconds after which records that could not be refreshed are no longer told.
+
+    Args:
+        period: seconds between refreshes. Metrics never end before the next one is
+            overdue, whatever is wanted.
+        wanted: METRICS_MAX_AGE, if it is set.
+    """
+    if wanted is not None:
+        return max(wanted, OVERDUE * period)
+    return max(SHORTEST_MAX_AGE, 3 * period)
 
 
 class Schedule:

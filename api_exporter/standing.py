@@ -1,4 +1,4 @@
-"""How a resource fares: what is known of its refreshes."""
+"""A resource's state: what is known of its refreshes."""
 
 from typing import Literal
 
@@ -6,11 +6,16 @@ from msgspec import Struct
 
 from api_exporter.ports import UpstreamError
 
-_LATE = 1.5
+OVERDUE = 1.5
 """Periods after which the next refresh is overdue, whatever the jitter."""
 
+UNRELIABLE = 2.0
+"""Periods after which the records are too old to be relied on. One refresh may take
+longer than usual without a probe noticing; a second one that does not come is trouble.
+"""
+
 State = Literal["starting", "fresh", "late", "failing", "unsupported"]
-"""How a resource fares, in one word."""
+"""The same in one word."""
 
 
 class Standing(Struct, frozen=True, kw_only=True):
@@ -21,6 +26,7 @@ class Standing(Struct, frozen=True, kw_only=True):
         ended: when the newest refresh ended, seconds since the epoch.
         seconds: how long that took: fetch, decode and render.
         error: why it failed; None where it did not.
+        failures: in a row, the newest included.
         failing_since: when the first of the failures in a row ended.
         supported: whether this upstream has the path; None while unknown.
         last_success: seconds since the epoch.
@@ -32,6 +38,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     ended: float | None = None
     seconds: float = 0.0
     error: UpstreamError | None = None
+    failures: int = 0
     failing_since: float | None = None
     supported: bool | None = None
     last_success: float | None = None
@@ -46,12 +53,12 @@ class Standing(Struct, frozen=True, kw_only=True):
         return self.error is None
 
     def state(self, now: float) -> State:
-        """How it fares at a time in seconds since the epoch."""
+        """The state at a time in seconds since the epoch."""
         if self.supported is False:
             return "unsupported"
         if self.error is not None:
             return "failing"
         if self.last_success is None:
             return "starting"
-        late = now - self.last_success > _LATE * self.period
+        late = now - self.last_success > OVERDUE * self.period
         return "late" if late else "fresh"

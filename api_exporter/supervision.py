@@ -1,4 +1,4 @@
-"""What a supervisor is told: that we are ready, how we fare, and that we still turn.
+"""What a supervisor is told: that we are ready, our state, and that we still turn.
 
 Facts: sd_notify(3). Messages are datagrams to the socket that NOTIFY_SOCKET names.
 """
@@ -65,7 +65,7 @@ class Notifier(MultiService):
     A loop that is stuck sends no sign of life, and the supervisor restarts us.
 
     Args:
-        status: how we fare, in one line.
+        status: our state in one line.
     """
 
     def __init__(

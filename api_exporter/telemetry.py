@@ -1,6 +1,6 @@
 """What the exporter knows of itself: how each refresh went, and our own instruments.
 
-The one place that times and counts. Gauges of a resource are made afresh, for every
+The one place that counts and publishes. Gauges of a resource are made afresh, for every
 page, from what is known of it; only counters and histograms live on.
 """
 
@@ -129,20 +129,19 @@ class Telemetry:
 
     def watch_threads(self, pool: ThreadPool) -> None:
         """Tell how many threads of the event loop's pool there are, and are busy."""
-        for name, words, number in (
-            ("", "Threads of the event loop's pool.", lambda: len(pool.threads)),
-            (
-                "_in_use",
-                "Threads of the event loop's pool that are at work.",
-                lambda: len(pool.working),
-            ),
-        ):
-            Gauge(
-                f"api_exporter_reactor_threads{name}", words, registry=self._registry
-            ).set_function(number)
+        Gauge(
+            "api_exporter_reactor_threads",
+            "Threads of the event loop's pool.",
+            registry=self._registry,
+        ).set_function(lambda: len(pool.threads))
+        Gauge(
+            "api_exporter_reactor_threads_in_use",
+            "Threads of the event loop's pool that are at work.",
+            registry=self._registry,
+        ).set_function(lambda: len(pool.working))
 
     def summary(self, now: float) -> str:
-        """How we fare in one line, such as `peers fresh, 214 peers, 0.4 s`."""
+        """Our state in one line, such as `peers fresh, 214 peers, 0.4 s`."""
         peers = self.standings[UP]
         state = peers.state(now)
         if peers.error is not None:
@@ -172,6 +171,7 @@ class Telemetry:
         self._update(
             resource,
             error=None,
+            failures=0,
             failing_since=None,
             supported=True,
             last_success=at,
@@ -186,15 +186,20 @@ class Telemetry:
         self._ended(resource, seconds, at)
         self._failures.labels(resource).inc()
         self._reasons.labels(error.reason).inc()
-        since = self.standings[resource].failing_since
+        before = self.standings[resource]
         self._update(
-            resource, error=error, failing_since=at if since is None else since
+            resource,
+            error=error,
+            failures=before.failures + 1,
+            failing_since=before.failing_since if before.failures else at,
         )
 
     def unsupported(self, resource: str, *, seconds: float, at: float) -> None:
         """The upstream does not have the path, which is no failure."""
         self._ended(resource, seconds, at)
-        self._update(resource, error=None, failing_since=None, supported=False)
+        self._update(
+            resource, error=None, failures=0, failing_since=None, supported=False
+        )
 
     def text(self, *, in_openmetrics: bool) -> bytes:
         """All of it in one of the formats; OpenMetrics ends with its `# EOF`."""
@@ -225,9 +230,7 @@ class _Gauges(Collector):
                 value=up,
             )
         for name, words, value in _GAUGES:
-            family = GaugeMetricFamily(
-                f"api_exporter_{name}", words, labels=["resource"]
-            )
+            family = GaugeMetricFamily(name, words, labels=["resource"])
             for resource, standing in self._standings.items():
                 known = value(standing)
                 if known is not None:
@@ -237,37 +240,37 @@ class _Gauges(Collector):
 
 _GAUGES = (
     (
-        "resource_up",
+        "api_exporter_resource_up",
         "Whether the newest refresh succeeded.",
         lambda s: s.up,
     ),
     (
-        "resource_supported",
-        "Whether this upstream has the resource at all.",
+        "api_exporter_resource_supported",
+        "Whether this upstream has the resource for this token.",
         lambda s: s.supported,
     ),
     (
-        "resource_records",
+        "api_exporter_resource_records",
         "Records in the newest good answer.",
         lambda s: s.last_success and s.records,
     ),
     (
-        "resource_rejected_records",
+        "api_exporter_resource_rejected_records",
         "Records of the newest good answer that could not be decoded and are left out.",
         lambda s: s.last_success and s.rejected,
     ),
     (
-        "resource_last_success_timestamp_seconds",
+        "api_exporter_resource_last_success_timestamp_seconds",
         "When the resource was last refreshed; its metrics are as old as that.",
         lambda s: s.last_success,
     ),
     (
-        "resource_refresh_interval_seconds",
+        "api_exporter_resource_refresh_interval_seconds",
         "Configured time between two refreshes.",
         lambda s: s.period,
     ),
     (
-        "refresh_duration_seconds",
+        "api_exporter_refresh_duration_seconds",
         "Duration of the newest refresh: fetch, decode and render.",
         lambda s: s.seconds if s.ended is not None else None,
     ),

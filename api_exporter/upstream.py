@@ -23,6 +23,7 @@ from twisted.web.iweb import IAgent
 from api_exporter import backoff, failures
 from api_exporter.credential import Source, Token
 from api_exporter.ports import Attempt, Reason, UpstreamError
+from api_exporter.resources import PROBE
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -121,7 +122,7 @@ class Upstream:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
         answer = _Answer()
         try:
-            await self._attempt("api/health", 1, self._token(), answer)
+            await self._attempt(PROBE, 1, self._token(), answer)
         except UpstreamError as error:
             if answer.status is None:
                 return str(error)

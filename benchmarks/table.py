@@ -121,7 +121,4 @@ def _cell(row: Row, size: int) -> str:
 
 
 def _targets(row: Row) -> str:
-    values = {f"{value:g}" for value in row.targets.values()}
-    if len(values) == 1:
-        return values.pop()
     return ", ".join(f"{v:g} at {size:,}" for size, v in row.targets.items())

@@ -351,6 +351,15 @@ class HostileTests(SynchronousTestCase):
         )
 
 
+class LongDocumentTests(SynchronousTestCase):
+    def test_too_long(self) -> None:
+        """A document far longer than any real one is not even looked at."""
+        error = self.assertRaises(
+            UpstreamError, decode, DNS_SETTINGS, b" " * 2**20 + b"{}"
+        )
+        self.assertEqual("too_large", error.reason)
+
+
 class BeforeTests(SynchronousTestCase):
     def test_same_objects(self) -> None:
         """Records that have not changed are the objects that they were before."""

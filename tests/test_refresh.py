@@ -4,10 +4,10 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter import refresh
 from api_exporter.inventory import Inventory
 from api_exporter.ports import UpstreamError
 from api_exporter.resources import RESOURCES
+from api_exporter.standing import Standing
 from tests.logbook import logbook
 from tests.wired import Wired
 
@@ -152,14 +152,19 @@ class RefresherTests(SynchronousTestCase):
         """An answer that is being rendered when the old one expires stays."""
         bench = Bench().start()
         bench.replies["peers"] = late = Deferred[bytes]()
-        bench.advance(299.9)
-        late.callback(PEER)
-        bench.clock.advance(0.2)
-        bench.replies["peers"] = PEER
-        bench.advance(0)
-        self.assertIn("netbird_api_peer_connected", bench.page())
-        bench.advance(31)
-        self.assertIn("netbird_api_peer_connected", bench.page())
+        bench.advance(299.75)
+
+        def ticking() -> float:  # rendering takes time, and its end comes after 300 s
+            bench.clock.rightNow += 0.001
+            return bench.clock.rightNow
+
+        bench.clock.seconds = ticking  # type: ignore[method-assign]
+        peers = b",".join(b'{"id":"p%d"}' % n for n in range(20_000))
+        late.callback(b"[" + peers + b"]")
+        for _ in range(1000):
+            bench.clock.advance(0)
+        self.assertGreater(bench.clock.rightNow, 300)
+        self.assertIn('netbird_api_peer_connected{peer_id="p1"', bench.page())
 
     def test_failures_do_not_spread(self) -> None:
         """One failing resource leaves all others fresh."""
@@ -240,7 +245,8 @@ class RefresherTests(SynchronousTestCase):
 
     def test_too_old_an_upstream(self) -> None:
         """An upstream that takes the path for an object's id does not have it."""
-        absence = UpstreamError("not_found", "404: network: routers not found")
+        words = "network: routers not found"
+        absence = UpstreamError("not_found", f"404: {words}", said=words)
         bench = Bench("networks", network_routers=absence, routes=absence).start()
         self.assertIs(False, bench.telemetry.standings["network_routers"].supported)
 
@@ -311,7 +317,9 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual((2, 1), (standing.records, standing.rejected))
         [line] = [line for line in book.lines() if "left out" in line]
         self.assertIn("peers[1]", line)
+        bench.replies["peers"] = b'[{"id":"b"},{"id":7},{"id":"c"}]'
         bench.advance(65)
+        self.assertIn('peer_id="b"', bench.page())
         self.assertEqual(1, sum("left out" in line for line in book.lines()))
 
     def test_many_rejected_records(self) -> None:
@@ -343,6 +351,30 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(301)
         self.assertIs(True, bench.telemetry.standings["groups"].up)
 
+    def test_stray_cancellation(self) -> None:
+        """A cancellation that is not ours is a defect, and not the last refresh."""
+        bench = Bench(groups=Deferred[bytes]())
+        waiting = bench.replies["groups"]
+        assert isinstance(waiting, Deferred)
+        bench.start()
+        waiting.cancel()
+        bench.replies["groups"] = GROUP
+        self.assertEqual(
+            (False, None, "internal"), _told(bench.telemetry.standings["groups"])
+        )
+        bench.advance(301)
+        self.assertIs(True, bench.telemetry.standings["groups"].up)
+
+    def test_same_records(self) -> None:
+        """A record that has not changed is the very object that was there before."""
+        bench = Bench(peers=b'[{"id":"a"},{"id":"b"}]').start()
+        before = bench.refresher.inventory.peers or ()
+        bench.replies["peers"] = b'[{"id":"a"},{"id":"b","name":"new"}]'
+        bench.advance(31)
+        after = bench.refresher.inventory.peers or ()
+        self.assertIs(before[0], after[0])
+        self.assertEqual("new", after[1].name)
+
     def test_stop(self) -> None:
         """Stopping cancels what is under way and leaves no timer."""
         cancelled: list[object] = []
@@ -364,20 +396,6 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual("", bench.page())
 
 
-class MaxAgeTests(SynchronousTestCase):
-    def test_default(self) -> None:
-        """Five minutes, or three periods where that is longer."""
-        self.assertEqual([300, 900], [refresh.max_age(p) for p in (30, 300)])
-
-    def test_wanted(self) -> None:
-        """The setting decides, but metrics never end before the next is overdue."""
-        self.assertEqual([60, 450], [refresh.max_age(p, 60) for p in (30, 300)])
-
-
-def _told(standing: object) -> tuple[object, object, object]:
-    error = getattr(standing, "error", None)
-    return (
-        getattr(standing, "up", None),
-        getattr(standing, "supported", None),
-        error and error.reason,
-    )
+def _told(standing: Standing) -> tuple[bool | None, bool | None, str | None]:
+    reason = None if standing.error is None else standing.error.reason
+    return standing.up, standing.supported, reason

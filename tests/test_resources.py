@@ -74,9 +74,10 @@ class ResourcesTests(SynchronousTestCase):
         Peers are never lacking, and only our own tokens may be refused.
         """
         unknown_path = UpstreamError("not_found", "404", unsupported=True)
-        too_old = UpstreamError("not_found", "404: network: routers not found")
+        routers = "network: routers not found"
+        too_old = UpstreamError("not_found", f"404: {routers}", said=routers)
         forbidden = UpstreamError("forbidden", "403: no")
-        gone = UpstreamError("not_found", "404: gone")
+        gone = UpstreamError("not_found", "404: gone", said="gone")
         for name, absent, refused in (
             ("peers", (), ()),
             ("groups", (unknown_path,), ()),

@@ -119,7 +119,7 @@ class NotifierTests(SynchronousTestCase):
         return self.systemd.heard().count("WATCHDOG=1")
 
     def test_life(self) -> None:
-        """Ready comes first, then how we fare, again and again; at last the end."""
+        """Ready comes first, then our state, again and again; at last the end."""
         notifier = self.notifier()
         notifier.startService()
         self.assertEqual(["READY=1", "STATUS=peers fresh"], self.systemd.heard())

@@ -138,7 +138,7 @@ class TelemetryTests(SynchronousTestCase):
         )
 
     def test_states(self) -> None:
-        """Every resource fares in one of five ways."""
+        """Every resource is in one of five states."""
         ours, _ = telemetry()
         ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=1000)
         for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
@@ -181,7 +181,7 @@ class TelemetryTests(SynchronousTestCase):
         self.assertTrue(open_.endswith("# EOF\n"))
 
     def test_summary(self) -> None:
-        """How we fare fits into one line."""
+        """Our state fits into one line."""
         ours, _ = telemetry()
         self.assertEqual("peers starting", ours.summary(1000))
         ours.succeeded("peers", records=5, rejected=0, seconds=0.44, at=1000)

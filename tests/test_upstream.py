@@ -1,8 +1,19 @@
 """The client against a scripted server, with a clock of our own."""
 
+from collections.abc import Sequence
+
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import (
+    IAddress,
+    IHostnameResolver,
+    IHostResolution,
+    IResolutionReceiver,
+)
 from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import Agent
+from zope.interface import implementer
 
 from api_exporter.credential import Token
 from api_exporter.ports import Attempt, UpstreamError
@@ -11,6 +22,29 @@ from tests.scripted import Answer, ScriptedApi, says, silence, stall
 
 TIMEOUT = 30.0
 SECRET = "nbp_canary"
+
+
+@implementer(IHostResolution, IHostnameResolver)
+class NeverResolved:
+    """Looks up a name without end; given up, it has found nothing."""
+
+    name = ""
+
+    def resolveHostName(
+        self,
+        resolutionReceiver: IResolutionReceiver,  # noqa: N803 - Twisted's names
+        hostName: str,  # noqa: N803
+        portNumber: int = 0,  # noqa: ARG002, N803
+        addressTypes: Sequence[type[IAddress]] | None = None,  # noqa: ARG002, N803
+        transportSemantics: str = "TCP",  # noqa: ARG002, N803
+    ) -> IHostResolution:
+        self.name = hostName
+        self._receiver = resolutionReceiver
+        resolutionReceiver.resolutionBegan(self)
+        return self
+
+    def cancel(self) -> None:
+        self._receiver.resolutionComplete()
 
 
 class Bench:
@@ -179,6 +213,26 @@ class FetchTests(SynchronousTestCase):
             fetched.cancel()
             self.failureResultOf(fetched, CancelledError)
             self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_cancelled_look_up(self) -> None:
+        """Giving up the look-up of a name does not say that there is no such name."""
+        reactor = MemoryReactorClock()
+        reactor.nameResolver = NeverResolved()
+        upstream = Upstream(
+            agent=Agent(reactor),
+            url="http://upstream.example",
+            token=lambda: Token(SECRET),
+            timeout=TIMEOUT,
+            attempts=3,
+            clock=reactor,
+            now=reactor.seconds,
+            jitter=lambda: 0.5,
+            observe=lambda _: None,
+        )
+        fetched = upstream.fetch("api/peers")
+        fetched.cancel()
+        self.failureResultOf(fetched, CancelledError)
+        self.assertEqual([], reactor.getDelayedCalls())
 
     def test_observed(self) -> None:
         """Each attempt is reported with what went over the wire and what was wrong."""

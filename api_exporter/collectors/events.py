@@ -21,7 +21,7 @@ LAST = Metric(
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """Both families."""
+    """By activity; absent while the events are unknown."""
     events = inventory.events
     if events is None:
         return

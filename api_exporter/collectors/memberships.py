@@ -16,7 +16,7 @@ MEMBER = Metric(
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """One family."""
+    """A sample for each peer of each group; absent while the groups are unknown."""
     groups = inventory.groups
     if groups is None:
         return

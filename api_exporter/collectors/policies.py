@@ -1,4 +1,4 @@
-"""Policies and posture checks: who may reach whom, and who is too old to."""
+"""Policies and posture checks: who may reach whom, and which clients are too old."""
 
 import re
 from collections import Counter

@@ -20,7 +20,7 @@ class Kind(Struct, frozen=True, kw_only=True):
         name: the one that tools ask for.
         uses: what no two profiles can use at the same time.
         seconds: how long it takes when nobody says.
-        make: told how many seconds it shall take, and when it starts, in seconds since
+        make: told how many seconds it may take, and when it starts, in seconds since
             the epoch.
     """
 

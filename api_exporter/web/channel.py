@@ -35,7 +35,7 @@ class BodilessRequest(Request):
 
     @property
     def _log(self) -> Logger:  # type: ignore[override]
-        """Twisted's small talk, under Twisted's name."""
+        """Under Twisted's name; see `Channel`."""
         return http.Request._log
 
 
@@ -112,7 +112,7 @@ class Channel(http.HTTPChannel):
         )
 
     def refuse(self, status: str) -> None:
-        """End the connection with an answer that nobody has to think about."""
+        """Answer with a status alone, and close the connection."""
         head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
         assert self.transport is not None
         self.transport.write(head.encode())
@@ -133,5 +133,8 @@ class Channel(http.HTTPChannel):
 
     @property
     def _log(self) -> Logger:  # type: ignore[override]
-        """Twisted's small talk, under Twisted's name."""
+        """Under Twisted's name, by which `logs.observer` silences its small talk.
+
+        A Logger names itself after the class that it is read from.
+        """
         return http.HTTPChannel._log

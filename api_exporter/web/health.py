@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable
 
+from twisted.web.server import Request
+
 from api_exporter.standing import Standing
 from api_exporter.telemetry import Telemetry
 from api_exporter.web.page import Text
@@ -31,7 +33,7 @@ class Health(Text):
         self._upstream_url = upstream_url
         self._uptime = uptime
 
-    def text(self) -> str:
+    def text(self, _request: Request) -> str:
         """One JSON object."""
         standings = self._telemetry.standings
         health = {

@@ -40,8 +40,8 @@ class Text(Page):
 
     media_type = b"text/plain; charset=utf-8"
 
-    def text(self) -> str:
-        """The page."""
+    def text(self, request: Request) -> str:
+        """The page; what is not 200 sets the request's status."""
         raise NotImplementedError
 
     def render_GET(self, request: Request) -> bytes:
@@ -49,4 +49,4 @@ class Text(Page):
         request.setHeader(b"Content-Type", self.media_type)
         request.setHeader(b"Cache-Control", b"no-store")
         request.setHeader(b"X-Content-Type-Options", b"nosniff")
-        return self.text().encode()
+        return self.text(request).encode()

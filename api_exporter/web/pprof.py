@@ -153,7 +153,7 @@ class Pprof(Text):
             request.redirect(last + b"/")
         return super().render_GET(request)
 
-    def text(self) -> str:
+    def text(self, _request: Request) -> str:
         """Links to all profiles."""
         items = "".join(
             f'<li><a href="{kind.name}">{kind.name}</a>: {kind.title}</li>\n'

@@ -1,4 +1,4 @@
-"""`/ready`: whether the peers are fresh, as JSON, and if not, why not."""
+"""`/ready`: whether to rely on the peers, as JSON, and if not, why not."""
 
 import json
 from collections.abc import Callable
@@ -7,19 +7,13 @@ from twisted.web.server import Request
 
 from api_exporter.advice import advice
 from api_exporter.resources import UP
-from api_exporter.standing import Standing
+from api_exporter.standing import UNRELIABLE, Standing
 from api_exporter.telemetry import Telemetry
 from api_exporter.web.page import Text
 
-READY_PERIODS = 2
-"""Periods after which peers are too old to be relied on. One refresh may take longer
-than usual without a probe noticing; a second one that does not come is trouble."""
 
-Reason = dict[str, str]
-
-
-def reasons(standing: Standing, now: float) -> list[Reason]:
-    """Why the peers are not fresh; none while their newest refresh is good and recent.
+def reasons(standing: Standing, now: float) -> list[dict[str, str]]:
+    """Why not to rely on the peers; none while their newest refresh is good and recent.
 
     Metrics stay for longer than that: they are withdrawn after METRICS_MAX_AGE only.
     """
@@ -35,7 +29,7 @@ def reasons(standing: Standing, now: float) -> list[Reason]:
         )
     if standing.last_success is None:
         found.append({"reason": "never_read", "message": "the peers were never read"})
-    elif (age := now - standing.last_success) > READY_PERIODS * standing.period:
+    elif (age := now - standing.last_success) > UNRELIABLE * standing.period:
         found.append(
             {
                 "reason": "too_old",
@@ -47,7 +41,7 @@ def reasons(standing: Standing, now: float) -> list[Reason]:
 
 
 class Ready(Text):
-    """200 while the peers are fresh, otherwise 503. It never asks the upstream.
+    """200 while the peers can be relied on, otherwise 503. It never asks the upstream.
 
     Args:
         now: seconds since the epoch.
@@ -60,15 +54,8 @@ class Ready(Text):
         self._telemetry = telemetry
         self._now = now
 
-    def render_GET(self, request: Request) -> bytes:
-        """What the reasons come to is the status."""
-        request.setResponseCode(503 if self._reasons() else 200)
-        return super().render_GET(request)
-
-    def text(self) -> str:
-        """One JSON object."""
-        found = self._reasons()
+    def text(self, request: Request) -> str:
+        """One JSON object; the status says the same."""
+        found = reasons(self._telemetry.standings[UP], self._now())
+        request.setResponseCode(503 if found else 200)
         return json.dumps({"ready": not found, "reasons": found}, indent=2) + "\n"
-
-    def _reasons(self) -> list[Reason]:
-        return reasons(self._telemetry.standings[UP], self._now())

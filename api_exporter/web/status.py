@@ -67,7 +67,7 @@ class Status(Text):
         request.setHeader(b"Referrer-Policy", b"no-referrer")
         return super().render_GET(request)
 
-    def text(self) -> str:
+    def text(self, _request: Request) -> str:
         """The whole document."""
         now, inventory = self._now(), self._inventory()
         found = verdict.verdict(self._telemetry.standings, inventory, now)

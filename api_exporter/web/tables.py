@@ -1,4 +1,4 @@
-"""The status page's tables: how each resource fares, and the newest calls.
+"""The status page's tables: the state of each resource, and the newest calls.
 
 On a narrow screen a row becomes a few lines, and a cell says itself what it is.
 """
@@ -9,7 +9,7 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.advice import advice
 from api_exporter.ports import Attempt, Reason, UpstreamError
-from api_exporter.resources import RESOURCES, UP, Resource
+from api_exporter.resources import PROBE, RESOURCES, UP, Resource
 from api_exporter.standing import Standing
 from api_exporter.web import words
 from api_exporter.web.verdict import Tone
@@ -24,9 +24,6 @@ _LEGEND = {
     "off": "no enabled collector reads it",
 }
 
-
-_PROBE = "api/health"
-"""The connectivity test at the start; NetBird has no such path, which is no failure."""
 
 _NUMBERS = ("Last success", "Every", "Records", "Series", "Milliseconds")
 
@@ -116,7 +113,7 @@ def calls(recent: Iterable[Attempt]) -> Tag:
         status = "no answer" if attempt.status is None else str(attempt.status)
         problem = attempt.error
         tone: Tone = "bad" if problem else "good"
-        if attempt.path == _PROBE and attempt.status is not None:
+        if attempt.path == PROBE and attempt.status is not None:
             tone, problem = "none", "Only tries the connection: any answer will do."
         rows.append(
             tags.tr(

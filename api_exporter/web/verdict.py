@@ -13,10 +13,10 @@ from api_exporter.standing import Standing
 from api_exporter.web import words
 
 EXPIRES_SOON = 14 * 86400.0
-"""Seconds before its end from which on a token's end is a matter of concern."""
+"""Seconds before a token's end from which the operator is warned."""
 
 _NAMED = 5
-"""Other resources that are failing up to which they are named."""
+"""At most so many failing resources are listed by name."""
 
 Tone = Literal["good", "warn", "bad", "none"]
 

@@ -209,6 +209,27 @@ class LoginExpirationTests(SynchronousTestCase):
         self.assertEqual([f"{DB} 1779451200.25"], self.expiration(peer, seconds=0))
         self.assertEqual([], self.expiration(peer, enabled=False))
 
+    def test_several_accounts(self) -> None:
+        """A token sees one account; of more the first counts, and nothing twice."""
+        peer = Peer(
+            id="p1",
+            name="db",
+            user_id="u",
+            login_expiration_enabled=True,
+            last_login=NOON,
+        )
+        accounts = tuple(
+            Account(
+                id=str(seconds),
+                settings=AccountSettings(
+                    peer_login_expiration=seconds, peer_login_expiration_enabled=True
+                ),
+            )
+            for seconds in (3600, 0)
+        )
+        found = told(measure, Inventory(peers=(peer,), accounts=accounts))
+        self.assertEqual([f"{DB} 1779454800.25"], found[self.family])
+
     def test_never_before_1970(self) -> None:
         """An account with a senseless duration does not make a negative instant."""
         peer = Peer(

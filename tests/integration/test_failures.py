@@ -21,7 +21,8 @@ from twisted.internet.endpoints import (
     TCP4ServerEndpoint,
     TCP6ServerEndpoint,
 )
-from twisted.internet.interfaces import IStreamServerEndpoint
+from twisted.internet.interfaces import IProtocolFactory, IStreamServerEndpoint
+from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.ssl import PrivateCertificate
 from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import TestCase
@@ -69,6 +70,17 @@ def reset(request: Request) -> int:
     request.write(b"[{")
     request.channel.forceAbortClient()
     return NOT_DONE_YET
+
+
+class Closing(Protocol):
+    """Answers every request in the oldest way, without a length."""
+
+    def dataReceived(self, _data: bytes) -> None:
+        assert self.transport is not None
+        self.transport.write(
+            b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n[]"
+        )
+        self.transport.loseConnection()
 
 
 def self_signed(host: str) -> PrivateCertificate:
@@ -120,8 +132,8 @@ class FailureTests(TestCase):
         """Serve on a loopback port until the test ends."""
         return self.opened(TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1"), site)
 
-    def opened(self, endpoint: IStreamServerEndpoint, site: Site) -> int:
-        port = self.successResultOf(endpoint.listen(site))
+    def opened(self, endpoint: IStreamServerEndpoint, factory: IProtocolFactory) -> int:
+        port = self.successResultOf(endpoint.listen(factory))
         self.addCleanup(port.stopListening)
         host = port.getHost()
         assert isinstance(host, (IPv4Address, IPv6Address))
@@ -361,6 +373,13 @@ class FailureTests(TestCase):
         """An upstream may be an IPv6 address."""
         endpoint = TCP6ServerEndpoint(reactor, 0, interface="::1")
         await self.start(f"http://[::1]:{self.opened(endpoint, Site(self.api))}")
+        self.assertEqual(1, self.value("netbird_api_up"), self.book.lines())
+
+    async def test_old_protocol(self) -> None:
+        """A body that ends where the server closes, as in HTTP/1.0, is a whole one."""
+        server = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
+        port = self.opened(server, Factory.forProtocol(Closing))
+        await self.start(f"http://127.0.0.1:{port}")
         self.assertEqual(1, self.value("netbird_api_up"), self.book.lines())
 
     async def test_refused(self) -> None:

@@ -16,7 +16,7 @@ class Numbered(Text):
 
     made = 0
 
-    def text(self) -> str:
+    def text(self, _request: Request) -> str:
         self.made += 1
         return f"<{self.made}>"
 

@@ -5,6 +5,7 @@ from base64 import b64encode
 from hashlib import sha256
 from xml.etree import ElementTree as ET
 
+from api_exporter.advice import advice
 from api_exporter.ports import Attempt, UpstreamError
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import NOON, URL, VERSION, Watched
@@ -133,6 +134,14 @@ class StatusTests(ServedTestCase):
         self.assertIn("Since 12:10 UTC: 401: the upstream refuses the token", text)
         self.assertEqual(1, text.count("Check that it has not expired"))
         self.assertIn("refused", text)
+
+    def test_failing_alike(self) -> None:
+        """What to do about one reason is said once, however many fail for it."""
+        fault = UpstreamError("http_5xx", "500: broken")
+        self.watched.faults.update({"api/groups": fault, "api/users": fault})
+        self.watched.advance(700)
+        text = self.text()
+        self.assertEqual(1, text.count(advice(fault)))
 
     def test_left_out(self) -> None:
         """Records that could not be read are told beside those that could."""
