@@ -61,5 +61,4 @@ def _report(reactor: PosixReactorBase, options: CommandOptions) -> Deferred[None
     # Importing it costs half a second that --version and --help need not pay.
     from api_exporter import report  # noqa: PLC0415
 
-    printed = report.once if options["once"] else report.check
-    return Deferred.fromCoroutine(report.run(reactor, options, printed))
+    return Deferred.fromCoroutine(report.run(reactor, options))

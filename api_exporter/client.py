@@ -36,7 +36,7 @@ class Client(Service):
 
     def __init__(
         self,
-        checked: Settings,
+        settings: Settings,
         reactor: PosixReactorBase,
         *,
         now: Callable[[], float],
@@ -49,11 +49,11 @@ class Client(Service):
         self._pool.retryAutomatically = False  # our own retries are counted
         self._probing: Deferred[None] | None = None
         self.upstream = Upstream(
-            agent=Agent(reactor, connectTimeout=checked.http_timeout, pool=self._pool),
-            url=checked.upstream_api_url,
-            token=token_source(checked),
-            timeout=checked.http_timeout,
-            attempts=checked.api_retry_attempts,
+            agent=Agent(reactor, connectTimeout=settings.http_timeout, pool=self._pool),
+            url=settings.upstream_api_url,
+            token=token_source(settings),
+            timeout=settings.http_timeout,
+            attempts=settings.api_retry_attempts,
             clock=reactor,
             now=now,
             jitter=jitter,
@@ -78,15 +78,15 @@ def _cancelled(failure: Failure) -> None:
     failure.trap(CancelledError)
 
 
-def token_source(checked: Settings) -> Source:
+def token_source(settings: Settings) -> Source:
     """Where the token comes from; says so where it cannot be right."""
-    file = checked.upstream_api_token_file
+    file = settings.upstream_api_token_file
     if file is not None:
         source: Source = Rereading(
             file, lambda why: log.warn("the token file cannot be read: {why}", why=why)
         )
     else:
-        token = checked.upstream_api_token
+        token = settings.upstream_api_token
         assert token is not None  # one of the two is set
         source = lambda: token  # noqa: E731
     if source().mistyped():

@@ -1,45 +1,49 @@
 """`--check` and `--once`: what one round found, printed."""
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Iterable
 
 from twisted.internet.defer import maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import globalLogBeginner
 
-from api_exporter import logs, service, start
+from api_exporter import configuration, logs, service
 from api_exporter.advice import PARTIAL, advice
+from api_exporter.collectors import Collector
 from api_exporter.exposition import render
 from api_exporter.inventory import Inventory
 from api_exporter.options import Options
 from api_exporter.ports import UpstreamError
 from api_exporter.resources import UP
-from api_exporter.selection import Selection, selection
-from api_exporter.settings import Settings
-from api_exporter.survey import HEADER, Finding, row, visit
-from api_exporter.upstream import UNREACHABLE, Upstream
-
-Findings = AsyncIterator[Finding]
-
-Report = Callable[[Settings, Selection, Upstream, Findings], Awaitable[bool]]
-"""Prints what is found, as it is found; whether the peers could be read."""
+from api_exporter.selection import selection
+from api_exporter.survey import Finding, survey
+from api_exporter.upstream import UNREACHABLE
 
 
-async def run(reactor: PosixReactorBase, options: Options, report: Report) -> None:
+async def run(reactor: PosixReactorBase, options: Options) -> None:
     """Read every enabled resource once; raises SystemExit(1) without the peers."""
     _, terminal = logs.standard_streams()
     globalLogBeginner.beginLoggingTo(
         [logs.observer("warning", "text", terminal, terminal)], redirectStandardIO=False
     )
-    configured = start.configured(options)
-    checked = configured.settings
-    client = service.upstream_client(checked, reactor, lambda _: None)
-    simulated = start.simulated(configured, reactor)
+    configured = configuration.configured(options)
+    settings = configured.settings
+    client = service.upstream_client(settings, reactor, lambda _: None)
+    simulated = configuration.simulated(configured, reactor)
     if simulated is not None:
         simulated.startService()
-    selected = selection(checked.collectors, checked.refresh_intervals)
-    findings = _findings(reactor, checked, selected, client.upstream)
-    good = await report(checked, selected, client.upstream, findings)
+    selected = selection(settings.collectors, settings.refresh_intervals)
+    findings = survey(
+        selected.resources,
+        Inventory(personal=settings.expose_personal_data),
+        fetch=client.upstream.fetch,
+        clock=reactor,
+    )
+    if options["once"]:
+        good = await once(selected.collectors, findings)
+    else:
+        _print(f"upstream: {settings.upstream_api_url}")
+        good = await check(await client.upstream.reach(), findings)
     await client.stopService()
     if simulated is not None:
         await maybeDeferred(simulated.stopService)
@@ -47,32 +51,20 @@ async def run(reactor: PosixReactorBase, options: Options, report: Report) -> No
         raise SystemExit(1)
 
 
-async def _findings(
-    reactor: PosixReactorBase,
-    checked: Settings,
-    selected: Selection,
-    upstream: Upstream,
-) -> Findings:
-    inventory = Inventory(personal=checked.expose_personal_data)
-    for resource in selected.resources:
-        finding = await visit(resource, inventory, fetch=upstream.fetch, clock=reactor)
-        inventory = finding.inventory
-        yield finding
-        if finding.error is not None and finding.error.reason == "rate_limited":
-            return
+async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:
+    """A table with a line for each resource, then what to do about the failures.
 
+    Args:
+        unreachable: why the upstream cannot be reached, "" where it can.
 
-async def check(
-    checked: Settings, _selected: Selection, upstream: Upstream, findings: Findings
-) -> bool:
-    """A table with a line for each resource, then what to do about the failures."""
-    _print(f"upstream: {checked.upstream_api_url}")
-    unreachable = await upstream.reach()
+    Returns:
+        Whether the peers could be read.
+    """
     _print(f"reachable: {unreachable or 'yes'}")
-    _print(HEADER)
+    _print(_ROW.format("path", "outcome", "records", "ms"))
     found = []
     async for finding in findings:
-        _print(row(finding))
+        _print(_row(finding))
         found.append(finding)
         if unreachable:  # once is enough
             break
@@ -94,9 +86,13 @@ async def check(
 
 
 async def once(
-    _checked: Settings, selected: Selection, _upstream: Upstream, findings: Findings
+    collectors: Iterable[Collector], findings: AsyncIterator[Finding]
 ) -> bool:
-    """The metrics of the upstream, as a scrape would get them."""
+    """The metrics of the upstream, as a scrape would get them.
+
+    Returns:
+        Whether the peers could be read.
+    """
     found = []
     async for finding in findings:
         found.append(finding)
@@ -105,10 +101,19 @@ async def once(
     for finding in found:
         if finding.error is not None and not finding.resource.optional:
             sys.stderr.write(f"{finding.resource.name}: {finding.error}\n")
-    for collector in selected.collectors:
+    for collector in collectors:
         for chunk in render(collector.measure(found[-1].inventory)):
             sys.stdout.write(chunk)
     return _has_peers(found)
+
+
+_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
+
+
+def _row(finding: Finding) -> str:
+    records = "" if finding.records is None else str(finding.records)
+    time = f"{1000 * finding.seconds:.0f}"
+    return _ROW.format(finding.resource.path, finding.outcome, records, time).rstrip()
 
 
 def _has_peers(found: list[Finding]) -> bool:

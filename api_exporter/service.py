@@ -10,7 +10,7 @@ from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
-from api_exporter import start
+from api_exporter import configuration, daemon
 from api_exporter.client import Client
 from api_exporter.history import History
 from api_exporter.inventory import Inventory
@@ -46,38 +46,38 @@ def makeService(options: Options) -> MultiService:
     assert options.parent is not None
     # Twisted's timers go by the wall clock: set back an hour, it stops them for one.
     reactor.seconds = time.monotonic
-    configured = start.configured(options)
-    checked = configured.settings
-    exporter = start.Exporter(start.log_observer(checked, options.parent, reactor))
-    simulated = start.simulated(configured, reactor)
+    configured = configuration.configured(options)
+    settings = configured.settings
+    exporter = daemon.Exporter(daemon.log_observer(settings, options.parent, reactor))
+    simulated = configuration.simulated(configured, reactor)
     if simulated is not None:
         exporter.addService(simulated)
     parts = assemble(
-        checked,
+        settings,
         reactor,
         pprof=options["enable-pprof"],
         simulated=simulated is not None,
     )
     for service in parts:
         exporter.addService(service)
-    start.explain_failures(options.parent)
-    start.end_well(reactor)
+    daemon.explain_failures(options.parent)
+    daemon.end_well(reactor)
     return exporter
 
 
 def upstream_client(
-    checked: Settings,
+    settings: Settings,
     reactor: PosixReactorBase,
     observe: Callable[[Attempt], None],
 ) -> Client:
     """The upstream's client with the world's time and chance."""
     return Client(
-        checked, reactor, now=time.time, jitter=random.random, observe=observe
+        settings, reactor, now=time.time, jitter=random.random, observe=observe
     )
 
 
 def assemble(
-    checked: Settings, reactor: PosixReactorBase, *, pprof: bool, simulated: bool
+    settings: Settings, reactor: PosixReactorBase, *, pprof: bool, simulated: bool
 ) -> list[Service]:
     """All parts, wired, in the order in which they start; they stop in reverse.
 
@@ -87,18 +87,18 @@ def assemble(
     """
     started = reactor.seconds()
     build = this_build()
-    selected = selection(checked.collectors, checked.refresh_intervals)
+    selected = selection(settings.collectors, settings.refresh_intervals)
     pages = Pages([collector.name for collector in selected.collectors])
     telemetry = Telemetry(
         registry=CollectorRegistry(), build=build, periods=selected.periods
     )
     telemetry.watch_threads(reactor.getThreadPool())
     history = History(period=selected.periods[UP])
-    client = upstream_client(checked, reactor, telemetry.attempted)
+    client = upstream_client(settings, reactor, telemetry.attempted)
     refresher = Refresher(
         selection=selected,
-        metrics_max_age=checked.metrics_max_age,
-        inventory=Inventory(personal=checked.expose_personal_data),
+        metrics_max_age=settings.metrics_max_age,
+        inventory=Inventory(personal=settings.expose_personal_data),
         fetch=client.upstream.fetch,
         pages=pages,
         telemetry=telemetry,
@@ -120,9 +120,9 @@ def assemble(
             inventory=lambda: refresher.inventory,
             collectors=selected.collectors,
             version=build.details,
-            upstream_url=checked.upstream_api_url,
+            upstream_url=settings.upstream_api_url,
             simulated=simulated,
-            metrics_path=checked.metrics_path,
+            metrics_path=settings.metrics_path,
             pprof=pprof,
             uptime=lambda: reactor.seconds() - started,
             now=time.time,
@@ -130,12 +130,12 @@ def assemble(
         health=Health(
             telemetry=telemetry,
             version=build.version,
-            upstream_url=checked.upstream_api_url,
+            upstream_url=settings.upstream_api_url,
             uptime=lambda: reactor.seconds() - started,
         ),
         ready=Ready(telemetry=telemetry, now=time.time),
         metrics=Metrics(pages=pages, telemetry=telemetry, seconds=reactor.seconds),
-        metrics_path=checked.metrics_path,
+        metrics_path=settings.metrics_path,
         pprof=None if profiles is None else profiles.pages,
     )
 
@@ -147,14 +147,14 @@ def assemble(
             "{build} is at {address}/ and its metrics at {address}{path}",
             build=build,
             address=address,
-            path=checked.metrics_path,
+            path=settings.metrics_path,
         )
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
-    site = DrainingSite(tree, reactor, max_connections(checked.max_connections))
+    site = DrainingSite(tree, reactor, max_connections(settings.max_connections))
     listener = Listener(
-        addresses=checked.listen_address,
+        addresses=settings.listen_address,
         site=site,
         reactor=reactor,
         ready=ready,

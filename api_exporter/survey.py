@@ -1,4 +1,6 @@
-"""One round through all resources, in front of somebody: `--check` and `--once`."""
+"""One round through the resources, in front of somebody: `--check` and `--once`."""
+
+from collections.abc import AsyncIterator, Iterable
 
 from msgspec import Struct
 from twisted.internet.interfaces import IReactorTime
@@ -36,6 +38,22 @@ class Finding(Struct, frozen=True, kw_only=True):
         return "not asked" if self.records is None else "ok"
 
 
+async def survey(
+    resources: Iterable[Resource],
+    inventory: Inventory,
+    *,
+    fetch: Fetch,
+    clock: IReactorTime,
+) -> AsyncIterator[Finding]:
+    """Read each resource once, until the upstream asks for a pause."""
+    for resource in resources:
+        finding = await visit(resource, inventory, fetch=fetch, clock=clock)
+        inventory = finding.inventory
+        yield finding
+        if finding.error is not None and finding.error.reason == "rate_limited":
+            return
+
+
 async def visit(
     resource: Resource, inventory: Inventory, *, fetch: Fetch, clock: IReactorTime
 ) -> Finding:
@@ -62,15 +80,3 @@ async def visit(
         rejected=decoded.rejected,
         complaints=decoded.complaints,
     )
-
-
-def row(finding: Finding) -> str:
-    """A line of the table: path, outcome, records, milliseconds."""
-    records = "" if finding.records is None else str(finding.records)
-    time = f"{1000 * finding.seconds:.0f}"
-    return _ROW.format(finding.resource.path, finding.outcome, records, time).rstrip()
-
-
-_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
-
-HEADER = _ROW.format("path", "outcome", "records", "ms")

@@ -8,7 +8,7 @@ from api_exporter.inventory import Inventory
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.records import User
 from api_exporter.resources import BY_NAME
-from api_exporter.survey import HEADER, Finding, row, visit
+from api_exporter.survey import Finding, survey, visit
 
 PEERS = BY_NAME["peers"]
 TOKENS = BY_NAME["access_tokens"]
@@ -105,35 +105,49 @@ class VisitTests(SynchronousTestCase):
         self.assertEqual(("ok", 0), (found.outcome, found.records))
 
 
-class RowTests(SynchronousTestCase):
-    def test_columns(self) -> None:
-        """Path, outcome, records and milliseconds stand in columns of fixed width."""
-        error = UpstreamError("rate_limited", "429")
-        for finding, words in (
-            (
-                Finding(
-                    resource=PEERS,
-                    inventory=Inventory(),
-                    seconds=0.0123,
-                    records=100_000,
-                ),
-                ["api/peers", "ok", "100000", "12"],
+class SurveyTests(SynchronousTestCase):
+    def surveyed(self, **answers: bytes | UpstreamError) -> list[tuple[str, str]]:
+        """Paths and outcomes of a round; what has no answer is an empty list."""
+
+        async def fetch(path: str) -> bytes:
+            answer = answers.get(path.removeprefix("api/"), b"[]")
+            if isinstance(answer, UpstreamError):
+                raise answer
+            return answer
+
+        async def all_of_them() -> list[tuple[str, str]]:
+            round_ = survey(
+                [PEERS, BY_NAME["groups"], BY_NAME["users"], TOKENS],
+                Inventory(),
+                fetch=fetch,
+                clock=clock,
+            )
+            return [(f.resource.name, f.outcome) async for f in round_]
+
+        clock = Clock()
+        done = Deferred.fromCoroutine(all_of_them())
+        clock.pump([0] * 100)
+        return self.successResultOf(done)
+
+    def test_in_turn(self) -> None:
+        """A failure ends nothing; what one answer tells is known to the next."""
+        self.assertEqual(
+            [
+                ("peers", "ok"),
+                ("groups", "auth"),
+                ("users", "ok"),
+                ("access_tokens", "ok"),
+            ],
+            self.surveyed(
+                groups=UpstreamError("auth", "401"),
+                users=b'[{"id":"me","is_current":true}]',
             ),
-            (
-                Finding(
-                    resource=BY_NAME["proxy_tokens"],
-                    inventory=Inventory(),
-                    seconds=30.0,
-                    error=error,
-                ),
-                ["api/reverse-proxies/proxy-tokens", "rate_limited", "30000"],
-            ),
-            (
-                Finding(resource=TOKENS, inventory=Inventory()),
-                [TOKENS.path, "not", "asked", "0"],
-            ),
-        ):
-            line = row(finding)
-            self.assertEqual(words, line.split())
-            self.assertEqual(len(HEADER), len(line))
-            self.assertEqual(HEADER.index("outcome"), line.index(finding.outcome))
+        )
+
+    def test_rate_limited(self) -> None:
+        """An upstream that asks for a pause gets it."""
+        limited = UpstreamError("rate_limited", "429")
+        self.assertEqual(
+            [("peers", "ok"), ("groups", "rate_limited")],
+            self.surveyed(groups=limited),
+        )

@@ -1,86 +1,21 @@
-"""How the program starts, how a start fails, and where its log lines go."""
+"""The life of the daemon under twistd: its log lines, a start that fails, its end."""
 
-import os
 import signal
-import socket
 import sys
-import time
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
 
-from msgspec import Struct
-from twisted.application.service import MultiService, Service
+from twisted.application.service import MultiService
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.logfile import LogFile
 
-from api_exporter import environment, logs, settings
+from api_exporter import logs
 from api_exporter.listen import CannotServe
-from api_exporter.options import Options
 from api_exporter.settings import Settings
 
 log = Logger()
-
-
-class Configured(Struct, frozen=True):
-    """The checked settings and, for `--demo`, the socket of the simulated upstream."""
-
-    settings: Settings
-    simulation: socket.socket | None
-
-
-def configured(options: Options) -> Configured:
-    """Read the configuration file and the environment; raises SystemExit.
-
-    What the file sets gets into the environment of the process, because libraries read
-    theirs there, too: SSL_CERT_FILE for one.
-    """
-    if options["config"] is not None:
-        _load(Path(options["config"]))
-    environ: Mapping[str, str] = os.environ
-    simulation = None
-    if options["demo"]:
-        # Nobody but the demo pays for importing it.
-        from api_exporter.demo import server as demo  # noqa: PLC0415
-
-        simulation = demo.bind()
-        environ = {**environ, **demo.environ(simulation)}
-        environ.pop(settings.UPSTREAM_API_TOKEN_FILE.name, None)
-    try:
-        return Configured(settings.read(environ), simulation)
-    except settings.SettingsError as error:
-        raise _refusal(error.problems) from None
-
-
-def simulated(configured: Configured, reactor: PosixReactorBase) -> Service | None:
-    """The simulated upstream, if there is to be one."""
-    if configured.simulation is None:
-        return None
-    from api_exporter.demo.server import DemoServer  # noqa: PLC0415 - see above
-
-    return DemoServer(
-        configured.simulation,
-        peers=configured.settings.demo_peers,
-        rate_limit=configured.settings.demo_rate_limit,
-        reactor=reactor,
-        now=time.time,
-    )
-
-
-def _load(path: Path) -> None:
-    try:
-        found = environment.load(path)
-    except environment.ConfigurationError as error:
-        raise _refusal(error.problems) from None
-    os.environ.update(environment.below(os.environ, found))
-    if environment.readable_by_all(path):
-        log.warn("{path} can be read by everybody on this machine", path=str(path))
-
-
-def _refusal(problems: list[str]) -> SystemExit:
-    return SystemExit("\n".join(f"api-exporter: {problem}" for problem in problems))
 
 
 class Exporter(MultiService):
@@ -102,7 +37,7 @@ class Exporter(MultiService):
 
 
 def log_observer(
-    checked: Settings, twistd: Mapping[str, object], reactor: PosixReactorBase
+    settings: Settings, twistd: Mapping[str, object], reactor: PosixReactorBase
 ) -> ILogObserver | None:
     """Our log lines, wherever twistd's options send them; None where to syslog.
 
@@ -110,7 +45,7 @@ def log_observer(
     """
     if twistd["syslog"]:
         return None
-    level, form = checked.log_level, checked.log_format
+    level, form = settings.log_level, settings.log_format
     name = str(twistd["logfile"] or "")
     if twistd["nodaemon"] and name in {"", "-"}:
         return logs.observer(level, form, *logs.standard_streams())
