@@ -83,7 +83,7 @@ def single(metric: Metric, value: float, labels: Labels = "") -> Family:
     return Family(metric, [(labels, value)])
 
 
-def total(metric: Metric, which: Iterable[bool]) -> Family:
+def count_true(metric: Metric, which: Iterable[bool]) -> Family:
     """How many of them are true."""
     return single(metric, sum(which))
 

@@ -16,7 +16,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.failure import Failure
 
 from api_exporter.parsers import Address, Endpoint
-from api_exporter.web.site import DrainingSite
+from api_exporter.web.site import BoundedSite
 
 
 class CannotServe(Exception):
@@ -77,7 +77,7 @@ class Listener(Service):
         self,
         *,
         addresses: Sequence[Address | Endpoint],
-        site: DrainingSite,
+        site: BoundedSite,
         reactor: PosixReactorBase,
         ready: Callable[[str], object],
     ) -> None:
@@ -117,7 +117,7 @@ class Listener(Service):
         await self._site.drained(self._reactor)
 
 
-def _listening(endpoint: IStreamServerEndpoint, site: DrainingSite) -> IListeningPort:
+def _listening(endpoint: IStreamServerEndpoint, site: BoundedSite) -> IListeningPort:
     """The port. All of Twisted's endpoints listen at once or fail at once."""
     outcome: list[IListeningPort | Failure] = []
     endpoint.listen(site).addBoth(outcome.append)

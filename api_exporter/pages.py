@@ -74,7 +74,7 @@ FIRST_BYTES = 64 * 1024 + 1
 is sent together with the headers and so copied for each reader; what follows is not."""
 
 
-class Body(Struct, frozen=True):
+class Payload(Struct, frozen=True):
     """What is sent for one scrape, in slices that are shared by all scrapes."""
 
     slices: tuple[bytes, ...]
@@ -97,16 +97,16 @@ class Whole(Struct, frozen=True):
     deflated_length: int
     crc: int
 
-    def plain(self, tail: Piece) -> Body:
+    def plain(self, tail: Piece) -> Payload:
         """The text as it is."""
-        return Body((*self.text, tail.text), self.text_length + len(tail.text))
+        return Payload((*self.text, tail.text), self.text_length + len(tail.text))
 
-    def gzipped(self, tail: Piece) -> Body:
+    def gzipped(self, tail: Piece) -> Payload:
         """One gzip member (RFC 1952): header, deflated pieces, checksum, length."""
         checksum = crc.combine(self.crc, tail.crc, tail.shift)
         size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
         end = tail.deflated + struct.pack("<LL", checksum, size)
-        return Body((*self.deflated, end), self.deflated_length + len(end))
+        return Payload((*self.deflated, end), self.deflated_length + len(end))
 
 
 def _with_short_start(slices: list[bytes]) -> tuple[bytes, ...]:

@@ -30,7 +30,7 @@ from api_exporter.web import root
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
-from api_exporter.web.site import DrainingSite, max_connections
+from api_exporter.web.site import BoundedSite, max_connections
 from api_exporter.web.status import Status
 
 __all__ = ["Options", "assemble", "makeService"]
@@ -152,7 +152,7 @@ def assemble(
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
-    site = DrainingSite(tree, reactor, max_connections(settings.max_connections))
+    site = BoundedSite(tree, reactor, max_connections(settings.max_connections))
     listener = Listener(
         addresses=settings.listen_address,
         site=site,

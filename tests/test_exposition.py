@@ -15,6 +15,7 @@ from api_exporter.exposition import (
     Metric,
     Sample,
     boolean,
+    count_true,
     counted,
     escape,
     halves,
@@ -23,7 +24,6 @@ from api_exporter.exposition import (
     render,
     timestamp,
     timestamps,
-    total,
 )
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
@@ -217,7 +217,7 @@ class FamilyTests(SynchronousTestCase):
             (iter([True, False, True]), 2),
         ]
         for which, count in cases:
-            self.assertEqual([("", count)], samples(total(METRIC, which)))
+            self.assertEqual([("", count)], samples(count_true(METRIC, which)))
 
     def test_halves(self) -> None:
         """Both halves of a partition are always there, and add up."""

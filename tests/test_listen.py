@@ -22,7 +22,7 @@ from twisted.web.resource import Resource
 
 from api_exporter.listen import CannotServe, Listener, endpoints, interfaces
 from api_exporter.parsers import Address, Endpoint
-from api_exporter.web.site import DrainingSite
+from api_exporter.web.site import BoundedSite
 from tests.integration.test_failures import self_signed
 
 
@@ -118,7 +118,7 @@ class ListenerTests(SynchronousTestCase):
     ) -> Listener:
         return Listener(
             addresses=addresses,
-            site=DrainingSite(Resource(), Clock()),
+            site=BoundedSite(Resource(), Clock()),
             reactor=posix(reactor),
             ready=self.told.append,
         )

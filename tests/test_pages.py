@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import pages
-from api_exporter.pages import PIECE_BYTES, Body, Page, Pages, Piece, Whole, piece
+from api_exporter.pages import PIECE_BYTES, Page, Pages, Payload, Piece, Whole, piece
 from tests.bodies import finish
 
 NAMES = ("peers", "groups", "users")
@@ -22,11 +22,11 @@ def page(*texts: str) -> tuple[Piece, ...]:
     return tuple(piece(text.encode()) for text in texts)
 
 
-def joined(body: Body) -> bytes:
+def joined(body: Payload) -> bytes:
     return b"".join(body.slices)
 
 
-def gunzipped(body: Body) -> bytes:
+def gunzipped(body: Payload) -> bytes:
     """The text of a single gzip member that nothing follows; zlib checks its sum."""
     member = zlib.decompressobj(31)
     text = member.decompress(joined(body))

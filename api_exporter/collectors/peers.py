@@ -7,12 +7,12 @@ from api_exporter.exposition import (
     Labels,
     Metric,
     boolean,
+    count_true,
     counted,
     halves,
     labels,
     timestamp,
     timestamps,
-    total,
 )
 from api_exporter.inventory import Inventory
 from api_exporter.records import Account, Peer
@@ -161,11 +161,13 @@ def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
         (peer.country_code or "unknown" for peer in peers),
         lambda country: labels(country=country),
     )
-    yield total(LOGIN_EXPIRED_PEERS, (peer.login_expired for peer in peers))
-    yield total(APPROVAL_REQUIRED_PEERS, (peer.approval_required for peer in peers))
-    yield total(SSH_ENABLED_PEERS, (peer.ssh_enabled for peer in peers))
-    yield total(EPHEMERAL_PEERS, (peer.ephemeral for peer in peers))
-    yield total(
+    yield count_true(LOGIN_EXPIRED_PEERS, (peer.login_expired for peer in peers))
+    yield count_true(
+        APPROVAL_REQUIRED_PEERS, (peer.approval_required for peer in peers)
+    )
+    yield count_true(SSH_ENABLED_PEERS, (peer.ssh_enabled for peer in peers))
+    yield count_true(EPHEMERAL_PEERS, (peer.ephemeral for peer in peers))
+    yield count_true(
         NEVER_LOGGED_IN_PEERS,
         (peer.user_id != "" and timestamp(peer.last_login) is None for peer in peers),
     )

@@ -6,10 +6,10 @@ from api_exporter.exposition import (
     Family,
     Metric,
     boolean,
+    count_true,
     counted,
     labels,
     timestamps,
-    total,
 )
 from api_exporter.inventory import Inventory
 from api_exporter.records import User
@@ -78,8 +78,8 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
             for user in users
         ),
     )
-    yield total(BLOCKED, (user.is_blocked for user in users))
-    yield total(PENDING_APPROVAL, (user.pending_approval for user in users))
+    yield count_true(BLOCKED, (user.is_blocked for user in users))
+    yield count_true(PENDING_APPROVAL, (user.pending_approval for user in users))
     info = _personal_info if inventory.personal else _info
     yield Family(INFO, ((labels(**info(user)), 1) for user in users))
     keyed = [(labels(user_id=user.id), user) for user in users]

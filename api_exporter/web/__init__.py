@@ -3,15 +3,15 @@
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 
-from api_exporter.web.page import Page
+from api_exporter.web.page import ReadOnly
 
 
 def root(
     *,
-    status: Page,
-    health: Page,
-    ready: Page,
-    metrics: Page,
+    status: ReadOnly,
+    health: ReadOnly,
+    ready: ReadOnly,
+    metrics: ReadOnly,
     metrics_path: str,
     pprof: Resource | None = None,
 ) -> Resource:

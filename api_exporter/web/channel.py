@@ -13,6 +13,8 @@ from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.server import Request
 
+from api_exporter.web.patience import Progress
+
 _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 """What stands before the path in a target of absolute form (RFC 9112, 3.2.2)."""
 
@@ -117,6 +119,15 @@ class Channel(http.HTTPChannel):
         assert self.transport is not None
         self.transport.write(head.encode())
         self.loseConnection()
+
+    def progress(self) -> Progress:
+        """How far the client has come with its answers."""
+        request = self.requests[0] if self.requests else None
+        return Progress(
+            answered=self.answered,
+            sent=request.sentLength if request is not None else 0,
+            unsent=self.unsent(),
+        )
 
     def unsent(self) -> int:
         """Bytes of answers that the client has not acknowledged yet."""

@@ -8,13 +8,13 @@ from api_exporter import negotiation
 from api_exporter.pages import Pages, Piece, piece
 from api_exporter.sending import Sender
 from api_exporter.telemetry import Telemetry
-from api_exporter.web.page import Page
+from api_exporter.web.page import ReadOnly
 
 TAIL_LIFE = 1.0
 """Seconds for which our own metrics are rendered once for all scrapes."""
 
 
-class Metrics(Page):
+class Metrics(ReadOnly):
     """The collectors' pages, then our own metrics, in the format that is asked for.
 
     Args:

@@ -4,7 +4,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 
-class Page(Resource):
+class ReadOnly(Resource):
     """Answers GET and HEAD; anything else is 405.
 
     Subclasses implement `render_GET`; HEAD is the same without the body.
@@ -35,7 +35,7 @@ class Refusal(Resource):
         return f"{self._words}\n".encode()
 
 
-class Text(Page):
+class Text(ReadOnly):
     """A page that is made afresh for every request, and small."""
 
     media_type = b"text/plain; charset=utf-8"

@@ -15,7 +15,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.profiling import InThread
 from api_exporter.profiling.kinds import KINDS, Kind, Work
-from api_exporter.web.page import Page, Text
+from api_exporter.web.page import ReadOnly, Text
 
 SECONDS = range(1, 301)
 """How long a profile may take."""
@@ -68,7 +68,7 @@ class Slot:
             self.running.cancel()
 
 
-class Profile(Page):
+class ProfilePage(ReadOnly):
     """Makes a profile of one kind for whoever asks, and for as long as they wait."""
 
     def __init__(
@@ -138,7 +138,7 @@ class Pprof(Text):
         self._slots = {kind.uses: Slot(clock) for kind in KINDS}
         self.putChild(b"", self)
         for kind in KINDS:
-            page = Profile(kind, self._slots[kind.uses], clock, now, in_thread)
+            page = ProfilePage(kind, self._slots[kind.uses], clock, now, in_thread)
             self.putChild(kind.name.encode(), page)
 
     def stop(self) -> None:

@@ -2,7 +2,6 @@
 
 import resource as system
 
-from msgspec import Struct
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IReactorTime
@@ -15,6 +14,7 @@ from twisted.web.server import Request, Site
 
 from api_exporter.web.channel import BodilessRequest, Channel
 from api_exporter.web.page import Refusal
+from api_exporter.web.patience import INTERVAL, Patience
 
 GRACE = 5.0
 """Seconds that requests under way are given when we stop."""
@@ -24,16 +24,6 @@ RESERVE = 16
 
 LONGEST_SILENCE = 60
 """Seconds in which a request has to be complete, or another one has to come."""
-
-LOOK_INTERVAL = 20.0
-"""Seconds between two looks at the readers."""
-
-LOOKS = 3
-"""Looks in a row that must find a reader where it was for it to count as gone."""
-
-LONGEST_ANSWER = 300.0
-"""Seconds that a client may take for one answer. No scrape lasts as long, and whoever
-reads for ever would keep the pages of the past in memory."""
 
 ALWAYS = b"/health"
 """The page that is served however many connections there are."""
@@ -59,34 +49,7 @@ def max_connections(wanted: int) -> int:
     return room
 
 
-class _Progress(Struct, frozen=True):
-    """How far a connection has come with its answers, at one look.
-
-    Attributes:
-        answered: answers that are complete.
-        sent: bytes of the next one that the transport has been given.
-        unsent: bytes that the client has not acknowledged.
-    """
-
-    answered: int
-    sent: int
-    unsent: int
-
-
-class _Patience(Struct, frozen=True):
-    """What looks in a row have found of a connection with something to read.
-
-    Attributes:
-        answer: how many looks before found the same answer.
-        standing: how many of these, to the newest, found no progress at all.
-    """
-
-    seen: _Progress
-    answer: int = 0
-    standing: int = 0
-
-
-class DrainingSite(Site):
+class BoundedSite(Site):
     """Bounds how many clients there are and how long each may take.
 
     Above `max_connections` every request but `/health` gets 503; above that and a
@@ -106,14 +69,14 @@ class DrainingSite(Site):
         self._max_connections = max_connections
         self._full = Refusal(503, "Too many connections: try again later.")
         self._waiting: Deferred[None] | None = None
-        self._patience: dict[Channel, _Patience] = {}
+        self._patience: dict[Channel, Patience] = {}
         self._looking = LoopingCall(self.look)
         self._looking.clock = reactor
 
     def startFactory(self) -> None:
         """Called when the first port is open."""
         super().startFactory()
-        self._looking.start(LOOK_INTERVAL, now=False)
+        self._looking.start(INTERVAL, now=False)
 
     def stopFactory(self) -> None:
         """Called when the last port is closed."""
@@ -149,30 +112,16 @@ class DrainingSite(Site):
 
     def look(self) -> None:
         """Drop whoever takes nothing, or takes its answer for ever."""
-        known, self._patience = self._patience, {}
+        before, self._patience = self._patience, {}
         for channel in list(self.connections):
-            request = channel.requests[0] if channel.requests else None
-            seen = _Progress(
-                answered=channel.answered,
-                sent=request.sentLength if request is not None else 0,
-                unsent=channel.unsent(),
-            )
+            seen = channel.progress()
             if not seen.unsent:
                 continue
-            before = known.get(channel)
-            if before is None or before.seen.answered != seen.answered:
-                patience = _Patience(seen)
-            else:
-                standing = before.standing + 1 if before.seen == seen else 0
-                patience = _Patience(seen, before.answer + 1, standing)
+            known = before.get(channel)
+            patience = Patience(seen) if known is None else known.after(seen)
             self._patience[channel] = patience
-            too_long = patience.answer * LOOK_INTERVAL >= LONGEST_ANSWER
-            if too_long or patience.standing >= LOOKS:
-                log.info(
-                    "dropped a client that {why}",
-                    why="took too long" if too_long else "took nothing for a minute",
-                    bytes_left=seen.unsent,
-                )
+            if why := patience.end:
+                log.info("dropped a client that {why}", why=why, bytes_left=seen.unsent)
                 channel.forceAbortClient()
 
     def log(self, request: http.Request) -> None:

@@ -11,7 +11,7 @@ from api_exporter.inventory import Inventory
 from api_exporter.pages import Pages
 from api_exporter.resources import UP
 from api_exporter.telemetry import Telemetry
-from api_exporter.web import look, tables, verdict, words
+from api_exporter.web import document, tables, verdict, words
 from api_exporter.web.chart import chart
 from api_exporter.web.page import Text
 from api_exporter.web.verdict import Verdict
@@ -63,7 +63,7 @@ class Status(Text):
 
     def render_GET(self, request: Request) -> bytes:
         """The page, which runs nothing but its own script and stands in no frame."""
-        request.setHeader(b"Content-Security-Policy", look.POLICY.encode())
+        request.setHeader(b"Content-Security-Policy", document.POLICY.encode())
         request.setHeader(b"Referrer-Policy", b"no-referrer")
         return super().render_GET(request)
 
@@ -79,7 +79,7 @@ class Status(Text):
             tables.resources(self._telemetry.standings, self._series(), now),
             tables.calls(self._telemetry.recent),
         )
-        return look.document(
+        return document.html(
             title=f"{found.short} – api-exporter",
             main=_markup(main),
             footer=self._footer,

@@ -35,7 +35,7 @@ from api_exporter.demo.network import PEERS, Network
 from api_exporter.resources import BY_NAME, UP
 from api_exporter.upstream import Upstream
 from api_exporter.web.metrics import Metrics
-from api_exporter.web.site import DrainingSite
+from api_exporter.web.site import BoundedSite
 from tests.scripted import Answer, says
 from tests.wired import Wired
 
@@ -208,7 +208,7 @@ class EnduranceTests(TestCase):
             seconds=self.clock.seconds,
         )
         tree.putChild(b"metrics", metrics)
-        self.site = DrainingSite(tree, reactor)
+        self.site = BoundedSite(tree, reactor)
         self.page = f"http://127.0.0.1:{self.listening(self.site)}/metrics"
 
     def now(self) -> float:

@@ -25,8 +25,9 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.sending import Sender
-from api_exporter.web.page import Page
-from api_exporter.web.site import LONGEST_ANSWER, LOOK_INTERVAL, LOOKS, DrainingSite
+from api_exporter.web.page import ReadOnly
+from api_exporter.web.patience import INTERVAL, LONGEST_ANSWER, STANDSTILL
+from api_exporter.web.site import BoundedSite
 from tests.integration.programs import (
     environment,
     free_port,
@@ -138,7 +139,7 @@ class CrowdTests(TestCase):
             return b""
 
 
-class Endless(Page):
+class Endless(ReadOnly):
     """More than any buffer takes."""
 
     def render_GET(self, request: Request) -> int:
@@ -146,14 +147,14 @@ class Endless(Page):
         return NOT_DONE_YET
 
 
-class Thinking(Page):
+class Thinking(ReadOnly):
     """An answer that is not ready yet, such as a profile's."""
 
     def render_GET(self, _request: Request) -> int:
         return NOT_DONE_YET
 
 
-class Closing(Page):
+class Closing(ReadOnly):
     """More than a connection holds, and then its end."""
 
     def render_GET(self, request: Request) -> bytes:
@@ -186,7 +187,7 @@ class LookTests(TestCase):
         for page in (Endless(), Thinking(), Closing()):
             tree.putChild(type(page).__name__.lower().encode(), page)
         self.clock = Clock()
-        self.site = DrainingSite(tree, self.clock)
+        self.site = BoundedSite(tree, self.clock)
         self.book = logbook(self)
         endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
         port = self.successResultOf(endpoint.listen(self.site))
@@ -218,9 +219,9 @@ class LookTests(TestCase):
     async def test_reads_nothing(self) -> None:
         """A client that is found where it was, again and again, is dropped."""
         await self.reader(b"/endless")
-        for _ in range(LOOKS + 1):
+        for _ in range(STANDSTILL + 1):
             self.assertEqual(1, len(self.site.under_way))
-            self.clock.advance(LOOK_INTERVAL)
+            self.clock.advance(INTERVAL)
             await self.pause()
         await self.assert_dropped("took nothing for a minute")
 
@@ -228,19 +229,19 @@ class LookTests(TestCase):
         """So is one that leaves the last answer of its connection where it is."""
         await self.reader(b"/closing")
         self.assertEqual(set(), self.site.under_way)
-        for _ in range(LOOKS + 1):
+        for _ in range(STANDSTILL + 1):
             self.assertEqual(1, len(self.site.connections))
-            self.clock.advance(LOOK_INTERVAL)
+            self.clock.advance(INTERVAL)
             await self.pause()
         await self.assert_dropped("took nothing for a minute")
 
     async def test_reads_a_little(self) -> None:
         """A client that reads something between the looks may stay."""
         client = await self.reader(b"/endless")
-        for _ in range(2 * LOOKS):
+        for _ in range(2 * STANDSTILL):
             client.recv(300_000)
             await self.pause()
-            self.clock.advance(LOOK_INTERVAL)
+            self.clock.advance(INTERVAL)
         self.assertEqual(1, len(self.site.under_way))
         client.close()
         await self.assert_dropped()
@@ -248,20 +249,20 @@ class LookTests(TestCase):
     async def test_reads_for_ever(self) -> None:
         """A client that takes minutes for one answer is dropped, however it reads."""
         client = await self.reader(b"/endless")
-        for _ in range(int(LONGEST_ANSWER / LOOK_INTERVAL) + 1):
+        for _ in range(int(LONGEST_ANSWER / INTERVAL) + 1):
             self.assertEqual(1, len(self.site.under_way))
             client.recv(300_000)
             await self.pause()
-            self.clock.advance(LOOK_INTERVAL)
+            self.clock.advance(INTERVAL)
         await self.assert_dropped("took too long")
 
     async def test_reads_again_and_again(self) -> None:
         """Found busy at every look, but with another answer each time: no harm."""
         client = await self.reader(b"/closing")
         [channel] = self.site.connections
-        for _ in range(2 * int(LONGEST_ANSWER / LOOK_INTERVAL)):
+        for _ in range(2 * int(LONGEST_ANSWER / INTERVAL)):
             channel.answered += 1
-            self.clock.advance(LOOK_INTERVAL)
+            self.clock.advance(INTERVAL)
         self.assertEqual({channel}, self.site.connections)
         client.close()
         await self.assert_dropped()
@@ -269,7 +270,7 @@ class LookTests(TestCase):
     async def test_waits_for_long(self) -> None:
         """A client whose answer takes minutes to be made has done nothing wrong."""
         client = await self.reader(b"/thinking")
-        self.clock.pump([LOOK_INTERVAL] * 2 * int(LONGEST_ANSWER / LOOK_INTERVAL))
+        self.clock.pump([INTERVAL] * 2 * int(LONGEST_ANSWER / INTERVAL))
         self.assertEqual(1, len(self.site.under_way))
         client.close()
         await self.assert_dropped()

@@ -5,7 +5,7 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
 from api_exporter.web.channel import Channel
-from api_exporter.web.site import DrainingSite
+from api_exporter.web.site import BoundedSite
 
 CLIENT = IPv4Address("TCP", "10.1.2.3", 40000)
 
@@ -13,7 +13,7 @@ CLIENT = IPv4Address("TCP", "10.1.2.3", 40000)
 class Connection:
     """One connection."""
 
-    def __init__(self, site: DrainingSite) -> None:
+    def __init__(self, site: BoundedSite) -> None:
         self.transport = StringTransport(peerAddress=CLIENT)
         channel = site.buildProtocol(CLIENT)
         assert channel is not None

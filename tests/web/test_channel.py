@@ -6,7 +6,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.web.page import Text
-from api_exporter.web.site import LONGEST_SILENCE, DrainingSite
+from api_exporter.web.site import LONGEST_SILENCE, BoundedSite
 from tests.logbook import logbook
 from tests.web.connection import Connection
 
@@ -40,7 +40,7 @@ class ChannelTestCase(SynchronousTestCase):
         tree = Resource()
         tree.putChild(b"page", self.page)
         tree.putChild(b"later", self.later)
-        self.site = DrainingSite(tree, self.clock)
+        self.site = BoundedSite(tree, self.clock)
 
     def connection(self) -> Connection:
         connection = Connection(self.site)

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.web.site import GRACE, OTHER_FILES, DrainingSite, max_connections
+from api_exporter.web.site import GRACE, OTHER_FILES, BoundedSite, max_connections
 from tests.logbook import logbook
 from tests.web.connection import Connection
 
@@ -38,7 +38,7 @@ class SiteTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.page = Waiting()
-        self.site = DrainingSite(self.page, self.clock)
+        self.site = BoundedSite(self.page, self.clock)
         self.site.timeOut = None  # connections end with the test
 
     def asked(self) -> Connection:

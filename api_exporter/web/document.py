@@ -155,7 +155,7 @@ POLICY = "; ".join(
 request for a real one."""
 
 
-def document(*, title: str, main: str, footer: str) -> str:
+def html(*, title: str, main: str, footer: str) -> str:
     """The whole page around what changes, which is ready markup."""
     return f"""<!DOCTYPE html>
 <html lang="en">
