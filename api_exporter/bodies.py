@@ -32,6 +32,13 @@ _FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 _NAMED = 20
 """Rejected records of one body that are named."""
 
+_SHORTEST_VALUE = 5
+"""Bytes for each comma of a long body, at least: records have more than twenty. Many
+million tiny values would stop the event loop for seconds while they are split."""
+
+_LONG = 1024 * 1024
+"""Bytes of a body from which on that matters."""
+
 _LONGEST_DOCUMENT = 1024 * 1024
 """Bytes: far more than any real one has."""
 
@@ -80,6 +87,8 @@ class Listing:
         self, body: bytes, before: Sequence[Struct] = ()
     ) -> Generator[None, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
+        if len(body) > _LONG and _SHORTEST_VALUE * body.count(b",") > len(body):
+            raise UpstreamError("decode", "a list of something shorter than records")
         try:
             raws = self._split.decode(body) or []
         except _FAILURES as error:

@@ -92,6 +92,7 @@ def translate(failure: Failure) -> NoReturn:
 
 
 _TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str, bool], ...] = (
+    ((MemoryError,), "internal", "not enough memory", False),
     (_TLS, "tls", "no TLS connection that can be trusted", True),
     ((error.DNSLookupError,), "dns", "the name cannot be resolved", True),
     (

@@ -263,6 +263,8 @@ class Refresher(Service):
                 why=str(error),
                 reason=error.reason,
             )
+        if name == UP and error.unsupported:  # then others were not found as wrongly
+            self._schedule.doubted(now)
         if error.reason == "rate_limited":
             pause = self._schedule.rate_limited(name, now, error.retry_after)
             self.log.debug("no requests for {seconds:.0f} s", seconds=pause)

@@ -62,6 +62,7 @@ class Schedule:
         self._newest = self._untried.popleft()
         self._due: dict[str, float] = {self._newest: now}
         self._running: dict[str, float] = {}
+        self._unsupported: set[str] = set()
         self._pause = SHORTEST_PAUSE
         self._paused_until = now
 
@@ -91,6 +92,7 @@ class Schedule:
         After one that took longer than half its period the upstream gets half a
         period's rest.
         """
+        self._unsupported.discard(name)
         period = self._periods[name]
         started = self._end(name)
         self._pause = SHORTEST_PAUSE
@@ -101,10 +103,16 @@ class Schedule:
 
     def unsupported(self, name: str, now: float) -> None:
         """The upstream does not have this resource."""
+        self._unsupported.add(name)
         self._end(name)
         self._pause = SHORTEST_PAUSE
         self._due[name] = now + spread(UNSUPPORTED_PERIOD, self._jitter)
         self._introduce(name, now)
+
+    def doubted(self, now: float) -> None:
+        """What the upstream did not have it may have: ask again as often as usual."""
+        for name in self._unsupported & self._due.keys():
+            self._due[name] = min(self._due[name], now + self._periods[name])
 
     def skipped(self, name: str, now: float) -> None:
         """Nothing was asked: what the path is made of is not known yet."""

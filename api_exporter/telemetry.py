@@ -226,7 +226,7 @@ class _Gauges(Collector):
         if up is not None:
             yield GaugeMetricFamily(
                 "netbird_api_up",
-                "Whether the newest attempt to read the peers succeeded.",
+                "Whether the newest refresh of the peers succeeded, retries included.",
                 value=up,
             )
         for name, words, value in _GAUGES:

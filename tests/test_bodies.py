@@ -1,6 +1,7 @@
 """Bodies as the upstream sends them, as it should not, and as nobody ever would."""
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -368,3 +369,44 @@ class BeforeTests(SynchronousTestCase):
         second = decode(PEERS, body, first).records
         self.assertEqual((Peer(id="b", name="y"), Peer(id="a"), Peer(id="c")), second)
         self.assertIs(first[0], second[1])
+
+
+STALL = 0.1
+"""Seconds of processor time for which decoding may not let anybody else work."""
+
+TRIES = 3
+
+
+def longest_step(body: Body, text: bytes) -> float:
+    """Seconds of processor time between two places to pause."""
+    steps, longest, end = body.decode(text), 0.0, False
+    while not end:
+        begin = time.process_time()
+        try:
+            next(steps)
+        except (StopIteration, UpstreamError):
+            end = True
+        longest = max(longest, time.process_time() - begin)
+    return longest
+
+
+class StallTests(SynchronousTestCase):
+    def test_hostile(self) -> None:
+        """Megabytes that are made to hurt stop nothing for a tenth of a second."""
+        member = b'{"id":"a","name":null}'
+        for text in (
+            b"[" + b"1," * 10_000_000 + b"1]",
+            b"[" + b"[]," * 5_000_000 + b"[]]",
+            b"[" + b"{}," * 5_000_000 + b"{}]",
+            b"[" + b"null," * 200_000 + b"null]",
+            listed(*[b'{"id":7}'] * 50_000),
+            listed(*[b'{"id":""}'] * 50_000),
+            b"[" * 2_000_000,
+            b'[{"id":"' + b"a" * 5_000_000 + b'"}]',
+            b'[{"id":"a","peers_count":' + b"9" * 5_000_000 + b"}]",
+            b'[{"id":"g","peers":[' + b",".join([member] * 10_000) + b"]}]",
+            b'[{"id":"\\ud800' + b"\\n" * 1_000_000 + b'"}]',
+        ):
+            # Others use this machine, too: what a body causes, it causes again.
+            tries = (longest_step(GROUPS, text) for _ in range(TRIES))
+            self.assertTrue(any(seconds < STALL for seconds in tries), text[:30])

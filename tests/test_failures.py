@@ -26,6 +26,7 @@ class TranslateTests(SynchronousTestCase):
             (ResponseNeverReceived([Failure(broken)]), "tls"),
             (ResponseNeverReceived([Failure(VerificationError(errors=[]))]), "tls"),
             (ResponseFailed([Failure(ValueError("no HTTP"))]), "decode"),
+            (ResponseFailed([Failure(MemoryError())]), "internal"),
         ):
             raised = self.assertRaises(UpstreamError, translate, Failure(cause))
             self.assertEqual(reason, raised.reason)

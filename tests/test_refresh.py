@@ -223,6 +223,15 @@ class RefresherTests(SynchronousTestCase):
         )
         self.assertNotIn("netbird_api_group", bench.page())
 
+    def test_everything_gets_missing(self) -> None:
+        """The peers tell too late that nothing was there; the others are made good."""
+        bench = Bench(groups=UNKNOWN_PATH).start()
+        bench.replies["peers"] = UNKNOWN_PATH
+        bench.advance(31)
+        bench.replies.update(peers=PEER, groups=GROUP)
+        bench.advance(301)
+        self.assertEqual((True, True, None), _told(bench.telemetry.standings["groups"]))
+
     def test_everything_is_missing(self) -> None:
         """A proxy that knows no path at all tells nothing of what is supported."""
         bench = Bench(

@@ -106,6 +106,19 @@ class PeriodTests(SynchronousTestCase):
         self.assertEqual(310.0 + HOUR, schedule.wake_at())
         self.assertEqual(["groups"], taken(schedule, 310.0 + HOUR))
 
+    def test_doubted(self) -> None:
+        """When it was said wrongly, it is asked for again as often as usual."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.unsupported("groups", 310.0)
+        schedule.refreshed("peers", 310.0)
+        schedule.doubted(320.0)
+        self.assertNotIn("groups", taken(schedule, 619.0))
+        self.assertIn("groups", schedule._due)
+        schedule.refreshed("peers", 619.0)
+        schedule.refreshed("users", 619.0)
+        self.assertEqual(["groups"], taken(schedule, 620.0))
+
     def test_skipped(self) -> None:
         """What could not be asked for is due again after its period."""
         schedule = settled()

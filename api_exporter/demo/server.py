@@ -6,6 +6,7 @@ from collections.abc import Callable
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IListeningPort, IReactorSocket
+from twisted.web.http import Request
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
@@ -30,6 +31,11 @@ def environ(listening: socket.socket) -> dict[str, str]:
         "UPSTREAM_API_URL": f"http://127.0.0.1:{port}",
         "UPSTREAM_API_TOKEN": TOKEN,
     }
+
+
+class _Quiet(Site):
+    def log(self, _request: Request) -> None:
+        """Nothing: the exporter tells of its requests itself."""
 
 
 class DemoServer(Service):
@@ -67,7 +73,7 @@ class DemoServer(Service):
         self._port = self._reactor.adoptStreamPort(
             self._listening.fileno(),
             socket.AF_INET,
-            Site(api),  # type: ignore[arg-type]
+            _Quiet(api),  # type: ignore[arg-type]
         )
         self._listening.close()
 

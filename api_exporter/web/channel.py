@@ -4,7 +4,7 @@ import fcntl
 import re
 import struct
 import termios
-from socket import socket
+from socket import AF_INET, AF_INET6, IPPROTO_TCP, TCP_NOTSENT_LOWAT, socket
 
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.protocol import connectionDone
@@ -14,6 +14,10 @@ from twisted.web import http
 from twisted.web.server import Request
 
 from api_exporter.web.patience import Progress
+
+MOST_NOT_SENT = 256 * 1024
+"""Bytes that the system keeps for a connection before the client takes them: by itself
+it would keep megabytes for each."""
 
 _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 """What stands before the path in a target of absolute form (RFC 9112, 3.2.2)."""
@@ -58,6 +62,9 @@ class Channel(http.HTTPChannel):
 
     def connectionMade(self) -> None:
         self.connections.add(self)
+        handle = getattr(self._below(), "socket", None)
+        if isinstance(handle, socket) and handle.family in {AF_INET, AF_INET6}:
+            handle.setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT, MOST_NOT_SENT)
         super().connectionMade()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -127,20 +134,24 @@ class Channel(http.HTTPChannel):
             answered=self.answered,
             sent=request.sentLength if request is not None else 0,
             unsent=self.unsent(),
+            closing=getattr(self.transport, "disconnecting", False),
         )
 
     def unsent(self) -> int:
         """Bytes of answers that the client has not acknowledged yet."""
-        # Below TLS lies the transport that knows.
-        transport: object = getattr(self.transport, "transport", self.transport)
-        buffered: int = len(getattr(transport, "dataBuffer", b""))
-        buffered += getattr(transport, "_tempDataLen", 0)
-        buffered -= getattr(transport, "offset", 0)
-        handle = getattr(transport, "socket", None)
+        below = self._below()
+        buffered: int = len(getattr(below, "dataBuffer", b""))
+        buffered += getattr(below, "_tempDataLen", 0)
+        buffered -= getattr(below, "offset", 0)
+        handle = getattr(below, "socket", None)
         if not isinstance(handle, socket):
             return buffered
         queued = fcntl.ioctl(handle, termios.TIOCOUTQ, b"\0" * 4)
         return buffered + int(struct.unpack("i", queued)[0])
+
+    def _below(self) -> object:
+        """The transport that has the socket: with TLS it is not the one that we see."""
+        return getattr(self.transport, "transport", self.transport)
 
     @property
     def _log(self) -> Logger:  # type: ignore[override]

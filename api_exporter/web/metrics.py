@@ -9,6 +9,7 @@ from api_exporter.pages import Pages, Piece, piece
 from api_exporter.sending import Sender
 from api_exporter.telemetry import Telemetry
 from api_exporter.web.page import ReadOnly
+from api_exporter.web.readers import Readers
 
 TAIL_LIFE = 1.0
 """Seconds for which our own metrics are rendered once for all scrapes."""
@@ -28,6 +29,7 @@ class Metrics(ReadOnly):
         self._pages = pages
         self._telemetry = telemetry
         self._seconds = seconds
+        self._readers = Readers()
         self._tails: dict[bool, tuple[float, Piece]] = {}
 
     def render_GET(self, request: Request) -> bytes | int:
@@ -48,6 +50,7 @@ class Metrics(ReadOnly):
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         if request.method == b"HEAD":
             return b""
+        self._readers.add(request, whole)
         Sender(request, iter(body.slices)).start()
         return NOT_DONE_YET
 

@@ -20,15 +20,22 @@ class Progress(Struct, frozen=True):
         answered: answers that are complete.
         sent: bytes of the next one that the transport has been given.
         unsent: bytes that the client has not acknowledged.
+        closing: whether the end of the connection waits for the client, as in TLS.
     """
 
     answered: int
     sent: int
     unsent: int
+    closing: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is the client's turn."""
+        return self.unsent > 0 or self.closing
 
 
 class Patience(Struct, frozen=True):
-    """What looks in a row have found of a connection with something to read.
+    """What looks in a row have found of a connection that waits for its client.
 
     Attributes:
         answer: how many looks before found the same answer.
@@ -52,5 +59,5 @@ class Patience(Struct, frozen=True):
         if self.answer * INTERVAL >= LONGEST_ANSWER:
             return "took too long"
         if self.standing >= STANDSTILL:
-            return "took nothing for a minute"
+            return "took nothing for a minute" if self.seen.unsent else "never hung up"
         return ""

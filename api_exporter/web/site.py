@@ -115,7 +115,7 @@ class BoundedSite(Site):
         before, self._patience = self._patience, {}
         for channel in list(self.connections):
             seen = channel.progress()
-            if not seen.unsent:
+            if not seen.waits:
                 continue
             known = before.get(channel)
             patience = Patience(seen) if known is None else known.after(seen)

@@ -1,12 +1,14 @@
 """Readers that are slow, that vanish, that read nothing, that are too many."""
 
 import socket
+import ssl
 import statistics
 import sys
 import time
 from pathlib import Path
 from typing import Any, cast
 
+from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -19,12 +21,19 @@ from twisted.internet.endpoints import (
 from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import CertificateOptions
 from twisted.internet.task import Clock, deferLater
+from twisted.internet.threads import deferToThread
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.trial.unittest import TestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from api_exporter.pages import Pages, piece
+from api_exporter.resources import UP
 from api_exporter.sending import Sender
+from api_exporter.telemetry import Telemetry
+from api_exporter.version import Build
+from api_exporter.web import readers
+from api_exporter.web.metrics import Metrics
 from api_exporter.web.page import ReadOnly
 from api_exporter.web.patience import INTERVAL, LONGEST_ANSWER, STANDSTILL
 from api_exporter.web.site import BoundedSite
@@ -184,6 +193,12 @@ class LookTests(TestCase):
 
     def setUp(self) -> None:
         tree = Resource()
+        self.pages = Pages(["peers"])
+        telemetry = Telemetry(
+            registry=CollectorRegistry(), build=Build(version="0"), periods={UP: 30.0}
+        )
+        metrics = Metrics(pages=self.pages, telemetry=telemetry, seconds=lambda: 0.0)
+        tree.putChild(b"metrics", metrics)
         for page in (Endless(), Thinking(), Closing()):
             tree.putChild(type(page).__name__.lower().encode(), page)
         self.clock = Clock()
@@ -203,7 +218,6 @@ class LookTests(TestCase):
         client.setblocking(False)
         client.sendall(REQUEST % path)
         await self.pause()
-        self.assertEqual(1, len(self.site.connections))
         return client
 
     def pause(self) -> Deferred[None]:
@@ -219,6 +233,8 @@ class LookTests(TestCase):
     async def test_reads_nothing(self) -> None:
         """A client that is found where it was, again and again, is dropped."""
         await self.reader(b"/endless")
+        [channel] = self.site.connections
+        self.assertLess(channel.unsent(), 1_000_000)  # the system's part of it
         for _ in range(STANDSTILL + 1):
             self.assertEqual(1, len(self.site.under_way))
             self.clock.advance(INTERVAL)
@@ -275,17 +291,62 @@ class LookTests(TestCase):
         client.close()
         await self.assert_dropped()
 
-    async def test_encrypted(self) -> None:
-        """What has been encrypted for a reader that stands still is little."""
+    async def test_old_pages(self) -> None:
+        """When old pages take much memory the readers of the oldest are dropped."""
+        self.patch(readers, "ROOM", 1_000_000)
+        seen = []
+        for letter in b"abcde":
+            self.pages.publish("peers", (piece(bytes([letter]) * 3_000_000),))
+            await self.reader(b"/metrics")
+            seen.append(len(self.site.under_way))
+        self.assertEqual([1, 2, 3, 3, 3], seen)
+        for _ in range(4):
+            await self.reader(b"/metrics")
+        self.assertEqual(7, len(self.site.under_way))
+        self.assertEqual(
+            ["info dropped a client that reads a page of the past"] * 2,
+            self.book.lines(),
+        )
+        for channel in list(self.site.connections):
+            channel.forceAbortClient()
+        await self.pause()
+
+    async def secured(self) -> int:
+        """A port at which the same site is served over TLS."""
         factory = self_signed("localhost").options()
         server = SSL4ServerEndpoint(reactor, 0, factory, interface="127.0.0.1")
         port = await server.listen(self.site)
         self.addCleanup(port.stopListening)
         address = port.getHost()
         assert isinstance(address, IPv4Address)
-        client = SSL4ClientEndpoint(
-            reactor, "127.0.0.1", address.port, CertificateOptions()
-        )
+        return address.port
+
+    async def test_never_hangs_up(self) -> None:
+        """The end of a TLS connection takes two; the client's is not waited for."""
+
+        def ask(port: int) -> ssl.SSLSocket:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            plain = socket.create_connection(("127.0.0.1", port))
+            client = context.wrap_socket(plain)
+            client.sendall(b"GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n")
+            while client.recv(65536):
+                pass
+            return client
+
+        client = await deferToThread(ask, await self.secured())
+        self.addCleanup(client.close)
+        await self.pause()
+        for _ in range(STANDSTILL + 1):
+            self.assertEqual(1, len(self.site.connections))
+            self.clock.advance(INTERVAL)
+            await self.pause()
+        await self.assert_dropped("never hung up")
+
+    async def test_encrypted(self) -> None:
+        """What has been encrypted for a reader that stands still is little."""
+        port = await self.secured()
+        client = SSL4ClientEndpoint(reactor, "127.0.0.1", port, CertificateOptions())
         reader = await connectProtocol(client, Standing())
         for _ in range(100):
             await self.pause()

@@ -23,6 +23,13 @@ class PatienceTests(SynchronousTestCase):
         self.assertEqual("", looked(*[stuck] * MINUTE))
         self.assertEqual("took nothing for a minute", looked(*[stuck] * (MINUTE + 1)))
 
+    def test_never_hangs_up(self) -> None:
+        """Whoever has everything but does not close is not waited for either."""
+        done = Progress(answered=3, sent=0, unsent=0, closing=True)
+        self.assertTrue(done.waits)
+        self.assertEqual("never hung up", looked(*[done] * (MINUTE + 1)))
+        self.assertFalse(Progress(answered=3, sent=0, unsent=0).waits)
+
     def test_any_progress(self) -> None:
         """A byte that was taken, or given to the transport, begins a new minute."""
         for moved in (Progress(3, 10, 4), Progress(3, 11, 5)):
