@@ -78,9 +78,8 @@ def refreshes(table: Table, peers: int, upstream: int) -> None:
     first = found["first"]["cpu"]
     table.put("first refresh: CPU per series", peers, first / series * 1e6, "µs")
     table.put("unchanged: CPU", peers, unchanged * MS, "ms")
-    table.put(
-        "unchanged: share of a refresh", peers, unchanged / full, "ratio", {MIDDLE: 0.4}
-    )
+    share = {SMALL: 0.4, MIDDLE: 0.4, LARGE: 0.4}
+    table.put("unchanged: share of a refresh", peers, unchanged / full, "ratio", share)
     stall = max(found["stalls"])
     table.put("longest stall", peers, stall * MS, "ms", {MIDDLE: 50, LARGE: 400})
 
