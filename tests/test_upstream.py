@@ -39,12 +39,11 @@ class NeverResolved:
         transportSemantics: str = "TCP",  # noqa: ARG002, N803
     ) -> IHostResolution:
         self.name = hostName
-        self._receiver = resolutionReceiver
         resolutionReceiver.resolutionBegan(self)
         return self
 
     def cancel(self) -> None:
-        self._receiver.resolutionComplete()
+        """Twisted does not ask for it."""
 
 
 class Bench:
