@@ -34,6 +34,8 @@ def environ(listening: socket.socket) -> dict[str, str]:
 
 
 class _Quiet(Site):
+    noisy = False
+
     def log(self, _request: Request) -> None:
         """Nothing: the exporter tells of its requests itself."""
 

@@ -114,6 +114,9 @@ class DaemonTests(TestCase):
     def test_console_script(self) -> None:
         """The console script serves, and SIGTERM ends it within a second, well."""
         running = self.started([str(self.venv / "bin/api-exporter"), "--demo"])
+        where, reached = running.said().splitlines()
+        self.assertIn(f"is at http://127.0.0.1:{self.port}/ and its metrics", where)
+        self.assertIn("reached the upstream", reached)
         self.assertTrue(scraped(self.url(), 'netbird_api_peers{connected="true"}'))
         self.assertEqual(200, get(self.url("/health"))[0])
         self.assertEqual(200, get(self.url("/"))[0])
