@@ -62,7 +62,11 @@ class Setting(Struct, Generic[T], frozen=True):
 
 def _masked(text: str) -> str:
     """Without a password in an address, or a token in the wrong place."""
-    text = re.sub(r"(\w+://)?.*@", r"\1…@", text, flags=re.DOTALL)
+    hidden, at, shown = text.rpartition("@")
+    if at:
+        scheme = re.match(r"(\w+://)?", hidden)
+        assert scheme is not None  # it may be empty
+        text = f"{scheme[0]}…@{shown}"
     return re.sub(r"nbp_\w+", "nbp_…", text)
 
 

@@ -282,6 +282,13 @@ class RefusedTests(SynchronousTestCase):
                 self.assertNotIn(CANARY, found[0])
                 self.assertIn("…", found[0])
 
+    def test_long_text(self) -> None:
+        """A variable as long as the system allows is refused like any other."""
+        long = "a" * 130_000
+        for text in (long, f"me:{long}@{long}", f"https://{long}", f"{long}://@{long}"):
+            for name in ("UPSTREAM_API_URL", "LISTEN_ADDRESS", "COLLECTORS"):
+                self.assertEqual(1, len(problems({**REQUIRED, name: text})), name)
+
     def test_token(self) -> None:
         """A token with anything but visible ASCII inside is refused, and not shown."""
         for middle in (" ", "\t", "\r\n", "\x00", "\x7f", "\xa0", "é", "\ud800"):
