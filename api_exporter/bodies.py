@@ -28,7 +28,6 @@ calendar does not have."""
 _FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 """All that msgspec raises for hostile input: its errors, bad UTF-8, deep nesting."""
 
-
 _NAMED = 20
 """Rejected records of one body that are named."""
 

@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _report(reactor: PosixReactorBase, options: CommandOptions) -> Deferred[None]:
-    # Importing it costs half a second that --version and --help need not pay.
+    # Importing it takes time that --version and --help need not.
     from api_exporter import report  # noqa: PLC0415
 
     return Deferred.fromCoroutine(report.run(reactor, options))

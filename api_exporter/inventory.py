@@ -42,7 +42,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
         Another current user has other access tokens: those that were known go.
         """
         after = replace(self, **{resource: records})
-        if after.current_user != self.current_user:
+        if resource == "users" and after.current_user != self.current_user:
             return replace(after, access_tokens=None)
         return after
 

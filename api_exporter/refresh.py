@@ -263,7 +263,7 @@ class Refresher(Service):
                 why=str(error),
                 reason=error.reason,
             )
-        if name == UP and error.unsupported:  # then others were not found as wrongly
+        if name == UP and error.unsupported:  # so what others lacked may be there, too
             self._schedule.doubted(now)
         if error.reason == "rate_limited":
             pause = self._schedule.rate_limited(name, now, error.retry_after)

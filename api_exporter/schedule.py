@@ -1,4 +1,4 @@
-"""When to ask for what: periods, the first round, pauses. Pure: time is an argument.
+"""When to ask for what, and how long an answer counts. Pure: time is an argument.
 
 Facts: the upstream's limiter may allow six requests a minute and says in no header when
 to come back; its database may have a single connection that peers need too.

@@ -24,7 +24,6 @@ _LEGEND = {
     "off": "no enabled collector reads it",
 }
 
-
 _NUMBERS = ("Last success", "Every", "Records", "Series", "Milliseconds")
 
 
