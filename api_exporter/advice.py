@@ -103,8 +103,9 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         reason="internal",
-        meaning="The exporter itself has a defect.",
-        remedy="Look for the traceback in its log, and report it.",
+        meaning="The exporter itself has a defect, or too little memory.",
+        remedy="Look for the traceback in its log, and report it. If it speaks of"
+        " memory, give it more.",
     ),
 )
 """In the order of `ports.REASONS`."""
