@@ -179,6 +179,13 @@ class TestPeerExporter(SynchronousTestCase):
 
 class LoginExpirationTests(SynchronousTestCase):
     family = "peer_login_expiration_timestamp_seconds"
+    peer = Peer(
+        id="p1",
+        name="db",
+        user_id="u",
+        login_expiration_enabled=True,
+        last_login=NOON,
+    )
 
     def expiration(
         self,
@@ -198,26 +205,12 @@ class LoginExpirationTests(SynchronousTestCase):
 
     def test_expires(self) -> None:
         """A login ends as long after it as the account says."""
-        peer = Peer(
-            id="p1",
-            name="db",
-            user_id="u",
-            login_expiration_enabled=True,
-            last_login=NOON,
-        )
-        self.assertEqual([f"{DB} 1779454800.25"], self.expiration(peer))
-        self.assertEqual([f"{DB} 1779451200.25"], self.expiration(peer, seconds=0))
-        self.assertEqual([], self.expiration(peer, enabled=False))
+        self.assertEqual([f"{DB} 1779454800.25"], self.expiration(self.peer))
+        self.assertEqual([f"{DB} 1779451200.25"], self.expiration(self.peer, seconds=0))
+        self.assertEqual([], self.expiration(self.peer, enabled=False))
 
     def test_several_accounts(self) -> None:
         """A token sees one account; of more the first counts, and nothing twice."""
-        peer = Peer(
-            id="p1",
-            name="db",
-            user_id="u",
-            login_expiration_enabled=True,
-            last_login=NOON,
-        )
         accounts = tuple(
             Account(
                 id=str(seconds),
@@ -227,15 +220,12 @@ class LoginExpirationTests(SynchronousTestCase):
             )
             for seconds in (3600, 0)
         )
-        found = told(measure, Inventory(peers=(peer,), accounts=accounts))
+        found = told(measure, Inventory(peers=(self.peer,), accounts=accounts))
         self.assertEqual([f"{DB} 1779454800.25"], found[self.family])
 
     def test_never_before_1970(self) -> None:
         """An account with a senseless duration does not make a negative instant."""
-        peer = Peer(
-            id="p1", user_id="u", login_expiration_enabled=True, last_login=NOON
-        )
-        self.assertEqual([], self.expiration(peer, seconds=-(2**40)))
+        self.assertEqual([], self.expiration(self.peer, seconds=-(2**40)))
 
     def test_never_expires(self) -> None:
         """Only a user's peer that may expire and has logged in has an end."""
@@ -251,13 +241,10 @@ class LoginExpirationTests(SynchronousTestCase):
 
     def test_accounts_unknown(self) -> None:
         """While the account is unknown this family is left out, and no other."""
-        peer = Peer(
-            id="p1", user_id="u", login_expiration_enabled=True, last_login=NOON
-        )
         known = told(
             measure,
             Inventory(
-                peers=(peer,),
+                peers=(self.peer,),
                 accounts=(
                     Account(
                         id="a",
@@ -266,6 +253,6 @@ class LoginExpirationTests(SynchronousTestCase):
                 ),
             ),
         )
-        unknown = told(measure, Inventory(peers=(peer,)))
+        unknown = told(measure, Inventory(peers=(self.peer,)))
         self.assertEqual({self.family}, set(known) - set(unknown))
         self.assertEqual(set(), set(unknown) - set(known))

@@ -17,8 +17,6 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from treq.client import HTTPClient
 from twisted.internet import reactor
-from twisted.internet.address import IPv4Address
-from twisted.internet.endpoints import TCP4ServerEndpoint
 from twisted.internet.task import Clock, deferLater
 from twisted.logger import ILogObserver, LogEvent, LogLevel, globalLogPublisher
 from twisted.trial.unittest import TestCase
@@ -36,6 +34,7 @@ from api_exporter.resources import BY_NAME, UP
 from api_exporter.upstream import Upstream
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.site import BoundedSite
+from tests.integration.ports import listening
 from tests.scripted import Answer, says
 from tests.wired import Wired
 
@@ -192,7 +191,7 @@ class EnduranceTests(TestCase):
         self.refresher, self.telemetry = wired.refresher, wired.telemetry
         self.upstream = Upstream(
             agent=Agent(reactor, pool=self.pool),
-            url=f"http://127.0.0.1:{self.listening(Site(self.api))}",
+            url=f"http://127.0.0.1:{listening(self, Site(self.api))}",
             token=lambda: Token(SECRET),
             timeout=30,
             attempts=2,
@@ -209,19 +208,10 @@ class EnduranceTests(TestCase):
         )
         tree.putChild(b"metrics", metrics)
         self.site = BoundedSite(tree, reactor)
-        self.page = f"http://127.0.0.1:{self.listening(self.site)}/metrics"
+        self.page = f"http://127.0.0.1:{listening(self, self.site)}/metrics"
 
     def now(self) -> float:
         return START + SPEED * self.clock.seconds()
-
-    def listening(self, site: Site) -> int:
-        """Serve on a loopback port until the test ends."""
-        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
-        port = self.successResultOf(endpoint.listen(site))
-        self.addCleanup(port.stopListening)
-        host = port.getHost()
-        assert isinstance(host, IPv4Address)
-        return host.port
 
     async def fetch(self, path: str) -> bytes:
         self.under_way += 1

@@ -14,14 +14,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from twisted.internet import reactor
-from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
     SSL4ServerEndpoint,
     TCP4ServerEndpoint,
     TCP6ServerEndpoint,
 )
-from twisted.internet.interfaces import IProtocolFactory, IStreamServerEndpoint
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.ssl import PrivateCertificate
 from twisted.internet.task import Clock, deferLater
@@ -34,6 +32,7 @@ from api_exporter.credential import Token
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import Network
 from api_exporter.upstream import Upstream
+from tests.integration.ports import listening
 from tests.logbook import Logbook, logbook
 from tests.scripted import Answer, says, silence, stall
 from tests.wired import Wired
@@ -128,23 +127,12 @@ class FailureTests(TestCase):
     def now(self) -> float:
         return NOON + self.clock.seconds()
 
-    def listening(self, site: Site) -> int:
-        """Serve on a loopback port until the test ends."""
-        return self.opened(TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1"), site)
-
-    def opened(self, endpoint: IStreamServerEndpoint, factory: IProtocolFactory) -> int:
-        port = self.successResultOf(endpoint.listen(factory))
-        self.addCleanup(port.stopListening)
-        host = port.getHost()
-        assert isinstance(host, (IPv4Address, IPv6Address))
-        return host.port
-
     async def start(
         self, url: str | None = None, longest_body: int = 10_000_000
     ) -> None:
         """Run the first round of an exporter of peers, groups and setup keys."""
         if url is None:
-            url = f"http://127.0.0.1:{self.listening(Site(self.api))}"
+            url = f"http://127.0.0.1:{listening(self, Site(self.api))}"
         wired = Wired(
             collectors=("peers", "groups", "setup_keys"),
             fetch=self.fetch,
@@ -348,7 +336,7 @@ class FailureTests(TestCase):
     async def test_redirect(self) -> None:
         """A redirect is not followed, and the token is not sent to where it leads."""
         elsewhere = FaultyApi(self.now)
-        port = self.listening(Site(elsewhere))
+        port = listening(self, Site(elsewhere))
         await self.start()
         address = f"http://127.0.0.1:{port}/api/groups"
         await self.assert_row(
@@ -372,13 +360,13 @@ class FailureTests(TestCase):
     async def test_ipv6(self) -> None:
         """An upstream may be an IPv6 address."""
         endpoint = TCP6ServerEndpoint(reactor, 0, interface="::1")
-        await self.start(f"http://[::1]:{self.opened(endpoint, Site(self.api))}")
+        await self.start(f"http://[::1]:{listening(self, Site(self.api), endpoint)}")
         self.assertEqual(1, self.value("netbird_api_up"), self.book.lines())
 
     async def test_old_protocol(self) -> None:
         """A body that ends where the server closes, as in HTTP/1.0, is a whole one."""
         server = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
-        port = self.opened(server, Factory.forProtocol(Closing))
+        port = listening(self, Factory.forProtocol(Closing), server)
         await self.start(f"http://127.0.0.1:{port}")
         self.assertEqual(1, self.value("netbird_api_up"), self.book.lines())
 
@@ -429,4 +417,4 @@ class FailureTests(TestCase):
         endpoint = SSL4ServerEndpoint(
             reactor, 0, certificate.options(), interface="127.0.0.1"
         )
-        return self.opened(endpoint, Site(self.api))
+        return listening(self, Site(self.api), endpoint)

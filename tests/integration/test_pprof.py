@@ -12,7 +12,6 @@ from typing import cast
 
 import treq
 from twisted.internet import reactor
-from twisted.internet.address import IPv4Address
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
@@ -23,6 +22,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from api_exporter.web.pprof import Profiles
+from tests.integration.ports import listening
 
 BLOCK = 20_000_000
 """Bytes of a block whose size is known."""
@@ -70,15 +70,8 @@ class GoToolPprofTests(TestCase):
         tree, debug = Resource(), Resource()
         tree.putChild(b"debug", debug)
         debug.putChild(b"pprof", profiles.pages)
-        port = reactor.listenTCP(
-            0,
-            Site(tree),  # type: ignore[arg-type]
-            interface="127.0.0.1",
-        )
-        self.addCleanup(port.stopListening)
-        address = port.getHost()
-        assert isinstance(address, IPv4Address)
-        self.url = f"http://127.0.0.1:{address.port}/debug/pprof"
+        port = listening(self, Site(tree))
+        self.url = f"http://127.0.0.1:{port}/debug/pprof"
 
     def run_thread(self, target: Callable[[threading.Event], None]) -> None:
         """Run a function in a thread of its name until the test ends."""

@@ -5,38 +5,33 @@ import ssl
 import statistics
 import sys
 import time
+from collections.abc import Sized
 from pathlib import Path
 from typing import Any, cast
 
-from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
-from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
     SSL4ClientEndpoint,
     SSL4ServerEndpoint,
-    TCP4ServerEndpoint,
     connectProtocol,
 )
 from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import CertificateOptions
-from twisted.internet.task import Clock, deferLater
+from twisted.internet.task import deferLater
 from twisted.internet.threads import deferToThread
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.trial.unittest import TestCase
-from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.pages import Pages, piece
+from api_exporter.pages import piece
 from api_exporter.resources import UP
 from api_exporter.sending import Sender
-from api_exporter.telemetry import Telemetry
-from api_exporter.version import Build
 from api_exporter.web import readers
-from api_exporter.web.metrics import Metrics
 from api_exporter.web.page import ReadOnly
 from api_exporter.web.patience import INTERVAL, LONGEST_ANSWER, STANDSTILL
 from api_exporter.web.site import BoundedSite
+from tests.integration.ports import listening
 from tests.integration.programs import (
     environment,
     free_port,
@@ -47,6 +42,7 @@ from tests.integration.programs import (
 )
 from tests.integration.test_failures import self_signed
 from tests.logbook import logbook
+from tests.web.watched import Watched
 
 REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -192,24 +188,13 @@ class LookTests(TestCase):
     timeout = 60
 
     def setUp(self) -> None:
-        tree = Resource()
-        self.pages = Pages(["peers"])
-        telemetry = Telemetry(
-            registry=CollectorRegistry(), build=Build(version="0"), periods={UP: 30.0}
-        )
-        metrics = Metrics(pages=self.pages, telemetry=telemetry, seconds=lambda: 0.0)
-        tree.putChild(b"metrics", metrics)
+        watched = Watched(collectors=[UP])
+        self.clock, self.pages = watched.clock, watched.pages
         for page in (Endless(), Thinking(), Closing()):
-            tree.putChild(type(page).__name__.lower().encode(), page)
-        self.clock = Clock()
-        self.site = BoundedSite(tree, self.clock)
+            watched.tree.putChild(type(page).__name__.lower().encode(), page)
+        self.site = BoundedSite(watched.tree, self.clock)
         self.book = logbook(self)
-        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
-        port = self.successResultOf(endpoint.listen(self.site))
-        self.addCleanup(port.stopListening)
-        address = port.getHost()
-        assert isinstance(address, IPv4Address)
-        self.port = address.port
+        self.port = listening(self, self.site)
 
     async def reader(self, path: bytes) -> socket.socket:
         """A client that has asked for a page."""
@@ -223,6 +208,13 @@ class LookTests(TestCase):
     def pause(self) -> Deferred[None]:
         return deferLater(reactor, 0.3)
 
+    async def outwait(self, there: Sized) -> None:
+        """Look as often as it takes to drop the one client that is there until then."""
+        for _ in range(STANDSTILL + 1):
+            self.assertEqual(1, len(there))
+            self.clock.advance(INTERVAL)
+            await self.pause()
+
     async def assert_dropped(self, why: str = "") -> None:
         await self.pause()
         self.assertEqual(set(), self.site.under_way)
@@ -235,20 +227,14 @@ class LookTests(TestCase):
         await self.reader(b"/endless")
         [channel] = self.site.connections
         self.assertLess(channel.unsent(), 1_000_000)  # the system's part of it
-        for _ in range(STANDSTILL + 1):
-            self.assertEqual(1, len(self.site.under_way))
-            self.clock.advance(INTERVAL)
-            await self.pause()
+        await self.outwait(self.site.under_way)
         await self.assert_dropped("took nothing for a minute")
 
     async def test_reads_no_end(self) -> None:
         """So is one that leaves the last answer of its connection where it is."""
         await self.reader(b"/closing")
         self.assertEqual(set(), self.site.under_way)
-        for _ in range(STANDSTILL + 1):
-            self.assertEqual(1, len(self.site.connections))
-            self.clock.advance(INTERVAL)
-            await self.pause()
+        await self.outwait(self.site.connections)
         await self.assert_dropped("took nothing for a minute")
 
     async def test_reads_a_little(self) -> None:
@@ -311,15 +297,11 @@ class LookTests(TestCase):
             channel.forceAbortClient()
         await self.pause()
 
-    async def secured(self) -> int:
+    def secured(self) -> int:
         """A port at which the same site is served over TLS."""
         factory = self_signed("localhost").options()
         server = SSL4ServerEndpoint(reactor, 0, factory, interface="127.0.0.1")
-        port = await server.listen(self.site)
-        self.addCleanup(port.stopListening)
-        address = port.getHost()
-        assert isinstance(address, IPv4Address)
-        return address.port
+        return listening(self, self.site, server)
 
     async def test_never_hangs_up(self) -> None:
         """The end of a TLS connection takes two; the client's is not waited for."""
@@ -334,18 +316,15 @@ class LookTests(TestCase):
                 pass
             return client
 
-        client = await deferToThread(ask, await self.secured())
+        client = await deferToThread(ask, self.secured())
         self.addCleanup(client.close)
         await self.pause()
-        for _ in range(STANDSTILL + 1):
-            self.assertEqual(1, len(self.site.connections))
-            self.clock.advance(INTERVAL)
-            await self.pause()
+        await self.outwait(self.site.connections)
         await self.assert_dropped("never hung up")
 
     async def test_encrypted(self) -> None:
         """What has been encrypted for a reader that stands still is little."""
-        port = await self.secured()
+        port = self.secured()
         client = SSL4ClientEndpoint(reactor, "127.0.0.1", port, CertificateOptions())
         reader = await connectProtocol(client, Standing())
         for _ in range(100):
