@@ -16,7 +16,7 @@ from twisted.python import usage
 from twisted.scripts._twistd_unix import ServerOptions
 from twisted.scripts.twistd import runApp
 
-from api_exporter.options import Options
+from api_exporter.settings.options import Options
 
 MAKER = ServiceMaker("api-exporter", "api_exporter.service", "", "api-exporter")
 
@@ -59,6 +59,6 @@ def main() -> None:
 
 def _report(reactor: PosixReactorBase, options: CommandOptions) -> Deferred[None]:
     # Importing it takes time that --version and --help need not.
-    from api_exporter import report  # noqa: PLC0415
+    from api_exporter.checking import report  # noqa: PLC0415
 
     return Deferred.fromCoroutine(report.run(reactor, options))

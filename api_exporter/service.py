@@ -10,28 +10,29 @@ from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
-from api_exporter import configuration, daemon
-from api_exporter.client import Client
-from api_exporter.history import History
-from api_exporter.inventory import Inventory
-from api_exporter.lag import LagMeter
-from api_exporter.listen import Listener
-from api_exporter.options import Options
-from api_exporter.pages import Pages
+from api_exporter.collectors.selection import selection
+from api_exporter.daemon import life
+from api_exporter.daemon.supervision import Notifier, Supervisor
+from api_exporter.exposition.pages import Pages
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt
-from api_exporter.refresh import Refresher
-from api_exporter.resources import UP
-from api_exporter.selection import selection
-from api_exporter.settings import Settings
-from api_exporter.supervision import Notifier, Supervisor
-from api_exporter.telemetry import Telemetry
+from api_exporter.refresh.refresher import Refresher
+from api_exporter.serving.listen import Listener
+from api_exporter.serving.site import BoundedSite, max_connections
+from api_exporter.settings import configuration
+from api_exporter.settings.options import Options
+from api_exporter.settings.table import Settings
+from api_exporter.telemetry.history import History
+from api_exporter.telemetry.instruments import Telemetry
+from api_exporter.telemetry.lag import LagMeter
+from api_exporter.upstream.client import Client
 from api_exporter.version import this_build
-from api_exporter.web import root
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
-from api_exporter.web.site import BoundedSite, max_connections
-from api_exporter.web.status import Status
+from api_exporter.web.status.page import Status
+from api_exporter.web.tree import root
 
 __all__ = ["Options", "assemble", "makeService"]
 
@@ -48,7 +49,7 @@ def makeService(options: Options) -> MultiService:
     reactor.seconds = time.monotonic
     configured = configuration.configured(options)
     settings = configured.settings
-    exporter = daemon.Exporter(daemon.log_observer(settings, options.parent, reactor))
+    exporter = life.Exporter(life.log_observer(settings, options.parent, reactor))
     simulated = configuration.simulated(configured, reactor)
     if simulated is not None:
         exporter.addService(simulated)
@@ -60,8 +61,8 @@ def makeService(options: Options) -> MultiService:
     )
     for service in parts:
         exporter.addService(service)
-    daemon.explain_failures(options.parent)
-    daemon.end_well(reactor)
+    life.explain_failures(options.parent)
+    life.end_well(reactor)
     return exporter
 
 

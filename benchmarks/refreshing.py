@@ -21,16 +21,18 @@ from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall, deferLater, react
 
-from api_exporter import pages, service, settings
-from api_exporter.bodies import Decoded
+from api_exporter import service
+from api_exporter.collectors.selection import selection
 from api_exporter.demo.server import TOKEN
-from api_exporter.exposition import render
-from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages
-from api_exporter.refresh import Refresher
-from api_exporter.resources import BY_NAME
-from api_exporter.selection import selection
-from api_exporter.telemetry import Telemetry
+from api_exporter.exposition import pages
+from api_exporter.exposition.pages import Pages
+from api_exporter.exposition.text import render
+from api_exporter.netbird.bodies import Decoded
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import BY_NAME
+from api_exporter.refresh.refresher import Refresher
+from api_exporter.settings import table as settings
+from api_exporter.telemetry.instruments import Telemetry
 from api_exporter.version import this_build
 
 NEVER = 1e6

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from api_exporter.demo.server import TOKEN
-from api_exporter.resources import RESOURCES
+from api_exporter.netbird.resources import RESOURCES
 from benchmarks.client import wait
 from benchmarks.processes import Program, free_port, module, running, twistd
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter import resources, settings
-from api_exporter.collectors import COLLECTORS, Collector
-from api_exporter.exposition import Metric
+from api_exporter.collectors.table import COLLECTORS, Collector
+from api_exporter.exposition.text import Metric
+from api_exporter.netbird import resources
+from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
-from api_exporter.resources import RESOURCES
-from api_exporter.telemetry import Telemetry
+from api_exporter.settings import table as settings
+from api_exporter.telemetry.instruments import Telemetry
 from api_exporter.version import Build
 from tests.bodies import inventory
 

@@ -5,7 +5,7 @@ from unittest import TestCase
 from twisted.logger import ILogObserver, LogEvent, LogLevel, globalLogPublisher
 from zope.interface import implementer
 
-from api_exporter import logs
+from api_exporter.daemon import logs
 
 
 @implementer(ILogObserver)

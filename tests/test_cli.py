@@ -6,7 +6,7 @@ import sys
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
-from api_exporter.options import Options
+from api_exporter.settings.options import Options
 from api_exporter.version import this_build
 
 

@@ -1,6 +1,6 @@
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings import SETTINGS
+from api_exporter.settings.table import SETTINGS
 from tests.collectors.samples import PREFIX
 from tests.documents import DOCUMENTS, ROOT, configuration, metrics
 from tests.test_golden import CONTRACT

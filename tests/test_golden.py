@@ -9,7 +9,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.inventory import Inventory
+from api_exporter.netbird.inventory import Inventory
 from tests.bodies import body, decoded, inventory
 from tests.collectors.samples import PREFIX, page, parsed
 from tests.golden import FOLDER, pages

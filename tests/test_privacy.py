@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition import escape
-from api_exporter.resources import RESOURCES
+from api_exporter.exposition.text import escape
+from api_exporter.netbird.resources import RESOURCES
 from tests.bodies import body, inventory
 from tests.collectors.samples import PREFIX, page
 

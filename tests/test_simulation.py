@@ -7,10 +7,10 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter import parsers
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
 from api_exporter.ports import UpstreamError
+from api_exporter.settings import parsers
 from tests.wired import Wired
 
 HOUR = 3600

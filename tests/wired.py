@@ -5,12 +5,12 @@ from collections.abc import Callable, Container, Mapping
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 
-from api_exporter.inventory import Inventory
-from api_exporter.pages import Pages, piece
+from api_exporter.collectors.selection import selection
+from api_exporter.exposition.pages import Pages, piece
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Fetch
-from api_exporter.refresh import Refresher
-from api_exporter.selection import selection
-from api_exporter.telemetry import Telemetry
+from api_exporter.refresh.refresher import Refresher
+from api_exporter.telemetry.instruments import Telemetry
 from api_exporter.version import Build
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from api_exporter.exposition import Family, Metric, labels, single, timestamps
-from api_exporter.inventory import Inventory
-from api_exporter.records import Account
+from api_exporter.exposition.text import Family, Metric, labels, single, timestamps
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Account
 
 READS = ("accounts", "instance_version")
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from api_exporter import joins
-from api_exporter.exposition import Family, Metric, Sample, counted, labels
-from api_exporter.inventory import Inventory
+from api_exporter.collectors import joins
+from api_exporter.exposition.text import Family, Metric, Sample, counted, labels
+from api_exporter.netbird.inventory import Inventory
 
 READS = ("groups", "peers")
 

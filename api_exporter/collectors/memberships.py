@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from api_exporter.exposition import Family, Metric, labels
-from api_exporter.inventory import Inventory
+from api_exporter.exposition.text import Family, Metric, labels
+from api_exporter.netbird.inventory import Inventory
 
 READS = ("groups",)
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from api_exporter import joins
-from api_exporter.exposition import Family, Metric, boolean, labels, single
-from api_exporter.inventory import Inventory
-from api_exporter.records import Network, NetworkResource, NetworkRouter
+from api_exporter.collectors import joins
+from api_exporter.exposition.text import Family, Metric, boolean, labels, single
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Network, NetworkResource, NetworkRouter
 
 READS = ("networks", "network_routers", "network_resources", "groups", "peers")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.exposition import (
+from api_exporter.exposition.text import (
     Family,
     Labels,
     Metric,
@@ -14,8 +14,8 @@ from api_exporter.exposition import (
     timestamp,
     timestamps,
 )
-from api_exporter.inventory import Inventory
-from api_exporter.records import Account, Peer
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Account, Peer
 
 READS = ("peers", "accounts")
 

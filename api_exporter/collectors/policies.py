@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from api_exporter.exposition import (
+from api_exporter.exposition.text import (
     Family,
     Metric,
     boolean,
@@ -13,8 +13,8 @@ from api_exporter.exposition import (
     labels,
     single,
 )
-from api_exporter.inventory import Inventory
-from api_exporter.records import GroupId, Peer, Policy, PostureCheck, TypedId
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import GroupId, Peer, Policy, PostureCheck, TypedId
 
 READS = ("policies", "groups", "posture_checks", "peers")
 

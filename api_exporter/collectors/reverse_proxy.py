@@ -3,9 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from api_exporter.exposition import Family, Metric, labels, timestamps
-from api_exporter.inventory import Inventory
-from api_exporter.records import ProxyCluster, ProxyDomain, ProxyService, ProxyToken
+from api_exporter.exposition.text import Family, Metric, labels, timestamps
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import (
+    ProxyCluster,
+    ProxyDomain,
+    ProxyService,
+    ProxyToken,
+)
 
 READS = ("proxy_services", "proxy_domains", "proxy_clusters", "proxy_tokens")
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from api_exporter import joins
-from api_exporter.exposition import Family, Metric, boolean, counted, labels
-from api_exporter.inventory import Inventory
-from api_exporter.records import Route
+from api_exporter.collectors import joins
+from api_exporter.exposition.text import Family, Metric, boolean, counted, labels
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Route
 
 READS = ("routes", "groups", "peers")
 

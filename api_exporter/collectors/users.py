@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.exposition import (
+from api_exporter.exposition.text import (
     Family,
     Metric,
     boolean,
@@ -11,8 +11,8 @@ from api_exporter.exposition import (
     labels,
     timestamps,
 )
-from api_exporter.inventory import Inventory
-from api_exporter.records import User
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import User
 
 READS = ("users", "access_tokens")
 

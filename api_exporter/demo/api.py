@@ -14,7 +14,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
 from api_exporter.demo.wire import encode, xid
-from api_exporter.sending import Sender
+from api_exporter.serving.sending import Sender
 
 _BUFFERED = 2048
 """Bytes up to which a body is sent at once, with its length."""

@@ -12,7 +12,7 @@ import time
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.profiling import InThread
+from api_exporter.profiling.in_thread import InThread
 from api_exporter.profiling.pprof import Profile, ValueType, encode
 from api_exporter.profiling.tally import Clocks, Tally
 

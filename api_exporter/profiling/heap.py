@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.profiling import InThread
+from api_exporter.profiling.in_thread import InThread
 from api_exporter.profiling.pprof import Frame, Profile, Sample, ValueType, encode
 
 DEPTH = 5

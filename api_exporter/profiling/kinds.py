@@ -7,7 +7,8 @@ from msgspec import Struct
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from api_exporter.profiling import InThread, cpu, heap, threads
+from api_exporter.profiling import cpu, heap, threads
+from api_exporter.profiling.in_thread import InThread
 
 Work = Coroutine[Deferred[object], object, bytes]
 """A profile being made. Cancelling it ends it and leaves nothing behind."""

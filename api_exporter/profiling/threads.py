@@ -7,7 +7,7 @@ from types import FrameType
 
 from twisted.internet.interfaces import IReactorTime
 
-from api_exporter.profiling import InThread
+from api_exporter.profiling.in_thread import InThread
 from api_exporter.profiling.pprof import Frame, Profile, Sample, ValueType, encode
 from api_exporter.profiling.stacks import stack
 

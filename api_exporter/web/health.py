@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from twisted.web.server import Request
 
-from api_exporter.standing import Standing
-from api_exporter.telemetry import Telemetry
-from api_exporter.web.page import Text
+from api_exporter.serving.page import Text
+from api_exporter.telemetry.instruments import Telemetry
+from api_exporter.telemetry.standing import Standing
 
 
 class Health(Text):

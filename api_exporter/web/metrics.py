@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter import negotiation
-from api_exporter.pages import Pages, Piece, piece
-from api_exporter.sending import Sender
-from api_exporter.telemetry import Telemetry
-from api_exporter.web.page import ReadOnly
-from api_exporter.web.readers import Readers
+from api_exporter.exposition import negotiation
+from api_exporter.exposition.pages import Pages, Piece, piece
+from api_exporter.serving.page import ReadOnly
+from api_exporter.serving.readers import Readers
+from api_exporter.serving.sending import Sender
+from api_exporter.telemetry.instruments import Telemetry
 
 TAIL_LIFE = 1.0
 """Seconds for which our own metrics are rendered once for all scrapes."""

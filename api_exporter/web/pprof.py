@@ -13,9 +13,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.profiling import InThread
+from api_exporter.profiling.in_thread import InThread
 from api_exporter.profiling.kinds import KINDS, Kind, Work
-from api_exporter.web.page import ReadOnly, Text
+from api_exporter.serving.page import ReadOnly, Text
 
 SECONDS = range(1, 301)
 """How long a profile may take."""

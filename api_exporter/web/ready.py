@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 from twisted.web.server import Request
 
-from api_exporter.advice import advice
-from api_exporter.resources import UP
-from api_exporter.standing import UNRELIABLE, Standing
-from api_exporter.telemetry import Telemetry
-from api_exporter.web.page import Text
+from api_exporter.netbird.resources import UP
+from api_exporter.serving.page import Text
+from api_exporter.telemetry.instruments import Telemetry
+from api_exporter.telemetry.standing import UNRELIABLE, Standing
+from api_exporter.upstream.advice import advice
 
 
 def reasons(standing: Standing, now: float) -> list[dict[str, str]]:

@@ -10,9 +10,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TypeVar
 
-from api_exporter.bodies import Decoded
-from api_exporter.inventory import Inventory
-from api_exporter.resources import BY_NAME, RESOURCES
+from api_exporter.netbird.bodies import Decoded
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import BY_NAME, RESOURCES
 
 T = TypeVar("T")
 

@@ -4,9 +4,9 @@ import re
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from api_exporter.collectors import COLLECTORS, Measure
-from api_exporter.exposition import render
-from api_exporter.inventory import Inventory
+from api_exporter.collectors.table import COLLECTORS, Measure
+from api_exporter.exposition.text import render
+from api_exporter.netbird.inventory import Inventory
 
 PREFIX = "netbird_api_"
 

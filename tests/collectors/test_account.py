@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.account import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import Account, AccountSettings, InstanceVersion
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Account, AccountSettings, InstanceVersion
 from tests.collectors.samples import told
 
 ME = '{account_id="a1"}'

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.events import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import AuditEvent
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import AuditEvent
 from tests.collectors.samples import told
 
 NOON = datetime(2026, 5, 22, 12, tzinfo=UTC)

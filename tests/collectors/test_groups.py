@@ -3,8 +3,8 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.groups import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import Group, Member, Peer, TypedId
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Group, Member, Peer, TypedId
 from tests.collectors.samples import Told, told
 
 DEV = '{group_id="g1",group="dev"}'

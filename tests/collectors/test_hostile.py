@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from msgspec import Struct, inspect
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter import records
-from api_exporter.bodies import Document
-from api_exporter.inventory import Inventory
+from api_exporter.netbird import records
+from api_exporter.netbird.bodies import Document
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
-from api_exporter.resources import RESOURCES
 from tests.bodies import decoded
 from tests.collectors.samples import PREFIX, page, parsed
 

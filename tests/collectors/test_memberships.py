@@ -2,10 +2,10 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors import COLLECTORS
 from api_exporter.collectors.memberships import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import Group, Member
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Group, Member
 from tests.collectors.samples import told
 
 

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.networks import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import (
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import (
     Group,
     Member,
     Network,

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.peers import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import Account, AccountSettings, Peer
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Account, AccountSettings, Peer
 from tests.collectors.samples import Told, told
 
 NOON = datetime(2026, 5, 22, 12, 0, 0, 250_000, tzinfo=UTC)

@@ -3,8 +3,8 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.policies import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import (
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import (
     Checks,
     Group,
     GroupId,

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.reverse_proxy import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import (
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import (
     ProxyCluster,
     ProxyDomain,
     ProxyService,

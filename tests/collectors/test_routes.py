@@ -4,8 +4,8 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.routes import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import Group, Member, Peer, Route
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Group, Member, Peer, Route
 from tests.collectors.samples import Told, told
 
 EXIT = '{route_id="r1",network_id="exit"}'

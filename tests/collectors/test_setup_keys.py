@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.setup_keys import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import SetupKey
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import SetupKey
 from tests.collectors.samples import Told, told
 
 NOON = datetime(2026, 5, 22, 12, 0, 0, 500_112, tzinfo=UTC)

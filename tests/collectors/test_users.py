@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.users import measure
-from api_exporter.inventory import Inventory
-from api_exporter.records import AccessToken, User
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import AccessToken, User
 from tests.collectors.samples import Told, told
 
 NOON = datetime(2026, 5, 22, 12, tzinfo=UTC)

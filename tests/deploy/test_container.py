@@ -4,7 +4,7 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter import settings
+from api_exporter.settings import table as settings
 from tests.deploy.programs import DEPLOY
 from tests.deploy.yaml_files import documents
 from tests.integration.programs import ROOT

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter import environment, settings
-from api_exporter.credential import Token
+from api_exporter.settings import table as settings
+from api_exporter.settings.credential import Token
 from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import program
 
@@ -88,7 +88,7 @@ class EnvExampleTests(SynchronousTestCase):
     def test_config(self) -> None:
         """--config reads the same."""
         for file in (EXAMPLE, self.all):
-            values = loaded(environment.load(file))
+            values = loaded(file.load(file))
             self.assertEqual(self.by_shell(file), values)
 
     def by_shell(self, file: Path) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from unittest import SkipTest, TestCase
 
-from api_exporter.settings import SETTINGS
+from api_exporter.settings.table import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -26,14 +26,15 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 from zope.interface import implementer
 
-from api_exporter import logs, parsers
-from api_exporter.credential import Token
+from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import PEERS, Network
-from api_exporter.resources import BY_NAME, UP
-from api_exporter.upstream import Upstream
+from api_exporter.netbird.resources import BY_NAME, UP
+from api_exporter.serving.site import BoundedSite
+from api_exporter.settings import parsers
+from api_exporter.settings.credential import Token
+from api_exporter.upstream.fetching import Upstream
 from api_exporter.web.metrics import Metrics
-from api_exporter.web.site import BoundedSite
 from tests.integration.ports import listening
 from tests.scripted import Answer, says
 from tests.wired import Wired

@@ -28,10 +28,10 @@ from twisted.web.client import Agent, HTTPConnectionPool
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
-from api_exporter.credential import Token
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import Network
-from api_exporter.upstream import Upstream
+from api_exporter.settings.credential import Token
+from api_exporter.upstream.fetching import Upstream
 from tests.integration.ports import listening
 from tests.logbook import Logbook, logbook
 from tests.scripted import Answer, says, silence, stall

@@ -24,13 +24,13 @@ from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.trial.unittest import TestCase
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.pages import piece
-from api_exporter.resources import UP
-from api_exporter.sending import Sender
-from api_exporter.web import readers
-from api_exporter.web.page import ReadOnly
-from api_exporter.web.patience import INTERVAL, LONGEST_ANSWER, STANDSTILL
-from api_exporter.web.site import BoundedSite
+from api_exporter.exposition.pages import piece
+from api_exporter.netbird.resources import UP
+from api_exporter.serving import readers
+from api_exporter.serving.page import ReadOnly
+from api_exporter.serving.patience import INTERVAL, LONGEST_ANSWER, STANDSTILL
+from api_exporter.serving.sending import Sender
+from api_exporter.serving.site import BoundedSite
 from tests.integration.ports import listening
 from tests.integration.programs import (
     environment,

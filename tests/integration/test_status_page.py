@@ -22,7 +22,7 @@ from twisted.web.http import Request
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
-from api_exporter.collectors import COLLECTORS
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.ports import UpstreamError
 from tests.integration.programs import program
 from tests.web.watched import Watched

@@ -4,8 +4,8 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
-from api_exporter.web.channel import Channel
-from api_exporter.web.site import BoundedSite
+from api_exporter.serving.channel import Channel
+from api_exporter.serving.site import BoundedSite
 
 CLIENT = IPv4Address("TCP", "10.1.2.3", 40000)
 

@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
-from api_exporter.pages import Pages, piece
-from api_exporter.telemetry import Telemetry
+from api_exporter.exposition.pages import Pages, piece
+from api_exporter.telemetry.instruments import Telemetry
 from api_exporter.version import Build
 from api_exporter.web.metrics import TAIL_LIFE, Metrics
 from tests.web.served import ServedTestCase, header

@@ -2,8 +2,8 @@
 
 import json
 
-from api_exporter.advice import advice
 from api_exporter.ports import UpstreamError
+from api_exporter.upstream.advice import advice
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 

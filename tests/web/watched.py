@@ -6,14 +6,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from api_exporter.demo.network import Network
-from api_exporter.history import History
+from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.resources import UP
-from api_exporter.web import root
+from api_exporter.telemetry.history import History
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
-from api_exporter.web.status import Status
+from api_exporter.web.status.page import Status
+from api_exporter.web.tree import root
 from tests.wired import Wired
 
 NOON = 1_800_014_400.0

@@ -1,0 +1,1 @@
+"""One round in front of somebody: `--check` and `--once`. Knows no page."""

@@ -1,0 +1,126 @@
+"""`--check` and `--once`: what one round found, printed."""
+
+import sys
+from collections.abc import AsyncIterator, Iterable
+
+from twisted.internet.defer import maybeDeferred
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import globalLogBeginner
+
+from api_exporter import service
+from api_exporter.checking.survey import Finding, survey
+from api_exporter.collectors.selection import selection
+from api_exporter.collectors.table import Collector
+from api_exporter.daemon import logs
+from api_exporter.exposition.text import render
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import UP
+from api_exporter.ports import UpstreamError
+from api_exporter.settings import configuration
+from api_exporter.settings.options import Options
+from api_exporter.upstream.advice import PARTIAL, advice
+from api_exporter.upstream.fetching import UNREACHABLE
+
+
+async def run(reactor: PosixReactorBase, options: Options) -> None:
+    """Read every enabled resource once; raises SystemExit(1) without the peers."""
+    _, terminal = logs.standard_streams()
+    globalLogBeginner.beginLoggingTo(
+        [logs.observer("warning", "text", terminal, terminal)], redirectStandardIO=False
+    )
+    configured = configuration.configured(options)
+    settings = configured.settings
+    client = service.upstream_client(settings, reactor, lambda _: None)
+    simulated = configuration.simulated(configured, reactor)
+    if simulated is not None:
+        simulated.startService()
+    selected = selection(settings.collectors, settings.refresh_intervals)
+    findings = survey(
+        selected.resources,
+        Inventory(personal=settings.expose_personal_data),
+        fetch=client.upstream.fetch,
+        clock=reactor,
+    )
+    if options["once"]:
+        good = await once(selected.collectors, findings)
+    else:
+        _print(f"upstream: {settings.upstream_api_url}")
+        good = await check(await client.upstream.reach(), findings)
+    await client.stopService()
+    if simulated is not None:
+        await maybeDeferred(simulated.stopService)
+    if not good:
+        raise SystemExit(1)
+
+
+async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:
+    """A table with a line for each resource, then what to do about the failures.
+
+    Args:
+        unreachable: why the upstream cannot be reached, "" where it can.
+
+    Returns:
+        Whether the peers could be read.
+    """
+    _print(f"reachable: {unreachable or 'yes'}")
+    _print(_ROW.format("path", "outcome", "records", "ms"))
+    found = []
+    async for finding in findings:
+        _print(_row(finding))
+        found.append(finding)
+        if unreachable:  # once is enough
+            break
+    for finding in found:
+        for complaint in finding.complaints:
+            _print(f"left out: {finding.resource.name}{complaint}")
+        if more := finding.rejected - len(finding.complaints):
+            _print(f"left out: {more} more of {finding.resource.name}")
+    failures: dict[str, tuple[UpstreamError, list[str]]] = {}
+    for finding in found:
+        if finding.error is not None and not finding.resource.optional:
+            _, names = failures.setdefault(str(finding.error), (finding.error, []))
+            names.append(finding.resource.name)
+    for error, names in failures.values():
+        _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
+    if found[-1].inventory.partial:
+        _print(PARTIAL)
+    return _has_peers(found)
+
+
+async def once(
+    collectors: Iterable[Collector], findings: AsyncIterator[Finding]
+) -> bool:
+    """The metrics of the upstream, as a scrape would get them.
+
+    Returns:
+        Whether the peers could be read.
+    """
+    found = []
+    async for finding in findings:
+        found.append(finding)
+        if finding.error is not None and finding.error.reason in UNREACHABLE:
+            break  # once is enough
+    for finding in found:
+        if finding.error is not None and not finding.resource.optional:
+            sys.stderr.write(f"{finding.resource.name}: {finding.error}\n")
+    for collector in collectors:
+        for chunk in render(collector.measure(found[-1].inventory)):
+            sys.stdout.write(chunk)
+    return _has_peers(found)
+
+
+_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
+
+
+def _row(finding: Finding) -> str:
+    records = "" if finding.records is None else str(finding.records)
+    time = f"{1000 * finding.seconds:.0f}"
+    return _ROW.format(finding.resource.path, finding.outcome, records, time).rstrip()
+
+
+def _has_peers(found: list[Finding]) -> bool:
+    return any(f.resource.name == UP and f.error is None for f in found)
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

@@ -1,0 +1,1 @@
+"""Life under twistd and a supervisor: start, log lines, end."""

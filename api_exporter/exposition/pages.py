@@ -1,0 +1,152 @@
+"""The newest text of every collector, ready to be sent plain or as gzip.
+
+A page is a tuple of pieces. Beside a piece's text lies its raw deflate form, ended with
+a full flush, so that pieces of different collectors and of different rounds, put one
+after the other, are one valid deflate stream: a refresh compresses what it rendered,
+and a scrape compresses nothing.
+"""
+
+import struct
+import zlib
+from collections.abc import Generator, Iterable, Sequence
+
+from msgspec import Struct
+
+from api_exporter.exposition import crc
+
+PIECE_BYTES = 512 * 1024
+"""About how much text makes a piece. Larger slices are sent with fewer copies, smaller
+ones pin less memory for a reader that stops; half a mebibyte was the best of both."""
+
+_LEVEL = 1
+"""zlib's fastest: metrics are so repetitive that the levels above buy little."""
+
+_GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+"""RFC 1952: deflate, no flags, no time, unknown system."""
+
+
+class Piece(Struct, frozen=True):
+    """Some text, its compressed form, and its checksum with what extends it.
+
+    Attributes:
+        series: samples in the text.
+    """
+
+    text: bytes
+    deflated: bytes
+    crc: int
+    shift: int
+    series: int
+
+
+def piece(text: bytes, *, last: bool = False) -> Piece:
+    """Compress a text; only the last piece of a body ends the deflate stream."""
+    deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    deflated = deflate.compress(text)
+    deflated += deflate.flush(zlib.Z_FINISH if last else zlib.Z_FULL_FLUSH)
+    series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
+    return Piece(text, deflated, zlib.crc32(text), crc.shift(len(text)), series)
+
+
+Page = tuple[Piece, ...]
+"""The text of a collector; an empty one where there is nothing to tell."""
+
+
+def page(chunks: Iterable[str]) -> Generator[None, None, Page]:
+    """Gather chunks of text into pieces, with a place to pause after each chunk."""
+    made: list[Piece] = []
+    waiting: list[str] = []
+    size = 0
+    for chunk in chunks:
+        waiting.append(chunk)
+        size += len(chunk)
+        if size >= PIECE_BYTES:
+            made.append(piece("".join(waiting).encode()))
+            waiting, size = [], 0
+        yield
+    if size:
+        made.append(piece("".join(waiting).encode()))
+    return tuple(made)
+
+
+FIRST_BYTES = 64 * 1024 + 1
+"""How long the first slice of a body is: just enough for the transport to say stop. It
+is sent together with the headers and so copied for each reader; what follows is not."""
+
+
+class Payload(Struct, frozen=True):
+    """What is sent for one scrape, in slices that are shared by all scrapes."""
+
+    slices: tuple[bytes, ...]
+    length: int
+
+
+class Whole(Struct, frozen=True):
+    """All pages at one instant, in the collectors' order.
+
+    Attributes:
+        text: the slices of the plain form.
+        deflated: those of a gzip member, but for its end.
+        crc: of the text.
+    """
+
+    pieces: tuple[Piece, ...]
+    text: tuple[bytes, ...]
+    text_length: int
+    deflated: tuple[bytes, ...]
+    deflated_length: int
+    crc: int
+
+    def plain(self, tail: Piece) -> Payload:
+        """The text as it is."""
+        return Payload((*self.text, tail.text), self.text_length + len(tail.text))
+
+    def gzipped(self, tail: Piece) -> Payload:
+        """One gzip member (RFC 1952): header, deflated pieces, checksum, length."""
+        checksum = crc.combine(self.crc, tail.crc, tail.shift)
+        size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
+        end = tail.deflated + struct.pack("<LL", checksum, size)
+        return Payload((*self.deflated, end), self.deflated_length + len(end))
+
+
+def _with_short_start(slices: list[bytes]) -> tuple[bytes, ...]:
+    """The same bytes with a first slice of FIRST_BYTES at most."""
+    start, *rest = slices or [b""]
+    return tuple(filter(None, (start[:FIRST_BYTES], start[FIRST_BYTES:], *rest)))
+
+
+class Pages:
+    """The newest page of each collector."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._pages: dict[str, Page] = dict.fromkeys(names, ())
+        self._whole: Whole | None = None
+
+    def publish(self, name: str, page: Page) -> None:
+        """Replace a collector's page; an empty one withdraws it."""
+        self._pages[name] = page
+        self._whole = None
+
+    def series(self) -> dict[str, int]:
+        """How many samples each collector's page holds."""
+        return {name: sum(p.series for p in page) for name, page in self._pages.items()}
+
+    def whole(self) -> Whole:
+        """All pages; put together once for all scrapes until the next publication."""
+        if self._whole is None:
+            every = tuple(p for page in self._pages.values() for p in page)
+            checksum = 0
+            for p in every:
+                checksum = crc.combine(checksum, p.crc, p.shift)
+            text = _with_short_start([p.text for p in every])
+            start, *rest = [p.deflated for p in every] or [b""]
+            deflated = _with_short_start([_GZIP_HEADER + start, *rest])
+            self._whole = Whole(
+                pieces=every,
+                text=text,
+                text_length=sum(map(len, text)),
+                deflated=deflated,
+                deflated_length=sum(map(len, deflated)),
+                crc=checksum,
+            )
+        return self._whole

@@ -1,0 +1,63 @@
+"""The newest records of each resource."""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api_exporter.netbird import records
+
+
+class Inventory(Struct, frozen=True, kw_only=True):
+    """What may be told of the network. None: not known, or only from too long ago.
+
+    Attributes:
+        personal: whether personal data may be told.
+    """
+
+    personal: bool = False
+    peers: tuple[records.Peer, ...] | None = None
+    accounts: tuple[records.Account, ...] | None = None
+    groups: tuple[records.Group, ...] | None = None
+    setup_keys: tuple[records.SetupKey, ...] | None = None
+    networks: tuple[records.Network, ...] | None = None
+    network_routers: tuple[records.NetworkRouter, ...] | None = None
+    network_resources: tuple[records.NetworkResource, ...] | None = None
+    routes: tuple[records.Route, ...] | None = None
+    users: tuple[records.User, ...] | None = None
+    access_tokens: tuple[records.AccessToken, ...] | None = None
+    policies: tuple[records.Policy, ...] | None = None
+    posture_checks: tuple[records.PostureCheck, ...] | None = None
+    nameservers: tuple[records.NameserverGroup, ...] | None = None
+    dns_settings: tuple[records.DnsSettings, ...] | None = None
+    dns_zones: tuple[records.DnsZone, ...] | None = None
+    proxy_services: tuple[records.ProxyService, ...] | None = None
+    proxy_domains: tuple[records.ProxyDomain, ...] | None = None
+    proxy_clusters: tuple[records.ProxyCluster, ...] | None = None
+    proxy_tokens: tuple[records.ProxyToken, ...] | None = None
+    instance_version: tuple[records.InstanceVersion, ...] | None = None
+    events: tuple[records.AuditEvent, ...] | None = None
+
+    def with_(self, resource: str, records: object) -> "Inventory":
+        """The same with a resource's records replaced; None forgets them.
+
+        Another current user has other access tokens: those that were known go.
+        """
+        after = replace(self, **{resource: records})
+        if resource == "users" and after.current_user != self.current_user:
+            return replace(after, access_tokens=None)
+        return after
+
+    @property
+    def current_user(self) -> str | None:
+        """The id of the user to whom the exporter's own token belongs."""
+        return next((user.id for user in self.users or () if user.is_current), None)
+
+    @property
+    def partial(self) -> bool:
+        """Whether the list of peers may not hold all of them.
+
+        Fact: a human with the role `user` gets 200 and only their own peers.
+        """
+        return any(
+            user.is_current and not user.is_service_user and user.role == "user"
+            for user in self.users or ()
+        )

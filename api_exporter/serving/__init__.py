@@ -1,0 +1,1 @@
+"""How bytes leave: listening, connections, readers and their limits. Knows no page."""

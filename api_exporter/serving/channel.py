@@ -1,0 +1,162 @@
+"""One client's connection and its requests, with bounds on what they may cost."""
+
+import fcntl
+import re
+import struct
+import termios
+from socket import AF_INET, AF_INET6, IPPROTO_TCP, TCP_NOTSENT_LOWAT, socket
+
+from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.protocol import connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web import http
+from twisted.web.server import Request
+
+from api_exporter.serving.patience import Progress
+
+MOST_NOT_SENT = 256 * 1024
+"""Bytes that the system keeps for a connection before the client takes them: by itself
+it would keep megabytes for each."""
+
+_ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
+"""What stands before the path in a target of absolute form (RFC 9112, 3.2.2)."""
+
+
+class BodilessRequest(Request):
+    """A request whose body nobody reads: one that has any to speak of is refused."""
+
+    def gotLength(self, length: int | None) -> None:
+        """Called when the headers are complete; None stands for chunks."""
+        super().gotLength(0)
+        if length is None or length > 0:
+            self.requestHeaders.removeHeader(b"Expect")  # or Twisted would encourage it
+            assert isinstance(self.channel, Channel)
+            self.channel.refuse("413 Content Too Large")
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """Called when it is complete."""
+        path = _ORIGIN.sub(b"", path, 1) if path[:1] != b"/" else path
+        super().requestReceived(command, path, version)
+
+    @property
+    def _log(self) -> Logger:  # type: ignore[override]
+        """Under Twisted's name; see `Channel`."""
+        return http.Request._log
+
+
+class Channel(http.HTTPChannel):
+    """A connection that counts, and whose requests may not trickle in for ever.
+
+    Requests that arrive together are answered one by one, each in its own turn of the
+    event loop, and none while the client does not take the answers before it.
+
+    Attributes:
+        connections: all there are; the site's.
+        answered: how many requests have been answered.
+    """
+
+    connections: "set[Channel]"
+    answered = 0
+    _turn: IDelayedCall | None = None
+
+    def connectionMade(self) -> None:
+        self.connections.add(self)
+        handle = getattr(self._below(), "socket", None)
+        if isinstance(handle, socket) and handle.family in {AF_INET, AF_INET6}:
+            handle.setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT, MOST_NOT_SENT)
+        super().connectionMade()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self.connections.discard(self)
+        if self._turn is not None:
+            self._turn.cancel()
+        super().connectionLost(reason)
+
+    def resetTimeout(self) -> None:
+        """Not for every byte: the time runs from the connection, or the last answer."""
+
+    def requestDone(self, request: http.Request) -> None:
+        """An answer is complete; what has come in meanwhile waits for its turn."""
+        self.answered += 1
+        if self.persistent and (self._buffer or self._dataBuffer):
+            self.paused = True  # then LineReceiver keeps what it gets
+        super().requestDone(request)
+        self._wait_for_turn()
+
+    def resumeProducing(self) -> None:
+        """The client has taken what was sent."""
+        super().resumeProducing()
+        self._wait_for_turn()
+
+    def _wait_for_turn(self) -> None:
+        if self.paused:
+            self._networkProducer.pauseProducing()
+            if self._turn is None:
+                self._turn = self.callLater(0, self._go_on)
+
+    def _go_on(self) -> None:
+        self._turn = None
+        if self._waitingForTransport:  # there will be another turn
+            return
+        self.paused = False
+        self._networkProducer.resumeProducing()
+        self.dataReceived(b"")
+
+    def headerReceived(self, line: bytes) -> bool:
+        """Twisted raises for a Content-Length of more digits than Python reads."""
+        try:
+            received: bool = super().headerReceived(line)
+        except ValueError:
+            self.refuse("400 Bad Request")
+            return False
+        return received
+
+    def lineLengthExceeded(self, _line: bytes) -> None:
+        """A line of the request is longer than any that makes sense here."""
+        self.refuse(
+            "431 Request Header Fields Too Large"
+            if self.requests
+            else "414 URI Too Long"
+        )
+
+    def refuse(self, status: str) -> None:
+        """Answer with a status alone, and close the connection."""
+        head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        assert self.transport is not None
+        self.transport.write(head.encode())
+        self.loseConnection()
+
+    def progress(self) -> Progress:
+        """How far the client has come with its answers."""
+        request = self.requests[0] if self.requests else None
+        return Progress(
+            answered=self.answered,
+            sent=request.sentLength if request is not None else 0,
+            unsent=self.unsent(),
+            closing=getattr(self.transport, "disconnecting", False),
+        )
+
+    def unsent(self) -> int:
+        """Bytes of answers that the client has not acknowledged yet."""
+        below = self._below()
+        buffered: int = len(getattr(below, "dataBuffer", b""))
+        buffered += getattr(below, "_tempDataLen", 0)
+        buffered -= getattr(below, "offset", 0)
+        handle = getattr(below, "socket", None)
+        if not isinstance(handle, socket):
+            return buffered
+        queued = fcntl.ioctl(handle, termios.TIOCOUTQ, b"\0" * 4)
+        return buffered + int(struct.unpack("i", queued)[0])
+
+    def _below(self) -> object:
+        """The transport that has the socket: with TLS it is not the one that we see."""
+        return getattr(self.transport, "transport", self.transport)
+
+    @property
+    def _log(self) -> Logger:  # type: ignore[override]
+        """Under Twisted's name, by which `logs.observer` silences its small talk.
+
+        A Logger names itself after the class that it is read from.
+        """
+        return http.HTTPChannel._log

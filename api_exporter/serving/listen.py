@@ -1,0 +1,139 @@
+"""Where we are reached: addresses, and the service that listens on them."""
+
+import socket
+from collections.abc import Callable, Sequence
+
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import (
+    TCP4ServerEndpoint,
+    TCP6ServerEndpoint,
+    serverFromString,
+)
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.python.failure import Failure
+
+from api_exporter.serving.site import BoundedSite
+from api_exporter.settings.parsers import Address, Endpoint
+
+
+class CannotServe(Exception):
+    """Why we cannot listen, in one line for the operator."""
+
+
+def interfaces(host: str) -> Sequence[str]:
+    """The addresses to bind to for a host; an empty one means all, IPv6 and IPv4.
+
+    Raises OSError where the host cannot be resolved.
+    """
+    if not host:
+        return _all_interfaces()
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    by_family = {
+        family: str(address[0]) for family, _, _, _, address in reversed(found)
+    }
+    return [by_family.get(socket.AF_INET) or by_family[socket.AF_INET6]]
+
+
+def _all_interfaces() -> Sequence[str]:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::", 0))
+            only_ipv6 = probe.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+    except OSError:  # this machine has no IPv6
+        return ["0.0.0.0"]  # noqa: S104 - what an empty host asks for
+    # Where the system keeps the families apart, one socket each.
+    return ["::", "0.0.0.0"] if only_ipv6 else ["::"]  # noqa: S104
+
+
+def endpoints(
+    wanted: Address | Endpoint, reactor: PosixReactorBase
+) -> Sequence[IStreamServerEndpoint]:
+    """What to listen on for one address of the setting.
+
+    Raises OSError where a host cannot be resolved or a file of a description cannot be
+    read, and other exceptions where a description is wrong.
+    """
+    if isinstance(wanted, Endpoint):
+        return [serverFromString(reactor, str(wanted))]
+    return [
+        (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
+            reactor, wanted.port, interface=interface
+        )
+        for interface in interfaces(wanted.host)
+    ]
+
+
+class Listener(Service):
+    """Listens before privileges are dropped, and raises CannotServe where it cannot.
+
+    Args:
+        ready: told where we can be reached: a URL without a path, or an endpoint.
+    """
+
+    def __init__(
+        self,
+        *,
+        addresses: Sequence[Address | Endpoint],
+        site: BoundedSite,
+        reactor: PosixReactorBase,
+        ready: Callable[[str], object],
+    ) -> None:
+        self._addresses = addresses
+        self._site = site
+        self._reactor = reactor
+        self._ready = ready
+        self._ports: list[IListeningPort] = []
+
+    def privilegedStartService(self) -> None:
+        super().privilegedStartService()
+        for wanted in self._addresses:
+            try:
+                for endpoint in endpoints(wanted, self._reactor):
+                    self._ports.append(_listening(endpoint, self._site))
+            except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
+                raise CannotServe(_explain(wanted, error)) from None
+            self._ready(self._address(wanted))
+
+    def _address(self, wanted: Address | Endpoint) -> str:
+        if isinstance(wanted, Endpoint):
+            return str(wanted)
+        port = getattr(self._ports[-1].getHost(), "port", wanted.port)
+        return f"http://{Address(wanted.host or 'localhost', port)}"
+
+    def stopService(self) -> Deferred[None]:
+        """Fires when no port is open and no scrape under way any more."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        for port in self._ports:
+            closed = port.stopListening()
+            if closed is not None:
+                await closed
+        self._ports.clear()
+        await self._site.drained(self._reactor)
+
+
+def _listening(endpoint: IStreamServerEndpoint, site: BoundedSite) -> IListeningPort:
+    """The port. All of Twisted's endpoints listen at once or fail at once."""
+    outcome: list[IListeningPort | Failure] = []
+    endpoint.listen(site).addBoth(outcome.append)
+    [port] = outcome
+    if isinstance(port, Failure):
+        port.raiseException()
+    return port
+
+
+def _explain(wanted: Address | Endpoint, error: Exception) -> str:
+    cause = error.socketError if isinstance(error, CannotListenError) else error
+    hint = ""
+    if isinstance(cause, PermissionError) and isinstance(wanted, Address):
+        hint = "; ports below 1024 need a privilege"
+    words = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    if isinstance(cause, LookupError):  # of sockets that systemd should have opened
+        words = "systemd has handed over no such socket"
+    # Short, because a daemon's start report holds a hundred bytes.
+    return f"cannot listen on {wanted}: {' '.join(words.split())}{hint}"

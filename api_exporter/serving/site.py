@@ -1,0 +1,153 @@
+"""The HTTP server: one subclass of Twisted's, with bounds and a graceful end."""
+
+import resource as system
+
+from twisted.internet import defer
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.task import LoopingCall, deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web import http
+from twisted.web.resource import IResource
+from twisted.web.server import Request, Site
+
+from api_exporter.serving.channel import BodilessRequest, Channel
+from api_exporter.serving.page import Refusal
+from api_exporter.serving.patience import INTERVAL, Patience
+
+GRACE = 5.0
+"""Seconds that requests under way are given when we stop."""
+
+RESERVE = 16
+"""Connections above the limit that still get an answer: 503, or `/health`."""
+
+LONGEST_SILENCE = 60
+"""Seconds in which a request has to be complete, or another one has to come."""
+
+ALWAYS = b"/health"
+"""The page that is served however many connections there are."""
+
+OTHER_FILES = 64
+"""Open files beside the clients' connections: logs, the upstream, the event loop's."""
+
+log = Logger()
+
+
+def max_connections(wanted: int) -> int:
+    """As many as the limit of open files has room for beside what else we open."""
+    soft, _ = system.getrlimit(system.RLIMIT_NOFILE)
+    room = max(1, soft - OTHER_FILES)
+    if soft == system.RLIM_INFINITY or wanted <= room:
+        return wanted
+    log.warn(
+        "MAX_CONNECTIONS is {wanted}, but {soft} open files leave room for {room}",
+        wanted=wanted,
+        soft=soft,
+        room=room,
+    )
+    return room
+
+
+class BoundedSite(Site):
+    """Bounds how many clients there are and how long each may take.
+
+    Above `max_connections` every request but `/health` gets 503; above that and a
+    reserve, a connection is closed without an answer.
+    """
+
+    noisy = False  # Twisted need not say that it starts
+    protocol = Channel  # type: ignore[assignment]  # HTTP/1 alone
+
+    def __init__(
+        self, resource: IResource, reactor: IReactorTime, max_connections: int = 512
+    ) -> None:
+        super().__init__(resource, requestFactory=BodilessRequest, reactor=reactor)
+        self.timeOut = LONGEST_SILENCE
+        self.connections: set[Channel] = set()
+        self.under_way: set[Request] = set()
+        self._max_connections = max_connections
+        self._full = Refusal(503, "Too many connections: try again later.")
+        self._waiting: Deferred[None] | None = None
+        self._patience: dict[Channel, Patience] = {}
+        self._looking = LoopingCall(self.look)
+        self._looking.clock = reactor
+
+    def startFactory(self) -> None:
+        """Called when the first port is open."""
+        super().startFactory()
+        self._looking.start(INTERVAL, now=False)
+
+    def stopFactory(self) -> None:
+        """Called when the last port is closed."""
+        super().stopFactory()
+        self._looking.stop()
+
+    def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
+        """None closes the connection at once."""
+        if len(self.connections) >= self._max_connections + RESERVE:
+            return None
+        channel: Channel = super().buildProtocol(addr)
+        channel.connections = self.connections
+        return channel
+
+    def getResourceFor(self, request: Request) -> IResource:
+        """Twisted asks once for each request: here it begins."""
+        self.under_way.add(request)
+        request.notifyFinish().addBoth(self._finished, request)
+        crowded = len(self.connections) > self._max_connections
+        if crowded and request.path != ALWAYS:
+            request.setHeader(b"Connection", b"close")
+            request.channel.persistent = False
+            request.setHeader(b"Retry-After", b"10")
+            return self._full
+        found: IResource = super().getResourceFor(request)
+        return found
+
+    def _finished(self, _result: object, request: Request) -> None:
+        self.under_way.discard(request)
+        if self._waiting is not None and not self.under_way:
+            waiting, self._waiting = self._waiting, None
+            waiting.callback(None)
+
+    def look(self) -> None:
+        """Drop whoever takes nothing, or takes its answer for ever."""
+        before, self._patience = self._patience, {}
+        for channel in list(self.connections):
+            seen = channel.progress()
+            if not seen.waits:
+                continue
+            known = before.get(channel)
+            patience = Patience(seen) if known is None else known.after(seen)
+            self._patience[channel] = patience
+            if why := patience.end:
+                log.info("dropped a client that {why}", why=why, bytes_left=seen.unsent)
+                channel.forceAbortClient()
+
+    def log(self, request: http.Request) -> None:
+        """A line for each request, instead of Twisted's access log."""
+        log.debug(
+            "{method} {path}",
+            method=request.method.decode("latin-1"),
+            path=request.path.decode("latin-1"),
+            status=request.code,
+            client=str(getattr(request.getClientAddress(), "host", "")),
+            bytes=request.sentLength,
+        )
+
+    def drained(self, clock: IReactorTime) -> Deferred[None]:
+        """Fires when every answer has been sent, after the grace at the latest."""
+        drained = Deferred.fromCoroutine(self._drain(clock))
+        return drained.addTimeout(GRACE, clock).addErrback(_too_late)
+
+    async def _drain(self, clock: IReactorTime) -> None:
+        while self.under_way:
+            self._waiting = Deferred()
+            await self._waiting
+        # An answer is finished when the transport has it, which is not yet the client.
+        while any(connection.unsent() for connection in self.connections):
+            await deferLater(clock, 0.02)
+
+
+def _too_late(failure: Failure) -> None:
+    failure.trap(defer.TimeoutError)

@@ -1,0 +1,1 @@
+"""What the operator wants: from files and the environment to checked values."""

@@ -1,0 +1,183 @@
+"""From a setting's text to its value. A parser raises ValueError, maybe with a hint."""
+
+import re
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import idna
+from msgspec import Struct
+
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.resources import BY_NAME
+
+T = TypeVar("T")
+
+
+class Address(Struct, frozen=True):
+    """Where to listen; an empty host means all interfaces."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class Endpoint(str):
+    """Where to listen, as a Twisted endpoint description."""
+
+    __slots__ = ()
+
+
+def url(text: str) -> str:
+    """The base of the API, without a trailing slash."""
+    if not text.isprintable() or " " in text:
+        raise ValueError("it holds a space or a control character")
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"}:
+        raise ValueError("the scheme must be http or https")
+    if "@" in parts.netloc:
+        raise ValueError("a user or password does not belong here")
+    if not parts.hostname:
+        raise ValueError("it names no host")
+    if parts.path.strip("/"):
+        raise ValueError("leave out the path: /api/… is added")
+    if parts.query or parts.fragment or text.endswith(("?", "#")):
+        raise ValueError("leave out the query and the fragment")
+    if parts.port == 0:  # reading it raises ValueError where it is no port
+        raise ValueError("port 0 cannot be called")
+    port = "" if parts.port is None else f":{parts.port}"
+    return f"{parts.scheme}://{_host(parts.hostname)}{port}"
+
+
+def _host(text: str) -> str:
+    """An IP address or a DNS name, as it stands in a URL."""
+    if ":" in text:
+        if "%" in text:
+            raise ValueError("leave out the zone of the address")
+        return f"[{ip_address(text)}]"
+    return idna.encode(text).decode()
+
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+", re.ASCII)
+
+
+def duration(text: str) -> float:
+    """Seconds from `30s`, `1m30s`, `500ms`, `2h`; more than 0."""
+    if re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII):
+        raise ValueError(f"add a unit: {text}s?")
+    if not _DURATION.fullmatch(text):
+        raise ValueError
+    parts = re.findall(r"([\d.]+)(h|ms|m|s)", text)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not 0.001 <= seconds <= 366 * 86400:
+        raise ValueError("from 1ms to a year")
+    return seconds
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A parser of whole numbers from low to high."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or not low <= int(text) <= high:
+            raise ValueError
+        return int(text)
+
+    return parse
+
+
+_ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd):\S+")
+
+
+def address(text: str) -> Address | Endpoint:
+    """`:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
+    if _ENDPOINT.fullmatch(text):
+        return Endpoint(text)
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
+    if not match or int(match[3]) > 65535:
+        raise ValueError(f"not {text!r}")
+    return Address(match[1] or match[2] or "", int(match[3]))
+
+
+def addresses(text: str) -> tuple[Address | Endpoint, ...]:
+    """One or more of them, separated by commas."""
+    return tuple(address(part.strip()) for part in text.split(","))
+
+
+_TAKEN = re.compile(r"/(health|ready|debug)(/.*)?")
+
+
+def metrics_path(text: str) -> str:
+    """The path of the metrics: segments of plain characters, none of ours hidden."""
+    if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", text) or {".", ".."} & set(
+        text.split("/")
+    ):
+        raise ValueError
+    if _TAKEN.fullmatch(text):
+        raise ValueError("another page is there")
+    return text
+
+
+def rate_limit(text: str) -> tuple[int, int]:
+    """Requests a minute and burst from `6/500`."""
+    rate, slash, burst = text.partition("/")
+    if not slash:
+        raise ValueError
+    return whole(1, 1_000_000)(rate), whole(1, 1_000_000)(burst)
+
+
+def one_of(*values: str) -> Callable[[str], str]:
+    """A parser of one of these words, in any case."""
+
+    def parse(text: str) -> str:
+        if text.lower() not in values:
+            raise ValueError
+        return text.lower()
+
+    return parse
+
+
+def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
+    """The same parser where nothing at all is allowed too."""
+    return lambda text: parse(text) if text else None
+
+
+def yes_or_no(text: str) -> bool:
+    """`true` or `false`, in any case."""
+    return one_of("true", "false")(text) == "true"
+
+
+def intervals(text: str) -> dict[str, float]:
+    """Seconds by resource from `peers=15s,groups=1m`."""
+    found: dict[str, float] = {}
+    for item in filter(None, (item.strip() for item in text.split(","))):
+        name, equals, period = (part.strip() for part in item.partition("="))
+        if name not in BY_NAME:
+            raise ValueError(f"{name!r} is none of {', '.join(BY_NAME)}")
+        if not equals or name in found:
+            raise ValueError(f"{name!r} needs one duration")
+        try:
+            found[name] = duration(period)
+        except ValueError as error:
+            raise ValueError(f"{item!r}: {str(error) or 'no duration'}") from None
+        if found[name] < 1:
+            raise ValueError(f"{item!r}: at least 1s")
+    return found
+
+
+def collectors(text: str) -> frozenset[str]:
+    """The names of the collectors that are on."""
+    default = {c.name for c in COLLECTORS if c.default}
+    known = {c.name: {c.name} for c in COLLECTORS} | {"default": default}
+    on: set[str] = set()
+    for name in filter(None, (name.strip() for name in text.split(","))):
+        if name not in known:
+            raise ValueError(f"{name!r} is none of {', '.join(known)}")
+        on |= known[name]
+    if not on:
+        raise ValueError("it names none")
+    return frozenset(on)

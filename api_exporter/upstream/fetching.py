@@ -1,0 +1,257 @@
+"""The client of the upstream's API: attempts, deadlines, retries and the token.
+
+It knows HTTP and nothing of what the bodies mean.
+"""
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import NoReturn
+
+from hyperlink import EncodedURL
+from treq.client import HTTPClient
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.protocol import Protocol
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.client import ResponseDone
+from twisted.web.http import PotentialDataLoss
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent
+
+from api_exporter.netbird.resources import PROBE
+from api_exporter.ports import Attempt, Reason, UpstreamError
+from api_exporter.settings.credential import Source, Token
+from api_exporter.upstream import backoff, failures
+from api_exporter.version import this_build
+
+LONGEST_BODY = 256 * 1024 * 1024
+"""Bytes, decompressed: more than a hundred thousand peers need."""
+
+_LONGEST_REFUSAL = 64 * 1024
+"""Bytes of an error's body that are read; the rest of it is not worth waiting for."""
+
+UNREACHABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls", "timeout"})
+"""Reasons that prove nothing but that there was no answer."""
+
+_USER_AGENT = f"api-exporter/{this_build().version}"
+
+
+class _Url(EncodedURL):
+    """A URL that is sent as it stands: treq would take an IPv6 address for a name."""
+
+    def to_uri(self) -> "_Url":
+        return self
+
+
+class Upstream:
+    """Fetches bodies.
+
+    Args:
+        token: asked for at every fetch, and again when it was refused.
+        timeout: seconds for a whole attempt, from connecting to the body's end.
+        attempts: of one fetch, the first included.
+        observe: told of every attempt as it ends.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self,
+        *,
+        agent: IAgent,
+        url: str,
+        token: Source,
+        timeout: float,
+        attempts: int,
+        clock: IReactorTime,
+        now: Callable[[], float],
+        jitter: backoff.Jitter,
+        observe: Callable[[Attempt], None],
+        longest_body: int = LONGEST_BODY,
+    ) -> None:
+        self._client = HTTPClient(agent)
+        self._url = url
+        self._token = token
+        self._timeout = timeout
+        self._attempts = attempts
+        self._clock = clock
+        self._now = now
+        self._jitter = jitter
+        self._observe = observe
+        self._longest_body = longest_body
+
+    def fetch(self, path: str) -> Deferred[bytes]:
+        """A path's body; see `ports.Fetch`. Cancelling it leaves nothing behind."""
+        given_up = False
+
+        def give_up(_: object) -> None:
+            nonlocal given_up
+            given_up = True
+            fetching.cancel()
+
+        fetched: Deferred[bytes] = Deferred(give_up)
+        fetching = Deferred.fromCoroutine(self._fetch(path, lambda: given_up))
+        fetching.chainDeferred(fetched)
+        return fetched
+
+    async def _fetch(self, path: str, given_up: Callable[[], bool]) -> bytes:
+        number = 1
+        token = self._token()
+        while True:
+            try:
+                return await self._attempt(path, number, token, _Answer())
+            except UpstreamError as error:
+                # Cancelling the look-up of a name fails as if there were no such name.
+                if given_up():
+                    raise CancelledError from None
+                refused, token = token, self._token()
+                if error.reason == "auth" and refused.reveal() != token.reveal():
+                    number += 1
+                    continue
+                if not error.retryable or number >= self._attempts:
+                    raise
+                wait = backoff.pause(number, self._jitter, error.retry_after)
+                if wait is None:
+                    raise
+            await deferLater(self._clock, wait)
+            number += 1
+
+    async def reach(self) -> str:
+        """Why the upstream cannot be reached, "" where it can: any answer will do."""
+        answer = _Answer()
+        try:
+            await self._attempt(PROBE, 1, self._token(), answer)
+        except UpstreamError as error:
+            if answer.status is None:
+                return str(error)
+        return ""
+
+    def probe(self) -> Deferred[None]:
+        """Log whether the upstream can be reached. Never fails."""
+        return Deferred.fromCoroutine(self._probe())
+
+    async def _probe(self) -> None:
+        if why := await self.reach():
+            self.log.warn(
+                "cannot reach the upstream at {url}: {why}", url=self._url, why=why
+            )
+        else:
+            self.log.info("reached the upstream at {url}", url=self._url)
+
+    async def _attempt(
+        self, path: str, number: int, token: Token, answer: "_Answer"
+    ) -> bytes:
+        started, begin = self._now(), self._clock.seconds()
+        problem = ""
+        try:
+            return await (
+                Deferred.fromCoroutine(self._exchange(path, token, answer))
+                .addTimeout(self._timeout, self._clock, _too_late)
+                .addErrback(failures.translate)
+            )
+        except UpstreamError as error:
+            problem = str(error)
+            raise
+        finally:
+            attempt = Attempt(
+                path=path,
+                number=number,
+                started=started,
+                status=answer.status,
+                received=answer.received,
+                seconds=self._clock.seconds() - begin,
+                error=problem,
+            )
+            self._observe(attempt)
+            self.log.debug(
+                "asked for {path}",
+                path=path,
+                attempt=number,
+                status=attempt.status,
+                bytes=attempt.received,
+                milliseconds=round(1000 * attempt.seconds),
+                error=problem,
+            )
+
+    async def _exchange(self, path: str, token: Token, answer: "_Answer") -> bytes:
+        response = await self._client.get(
+            _Url.from_text(f"{self._url}/{path}"),
+            headers=Headers(
+                {
+                    "Authorization": [f"Bearer {token.reveal()}"],
+                    "User-Agent": [_USER_AGENT],
+                    "Accept": ["application/json"],
+                }
+            ),
+            allow_redirects=False,  # the token belongs to this host alone
+            unbuffered=True,
+        )
+        answer.status = response.code
+        good = 200 <= response.code < 300
+        answer.limit = self._longest_body if good else _LONGEST_REFUSAL
+        response.deliverBody(answer)
+        body = await answer.whole
+        if not good:
+            raise failures.refusal(
+                response.code,
+                response.headers,
+                body,
+                now=self._now(),
+                secret=token.reveal(),
+            )
+        if answer.received > answer.limit:
+            raise UpstreamError(
+                "too_large", f"the body is longer than {answer.limit} bytes"
+            )
+        if problem := failures.unusable(response.headers):
+            raise problem
+        return body
+
+
+def _too_late(_result: object, timeout: float) -> NoReturn:
+    raise UpstreamError("timeout", f"no answer within {timeout:g} s", retryable=True)
+
+
+class _Answer(Protocol):
+    """Gathers a body up to a limit and cuts the connection there, or when cancelled."""
+
+    status: int | None = None
+    received = 0
+    limit = 0
+
+    def __init__(self) -> None:
+        self.whole: Deferred[bytes] = Deferred(lambda _: self._abort())
+        self._body = BytesIO()  # joins nothing: its value is its buffer
+
+    def dataReceived(self, data: bytes) -> None:
+        if self.whole.called:  # given up, and this came before the connection noticed
+            return
+        self.received += len(data)
+        self._body.write(data)
+        if self.received > self.limit:
+            self._abort()
+            self._finish()
+
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        # PotentialDataLoss: neither a length nor chunks were promised, and the server
+        # closed. So does HTTP/1.0 end a body; what is missing shows when it is decoded.
+        if reason is None or reason.check(ResponseDone, PotentialDataLoss):
+            self._finish()
+        elif not self.whole.called:
+            self._body.close()
+            self.whole.errback(reason)
+
+    def _finish(self) -> None:
+        if not self.whole.called:
+            body = self._body.getvalue()
+            self._body.close()
+            self.whole.callback(body)
+
+    def _abort(self) -> None:
+        # What Twisted gives a body's protocol as its transport cannot abort (#8227);
+        # closing in good order would wait for a peer that may never answer.
+        producer = getattr(self.transport, "_producer", None)
+        if producer is not None:
+            producer.abortConnection()

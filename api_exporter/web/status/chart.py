@@ -1,0 +1,97 @@
+"""The picture of connected and disconnected peers over the last hours, as SVG.
+
+The picture is stretched to its place; numbers and times stand around it, as text.
+"""
+
+from collections.abc import Callable, Sequence
+
+from twisted.web.template import Tag, tags
+
+from api_exporter.telemetry.history import SPAN, Count
+from api_exporter.web.status import words
+
+WIDTH, HEIGHT = 720, 160
+
+_MINUTE = 60.0
+_SPANS = (10 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE, 120 * _MINUTE, SPAN)
+
+
+def ceiling(most: int) -> int:
+    """The next even number of two digits and zeros, so that its half is round too."""
+    unit: int = 2 * 10 ** max(0, len(str(most)) - 2)
+    return max(1, -(-most // unit)) * unit
+
+
+def span(runs: Sequence[Sequence[Count]], now: float) -> float:
+    """Seconds that the picture shows: no more than there is something to show of."""
+    known = now - runs[0][0].at
+    return next((seconds for seconds in _SPANS if seconds >= known), SPAN)
+
+
+def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
+    """Areas that stand on each other: together they are as high as there are peers.
+
+    Args:
+        runs: at least one; between two of them nothing is drawn.
+        step: seconds for which a run's last count still stands.
+    """
+    seconds = span(runs, now)
+    top = ceiling(max(count.peers for run in runs for count in run))
+    newest = runs[-1][-1]
+    old = now - newest.at > 2 * step
+
+    def x(at: float) -> str:
+        return f"{min(WIDTH * (1 - (now - at) / seconds), WIDTH):.1f}"
+
+    def area(height: Callable[[Count], int]) -> str:
+        """In steps: a count stands until the next one."""
+        drawn = []
+        for run in runs:
+            drawn.append(f"M{x(run[0].at)},{HEIGHT}")
+            for count, end in zip(
+                run, [*(later.at for later in run[1:]), run[-1].at + step], strict=True
+            ):
+                drawn.append(f"V{HEIGHT * (1 - height(count) / top):.1f}H{x(end)}")
+            drawn.append(f"V{HEIGHT}Z")
+        return "".join(drawn)
+
+    numbers = (
+        f"{newest.connected:,} connected",
+        f"{newest.disconnected:,} disconnected",
+    )
+    drawing = Tag(
+        "svg",
+        attributes={
+            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
+            "preserveAspectRatio": "none",
+            "role": "img",
+            "aria-label": f"Peers over the last {words.lasting(seconds)}; in the end "
+            + " and ".join(numbers),
+        },
+    )(
+        _path("disconnected", area(lambda count: count.peers)),
+        _path("connected", area(lambda count: count.connected)),
+        _path("grid", f"M0,{HEIGHT / 2:.0f}H{WIDTH}"),
+    )
+    return tags.figure(
+        tags.figcaption(
+            tags.span(numbers[0], class_="key connected"),
+            tags.span(numbers[1], class_="key disconnected"),
+            tags.span("at ", words.clock(newest.at, now), class_="when") if old else "",
+        ),
+        tags.div(
+            tags.div([tags.span(f"{n:,}") for n in (top, top // 2, 0)], class_="y"),
+            drawing,
+            tags.div(
+                tags.span(f"{words.short(seconds)} ago"),
+                tags.span(f"{words.short(seconds / 2)} ago"),
+                tags.span("now"),
+                class_="x",
+            ),
+            class_="plot",
+        ),
+    )
+
+
+def _path(kind: str, drawn: str) -> Tag:
+    return Tag("path", attributes={"class": kind, "d": drawn})

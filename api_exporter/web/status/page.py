@@ -1,0 +1,177 @@
+"""`/`: is it working, and if not, why? One page that says it at a glance."""
+
+from collections.abc import Callable, Sequence
+
+from twisted.web.server import Request
+from twisted.web.template import Flattenable, Tag, flattenString, tags
+
+from api_exporter.collectors.table import Collector
+from api_exporter.exposition.pages import Pages
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import UP
+from api_exporter.serving.page import Text
+from api_exporter.telemetry.history import History
+from api_exporter.telemetry.instruments import Telemetry
+from api_exporter.web.status import document, tables, verdict, words
+from api_exporter.web.status.chart import chart
+from api_exporter.web.status.verdict import Verdict
+
+DOCUMENTATION = "https://github.com/api-exporter/api-exporter/tree/main/docs"
+
+
+class Status(Text):
+    """The status page, made afresh for whoever looks.
+
+    Args:
+        inventory: what is known of the network now.
+        collectors: the enabled ones.
+        simulated: whether the upstream is one of our own.
+        pprof: whether profiles are served.
+        uptime: seconds since the start.
+        now: seconds since the epoch.
+    """
+
+    media_type = b"text/html; charset=utf-8"
+
+    def __init__(
+        self,
+        *,
+        telemetry: Telemetry,
+        pages: Pages,
+        history: History,
+        inventory: Callable[[], Inventory],
+        collectors: Sequence[Collector],
+        version: str,
+        upstream_url: str,
+        simulated: bool,
+        metrics_path: str,
+        pprof: bool,
+        uptime: Callable[[], float],
+        now: Callable[[], float],
+    ) -> None:
+        super().__init__()
+        self._telemetry = telemetry
+        self._pages = pages
+        self._history = history
+        self._inventory = inventory
+        self._collectors = collectors
+        self._version = version
+        self._upstream = "a simulated network" if simulated else upstream_url
+        self._uptime = uptime
+        self._now = now
+        self._footer = _footer(metrics_path, pprof=pprof)
+
+    def render_GET(self, request: Request) -> bytes:
+        """The page, which runs nothing but its own script and stands in no frame."""
+        request.setHeader(b"Content-Security-Policy", document.POLICY.encode())
+        request.setHeader(b"Referrer-Policy", b"no-referrer")
+        return super().render_GET(request)
+
+    def text(self, _request: Request) -> str:
+        """The whole document."""
+        now, inventory = self._now(), self._inventory()
+        found = verdict.verdict(self._telemetry.standings, inventory, now)
+        main = Tag("main")(
+            self._top(now),
+            _headline(found),
+            self._facts(inventory, now),
+            self._peers(now),
+            tables.resources(self._telemetry.standings, self._series(), now),
+            tables.calls(self._telemetry.recent),
+        )
+        return document.html(
+            title=f"{found.short} – api-exporter",
+            main=_markup(main),
+            footer=self._footer,
+        )
+
+    def _top(self, now: float) -> Tag:
+        return tags.div(
+            tags.span(f"api-exporter {self._version}"),
+            tags.span(f"{words.day(now)} ", words.second(now), " UTC"),
+            class_="top",
+        )
+
+    def _facts(self, inventory: Inventory, now: float) -> Tag:
+        uptime = self._uptime()
+        reachable: dict[bool | None, Flattenable] = {
+            True: tables.state("good", "reachable"),
+            False: tables.state("bad", "does not answer"),
+            None: tables.state("none", "not called yet"),
+        }
+        end = verdict.token_end(inventory)
+        return tags.section(
+            tags.dl(
+                _fact(
+                    "Upstream",
+                    tags.span(self._upstream, class_="path"),
+                    reachable[self._telemetry.reachable],
+                ),
+                _fact(
+                    "Token",
+                    tables.state(*verdict.token(self._telemetry.standings[UP])),
+                    "" if end is None else _end(end, now),
+                ),
+                _fact("Series", f"{sum(self._pages.series().values()):,}"),
+                _fact(
+                    "Running for",
+                    words.lasting(uptime),
+                    f"since {words.clock(now - uptime, now)}",
+                ),
+            )
+        )
+
+    def _peers(self, now: float) -> Tag:
+        runs = self._history.runs(now)
+        return tags.section(
+            tags.h2("Peers"),
+            chart(runs, now=now, step=self._history.step)
+            if runs
+            else tags.p("Nothing has been read in the last hours.", class_="legend"),
+        )
+
+    def _series(self) -> dict[str, int]:
+        """By resource. A collector's all count where its subject is, so once."""
+        series: dict[str, int] = {}
+        counts = self._pages.series()
+        for collector in self._collectors:
+            subject = collector.reads[0]
+            series[subject] = series.get(subject, 0) + counts[collector.name]
+        return series
+
+
+def _headline(found: Verdict) -> Tag:
+    return tags.section(
+        tags.h1(found.headline),
+        tags.p(found.why, class_="why") if found.why else "",
+        [tags.p(note) for note in found.notes],
+        class_=f"verdict {found.tone}",
+    )
+
+
+def _fact(name: str, value: Flattenable, more: Flattenable = "") -> Tag:
+    return tags.div(tags.dt(name), tags.dd(value, tags.small(more) if more else ""))
+
+
+def _end(end: float, now: float) -> Tag:
+    shown = words.instant(end, verdict.ends(end, now))
+    soon = end - now < verdict.EXPIRES_SOON
+    return tags.span(shown, class_="concern") if soon else shown
+
+
+def _footer(metrics_path: str, *, pprof: bool) -> str:
+    links = [
+        (metrics_path.lstrip("/"), "Metrics"),
+        ("health", "Health"),
+        ("ready", "Ready"),
+        *([("debug/pprof/", "Profiles")] if pprof else []),
+        (DOCUMENTATION, "Documentation"),
+    ]
+    return _markup(tags.footer([tags.a(word, href=href) for href, word in links]))
+
+
+def _markup(tag: Tag) -> str:
+    """A tag as text. Nothing in it has to be waited for, so it is there at once."""
+    made: list[bytes] = []
+    flattenString(None, tag).addCallback(made.append)
+    return made[0].decode()

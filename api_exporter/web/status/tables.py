@@ -1,0 +1,177 @@
+"""The status page's tables: the state of each resource, and the newest calls.
+
+On a narrow screen a row becomes a few lines, and a cell says itself what it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from twisted.web.template import Flattenable, Tag, tags
+
+from api_exporter.netbird.resources import PROBE, RESOURCES, UP, Resource
+from api_exporter.ports import Attempt, Reason, UpstreamError
+from api_exporter.telemetry.standing import Standing
+from api_exporter.upstream.advice import advice
+from api_exporter.web.status import words
+from api_exporter.web.status.verdict import Tone
+
+_TONES: dict[str, Tone] = {"fresh": "good", "late": "warn", "failing": "bad"}
+
+_LEGEND = {
+    "starting": "not read yet, the first round goes through all in turn",
+    "late": "overdue, older than one and a half periods",
+    "unsupported": "this upstream does not have it, or not for this token;"
+    " asked for again every hour",
+    "off": "no enabled collector reads it",
+}
+
+_NUMBERS = ("Last success", "Every", "Records", "Series", "Milliseconds")
+
+
+def resources(
+    standings: Mapping[str, Standing], series: Mapping[str, int], now: float
+) -> Tag:
+    """A row for each resource that there is, the enabled ones first.
+
+    What to do about the peers the headline has told already.
+    """
+    rows: list[Tag] = []
+    states: set[str] = set()
+    peers = standings[UP]
+    advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
+    for resource in sorted(RESOURCES, key=lambda r: r.name not in standings):
+        standing = standings.get(resource.name)
+        word = "off" if standing is None else standing.state(now)
+        states.add(word)
+        rows.append(_row(resource, standing, word, series.get(resource.name), now))
+        if standing is not None and standing.error is not None and word == "failing":
+            rows.append(_failure(standing, standing.error, advised, now))
+    return tags.section(
+        tags.h2("Resources"),
+        _table(("Resource", "State", *_NUMBERS), rows),
+        tags.p(
+            "A collector's series are counted once, at the resource that it is about.",
+            [
+                tags.span(" ", tags.b(word), f": {_LEGEND[word]}.")
+                for word in _LEGEND
+                if word in states
+            ],
+            class_="legend",
+        ),
+    )
+
+
+def _row(
+    resource: Resource,
+    standing: Standing | None,
+    word: str,
+    series: int | None,
+    now: float,
+) -> Tag:
+    name = tags.td(tags.span(resource.name, title=f"/{resource.path}"), class_="lead")
+    mark = tags.td(state(_TONES.get(word, "none"), word), class_="mark")
+    if standing is None:
+        return tags.tr(name, mark, [_number() for _ in _NUMBERS], class_="off")
+    success, ended = standing.last_success, standing.ended
+    read = success is not None
+    return tags.tr(
+        name,
+        mark,
+        _number(None if success is None else words.ago(success, now)),
+        _number(words.short(standing.period), before="every"),
+        _number(_records(standing) if read else None, after="records"),
+        _number(None if series is None else f"{series:,}", after="series"),
+        _number(
+            None if ended is None else words.milliseconds(standing.seconds), after="ms"
+        ),
+    )
+
+
+def _failure(
+    standing: Standing, error: UpstreamError, advised: set[Reason], now: float
+) -> Tag:
+    """What is wrong; and what to do about it, the first time it is told."""
+    told = "" if error.reason in advised else advice(error)
+    advised.add(error.reason)
+    since = words.clock(standing.failing_since or now, now)
+    return _because(len(_NUMBERS) + 2, f"Since {since}: {error}", told)
+
+
+def _records(standing: Standing) -> Flattenable:
+    shown = f"{standing.records:,}"
+    if not standing.rejected:
+        return shown
+    left_out = f"{standing.rejected:,} left out, "
+    return [tags.span(left_out, title="could not be read", class_="concern"), shown]
+
+
+def calls(recent: Iterable[Attempt]) -> Tag:
+    """The newest requests on the wire, the newest first."""
+    rows: list[Tag] = []
+    above = ""
+    for attempt in reversed(list(recent)):
+        status = "no answer" if attempt.status is None else str(attempt.status)
+        problem = attempt.error
+        tone: Tone = "bad" if problem else "good"
+        if attempt.path == PROBE and attempt.status is not None:
+            tone, problem = "none", "Only tries the connection: any answer will do."
+        rows.append(
+            tags.tr(
+                tags.td(f"/{attempt.path}", class_="lead path"),
+                tags.td(state(tone, status), class_="mark"),
+                _number(words.second(attempt.started)),
+                _number(f"{attempt.received:,}", after="bytes"),
+                _number(words.milliseconds(attempt.seconds), after="ms"),
+                _number(str(attempt.number), before="attempt"),
+            )
+        )
+        if problem not in {"", above}:
+            rows.append(_because(6, problem, tone=tone))
+        above = problem
+    heads = ("Path", "Status", "Time (UTC)", "Bytes", "Milliseconds", "Attempt")
+    return tags.section(
+        tags.h2("Newest calls of the upstream"),
+        _table(heads, rows) if rows else tags.p("None yet.", class_="legend"),
+    )
+
+
+def _table(heads: Sequence[str], rows: list[Tag]) -> Tag:
+    """The first two columns are words, all others numbers."""
+    return tags.div(
+        tags.table(
+            tags.thead(
+                tags.tr(
+                    [
+                        tags.th(head, scope="col", class_="n" if column > 1 else "w")
+                        for column, head in enumerate(heads)
+                    ]
+                )
+            ),
+            tags.tbody(*rows),
+        ),
+        class_="box",
+    )
+
+
+def _number(
+    shown: Flattenable | None = None, *, before: str = "", after: str = ""
+) -> Tag:
+    """A cell; on a narrow screen, where there are no heads, with words around it."""
+    if shown is None:
+        return tags.td(words.NOTHING, class_="n void")
+    cell = tags.td(shown, class_="n")
+    if before:
+        cell(**{"data-before": before})
+    if after:
+        cell(**{"data-after": after})
+    return cell
+
+
+def _because(columns: int, what: str, more: str = "", tone: Tone = "bad") -> Tag:
+    return tags.tr(
+        tags.td(tags.strong(what, class_=tone), more, colspan=str(columns)),
+        class_="because",
+    )
+
+
+def state(tone: Tone, word: str) -> Tag:
+    return tags.span(word, class_=f"state {tone}")

@@ -1,0 +1,145 @@
+"""Is it working, and if not, why: what is known, put into words for the operator."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import UP
+from api_exporter.telemetry.standing import Standing
+from api_exporter.upstream.advice import PARTIAL, advice
+from api_exporter.web.status import words
+
+EXPIRES_SOON = 14 * 86400.0
+"""Seconds before a token's end from which the operator is warned."""
+
+_NAMED = 5
+"""At most so many failing resources are listed by name."""
+
+Tone = Literal["good", "warn", "bad", "none"]
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """The answer in a headline, with what else has to be said.
+
+    Attributes:
+        short: the same in a word or two.
+        why: the failure in the words of whoever told it, "" where there is none.
+        notes: sentences: what it means, what to do, what else is not as it should be.
+    """
+
+    tone: Tone
+    short: str
+    headline: str
+    why: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def verdict(
+    standings: Mapping[str, Standing], inventory: Inventory, now: float
+) -> Verdict:
+    """Peers decide whether it works; whatever else is wrong is a note."""
+    peers = standings[UP]
+    state = peers.state(now)
+    others = _others(standings, now) + _concerns(inventory, now)
+    if state == "failing" and peers.error is not None:
+        since = words.clock(peers.failing_since or now, now)
+        return Verdict(
+            tone="bad",
+            short="Not working",
+            headline=f"Not working since {since}",
+            why=str(peers.error),
+            notes=(
+                advice(peers.error),
+                _told(peers, inventory, now),
+                *others,
+            ),
+        )
+    if peers.last_success is None:
+        return Verdict(
+            tone="none", short="Starting", headline="Starting: no peers read yet"
+        )
+    age = words.lasting(now - peers.last_success)
+    counted = f"{words.counted(peers.records, 'peer')}, {age} old"
+    if state == "late":
+        overdue = (
+            "The next refresh is overdue: the upstream is slow to answer, or has asked"
+            " for a pause."
+        )
+        return Verdict(
+            tone="warn",
+            short="Late",
+            headline=f"Late: {counted}",
+            notes=(overdue, *others),
+        )
+    return Verdict(
+        tone="warn" if others else "good",
+        short="Working",
+        headline=f"Working: {counted}",
+        notes=others,
+    )
+
+
+def _told(peers: Standing, inventory: Inventory, now: float) -> str:
+    """What the metrics say of the peers in the meantime."""
+    if peers.last_success is None:
+        return "The peers have not been read since the start."
+    when = words.clock(peers.last_success, now)
+    if inventory.peers is None:
+        return f"Peers were last read at {when}: too long ago, so their metrics ended."
+    return f"Until then, the metrics tell of the peers as they were at {when}."
+
+
+def _others(standings: Mapping[str, Standing], now: float) -> tuple[str, ...]:
+    failing = [
+        name
+        for name, standing in standings.items()
+        if name != UP and standing.state(now) == "failing"
+    ]
+    if not failing:
+        return ()
+    if standings[UP].state(now) == "failing" or len(failing) > _NAMED:
+        verb = "fails" if len(failing) == 1 else "fail"
+        return (f"{words.counted(len(failing), 'other resource')} {verb} as well.",)
+    return (f"Failing, for reasons told below: {', '.join(failing)}.",)
+
+
+def _concerns(inventory: Inventory, now: float) -> tuple[str, ...]:
+    found = []
+    if inventory.partial:
+        found.append(PARTIAL)
+    end = token_end(inventory)
+    if end is not None and end - now < EXPIRES_SOON:
+        found.append(f"The token {ends(end, now)}: replace it in time.")
+    return tuple(found)
+
+
+def token_end(inventory: Inventory) -> float | None:
+    """When our token ends: of several of our user's, the one that was used last."""
+    tokens = inventory.access_tokens or ()
+    newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
+    if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
+        return None
+    return timestamp(newest.expiration_date)
+
+
+def ends(end: float, now: float) -> str:
+    """Such as `expires in 40 days`."""
+    if end <= now:
+        return f"expired {words.lasting(now - end)} ago"
+    return f"expires in {words.lasting(end - now)}"
+
+
+def token(peers: Standing) -> tuple[Tone, str]:
+    """What the upstream thinks of our token, as far as it said."""
+    if peers.error is not None and peers.error.reason == "auth":
+        return "bad", "refused"
+    if peers.error is not None and peers.error.reason == "forbidden":
+        return "bad", "accepted, without the right to read peers"
+    if peers.error is None and peers.last_success is not None:
+        return "good", "accepted"
+    if peers.last_success is not None:
+        return "none", "accepted when it was last asked"
+    return "none", "not known yet"

@@ -1,0 +1,117 @@
+"""What `--check` and `--once` print of what was found."""
+
+import io
+import sys
+from collections.abc import AsyncIterator
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.checking.report import check, once
+from api_exporter.checking.survey import Finding
+from api_exporter.collectors.selection import selection
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Peer, User
+from api_exporter.netbird.resources import BY_NAME
+from api_exporter.ports import UpstreamError
+from api_exporter.upstream.advice import PARTIAL, advice
+
+PEERS, TOKENS = BY_NAME["peers"], BY_NAME["access_tokens"]
+LIMITED = UpstreamError("rate_limited", "429")
+
+
+async def round_of(*findings: Finding) -> AsyncIterator[Finding]:
+    for finding in findings:
+        yield finding
+
+
+class CheckTests(SynchronousTestCase):
+    def checked(self, *findings: Finding, unreachable: str = "") -> tuple[bool, str]:
+        """Whether it is well, and what was printed."""
+        out = io.StringIO()
+        self.patch(sys, "stdout", out)
+        done = Deferred.fromCoroutine(check(unreachable, round_of(*findings)))
+        return self.successResultOf(done), out.getvalue()
+
+    def test_columns(self) -> None:
+        """Path, outcome, records and milliseconds stand in columns of fixed width."""
+        good, text = self.checked(
+            Finding(
+                resource=PEERS, inventory=Inventory(), seconds=0.0123, records=100_000
+            ),
+            Finding(
+                resource=BY_NAME["proxy_tokens"],
+                inventory=Inventory(),
+                seconds=30.0,
+                error=LIMITED,
+            ),
+            Finding(resource=TOKENS, inventory=Inventory()),
+        )
+        self.assertTrue(good)
+        reachable, head, *rows, failure = text.splitlines()
+        self.assertEqual("reachable: yes", reachable)
+        self.assertEqual(
+            [
+                ["api/peers", "ok", "100000", "12"],
+                ["api/reverse-proxies/proxy-tokens", "rate_limited", "30000"],
+                [TOKENS.path, "not", "asked", "0"],
+            ],
+            [row.split() for row in rows],
+        )
+        for row in rows:
+            self.assertEqual(len(head), len(row))
+        self.assertEqual(f"proxy_tokens: 429. {advice(LIMITED)}", failure)
+
+    def test_left_out(self) -> None:
+        """Records that could not be read are named, up to a number."""
+        _, text = self.checked(
+            Finding(
+                resource=PEERS,
+                inventory=Inventory(),
+                records=1,
+                rejected=30,
+                complaints=("[1]: bad", "[2]: worse"),
+            )
+        )
+        self.assertEqual(
+            [
+                "left out: peers[1]: bad",
+                "left out: peers[2]: worse",
+                "left out: 28 more of peers",
+            ],
+            text.splitlines()[3:],
+        )
+
+    def test_unreachable(self) -> None:
+        """Where nothing answers one try is enough."""
+        refused = UpstreamError("connect", "no connection")
+        failed = Finding(resource=PEERS, inventory=Inventory(), error=refused)
+        good, text = self.checked(failed, failed, unreachable="no connection")
+        self.assertFalse(good)
+        self.assertEqual(1, text.count("api/peers"))
+        self.assertIn("reachable: no connection\n", text)
+
+    def test_partial(self) -> None:
+        """A list that may lack peers is told as such."""
+        inventory = Inventory(users=(User(id="me", role="user", is_current=True),))
+        finding = Finding(resource=PEERS, inventory=inventory, records=1)
+        self.assertIn(PARTIAL, self.checked(finding)[1])
+
+
+class OnceTests(SynchronousTestCase):
+    def test_page(self) -> None:
+        """What was found is a page; what failed is told beside it."""
+        out, err = io.StringIO(), io.StringIO()
+        self.patch(sys, "stdout", out)
+        self.patch(sys, "stderr", err)
+        known = Inventory(peers=(Peer(id="p", connected=True),))
+        findings = round_of(
+            Finding(resource=PEERS, inventory=known, records=1),
+            Finding(resource=BY_NAME["groups"], inventory=known, error=LIMITED),
+            Finding(resource=TOKENS, inventory=known, error=LIMITED),
+        )
+        collectors = selection({"peers"}, {}).collectors
+        done = Deferred.fromCoroutine(once(collectors, findings))
+        self.assertTrue(self.successResultOf(done))
+        self.assertIn('netbird_api_peers{connected="true"} 1\n', out.getvalue())
+        self.assertEqual("groups: 429\n", err.getvalue())

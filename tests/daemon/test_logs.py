@@ -1,0 +1,202 @@
+"""Log lines as an operator reads them."""
+
+import io
+import json
+from pathlib import Path
+
+from twisted.logger import Logger, LogLevel, LogPublisher, globalLogPublisher
+from twisted.python import log
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.daemon import logs
+from api_exporter.settings.credential import Token
+from api_exporter.settings.table import LOG_FORMATS, LOG_LEVELS
+
+
+class Desk:
+    """A logger whose lines go where LOG_LEVEL sends them."""
+
+    def __init__(
+        self, level: str, form: str = "text", namespace: str = "api_exporter.test"
+    ) -> None:
+        self.out, self.err = io.StringIO(), io.StringIO()
+        observer = logs.observer(level, form, self.out, self.err)
+        self.log = Logger(namespace, observer=LogPublisher(observer))
+
+    def written(self) -> str:
+        """Both files, without the times."""
+        lines = (self.out.getvalue() + self.err.getvalue()).splitlines()
+        return "\n".join(line.partition(" ")[2] for line in lines)
+
+
+class LineTests(SynchronousTestCase):
+    def test_line(self) -> None:
+        """Time, level, message, then what the message does not tell."""
+        desk = Desk("info")
+        desk.log.info("read {resource}", resource="peers", records=3)
+        self.assertEqual("info read peers records=3", desk.written())
+        self.assertRegex(
+            desk.out.getvalue(), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z "
+        )
+
+    def test_one_line(self) -> None:
+        """Whatever a field holds, an event stays one line."""
+        desk = Desk("info")
+        desk.log.info("name {name}", name="a\nb\r\x1b[31m\u2028c", other="x\ny")
+        self.assertEqual(
+            "info name a\\nb\\r\\x1b[31m\\u2028c other=x\\ny", desk.written()
+        )
+
+    def test_traceback(self) -> None:
+        """A traceback is one field of one line."""
+        desk = Desk("info")
+        try:
+            raise ZeroDivisionError("oops")
+        except ZeroDivisionError:
+            desk.log.failure("a defect", failure=Failure())
+        self.assertEqual(1, desk.err.getvalue().count("\n"))
+        self.assertIn("error a defect traceback=", desk.written())
+        self.assertIn("ZeroDivisionError: oops", desk.written())
+
+    def test_streams(self) -> None:
+        """Warnings and errors go to standard error, the rest to standard output."""
+        desk = Desk("debug")
+        for level in LogLevel.iterconstants():
+            desk.log.emit(level, "x")
+        levels = [line.split()[1] for line in desk.out.getvalue().splitlines()]
+        self.assertEqual(["debug", "info"], levels)
+        levels = [line.split()[1] for line in desk.err.getvalue().splitlines()]
+        self.assertEqual(["warning", "error", "error"], levels)
+
+    def test_levels(self) -> None:
+        """Nothing below LOG_LEVEL is written."""
+        for place, level in enumerate(LOG_LEVELS):
+            desk = Desk(level)
+            for name in ("debug", "info", "warn", "error"):
+                desk.log.emit(LogLevel.levelWithName(name), "x")
+            self.assertEqual(4 - place, len(desk.written().splitlines()))
+
+    def test_small_talk(self) -> None:
+        """Twisted's own news is for debugging; its warnings are for everybody."""
+        for level, expected in (("info", 1), ("debug", 2)):
+            desk = Desk(level, namespace="twisted.web.client")
+            desk.log.info("starting factory")
+            desk.log.warn("something is wrong")
+            self.assertEqual(expected, len(desk.written().splitlines()))
+
+    def test_token(self) -> None:
+        """A token that gets into an event by mistake stays secret."""
+        desk = Desk("info")
+        desk.log.info("token {token}", token=Token("nbp_canary"), again=Token("nbp_x"))
+        self.assertEqual("info token <token> again=<token>", desk.written())
+
+
+class JsonTests(SynchronousTestCase):
+    def told(self, desk: Desk) -> dict[str, object]:
+        """The only event that was written: one line, one object."""
+        [line] = (desk.out.getvalue() + desk.err.getvalue()).splitlines(keepends=True)
+        self.assertTrue(line.endswith("}\n"), line)
+        found = json.loads(line)
+        assert isinstance(found, dict)
+        return found
+
+    def test_keys(self) -> None:
+        """Time, level, logger and message always, fields where there are any."""
+        desk = Desk("info", "json")
+        desk.log.info("serving")
+        told = self.told(desk)
+        self.assertEqual(["time", "level", "logger", "message"], list(told))
+        self.assertRegex(str(told["time"]), r"^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$")
+        del told["time"]
+        self.assertEqual(
+            {"level": "info", "logger": "api_exporter.test", "message": "serving"}, told
+        )
+
+    def test_fields(self) -> None:
+        """All fields are told by name and type, those of the message, too."""
+        desk = Desk("info", "json")
+        desk.log.warn(
+            "read {resource}", resource="peers", records=3, seconds=0.5, status=None
+        )
+        told = self.told(desk)
+        self.assertEqual(("warning", "read peers"), (told["level"], told["message"]))
+        self.assertEqual(
+            {"resource": "peers", "records": 3, "seconds": 0.5, "status": None},
+            told["fields"],
+        )
+
+    def test_other_types(self) -> None:
+        """A value that JSON does not know is told as text, a token never."""
+        desk = Desk("info", "json")
+        held = Token("nbp_canary")
+        desk.log.info("x", path=Path("/a"), token=held, tokens=[held])
+        self.assertEqual(
+            {"path": "/a", "token": "<token>", "tokens": ["<token>"]},
+            self.told(desk)["fields"],
+        )
+        self.assertNotIn("canary", desk.out.getvalue())
+
+    def fields(self, desk: Desk) -> dict[str, object]:
+        fields = self.told(desk)["fields"]
+        assert isinstance(fields, dict)
+        return fields
+
+    def test_traceback(self) -> None:
+        """A traceback is one field of its own, with its lines."""
+        desk = Desk("info", "json")
+        try:
+            raise ZeroDivisionError("oops")
+        except ZeroDivisionError:
+            desk.log.failure("a defect", failure=Failure())
+        told = self.told(desk)
+        self.assertEqual(
+            ["time", "level", "logger", "message", "traceback"], list(told)
+        )
+        self.assertEqual(("error", "a defect"), (told["level"], told["message"]))
+        self.assertIn("\n", str(told["traceback"]))
+        self.assertIn("ZeroDivisionError: oops", str(told["traceback"]))
+
+    def test_one_line(self) -> None:
+        """Whatever an event holds, it is one object on one line."""
+        desk = Desk("info", "json")
+        hostile = 'a\nb\r\x1b[31m\u2028\x85"c\\'
+        desk.log.info("{name}", name=hostile, other={hostile: [hostile]})
+        told = self.told(desk)
+        self.assertEqual(hostile, told["message"])
+        self.assertEqual({hostile: [hostile]}, self.fields(desk)["other"])
+
+    def test_plain_words(self) -> None:
+        """Names in other scripts stay as they are, for a reader without a decoder."""
+        desk = Desk("info", "json")
+        desk.log.info("{name}", name="Jörg 健太")
+        self.assertIn("Jörg 健太", desk.out.getvalue())
+
+    def test_levels_and_streams(self) -> None:
+        """Levels and streams are those of the text form."""
+        desk = Desk("debug")
+        for form in LOG_FORMATS:
+            desk = Desk("debug", form)
+            for level in LogLevel.iterconstants():
+                desk.log.emit(level, "x")
+            self.assertEqual(2, len(desk.out.getvalue().splitlines()), form)
+            self.assertEqual(3, len(desk.err.getvalue().splitlines()), form)
+        levels = [json.loads(x)["level"] for x in desk.err.getvalue().splitlines()]
+        self.assertEqual(["warning", "error", "error"], levels)
+
+    def test_older_logging(self) -> None:
+        """What Twisted's older logging says is told in the same keys."""
+        out = io.StringIO()
+        observer = logs.observer("debug", "json", out, out)
+        globalLogPublisher.addObserver(observer)
+        self.addCleanup(globalLogPublisher.removeObserver, observer)
+        log.msg("old news", system="-")
+        log.err(ZeroDivisionError("oops"), "old trouble")
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+        news, trouble = map(json.loads, out.getvalue().splitlines())
+        self.assertEqual(("info", "old news"), (news["level"], news["message"]))
+        self.assertEqual("error", trouble["level"])
+        for words in ("old trouble", "ZeroDivisionError: oops"):
+            self.assertIn(words, trouble["message"])
+        for told in (news, trouble):
+            self.assertNotIn("fields", told)

@@ -1,0 +1,199 @@
+"""What a supervisor hears, through a real socket of its kind."""
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.daemon.supervision import STATUS_INTERVAL, Notifier, Supervisor
+
+
+class Systemd:
+    """The other end of NOTIFY_SOCKET."""
+
+    def __init__(self, test: SynchronousTestCase, address: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        test.addCleanup(self._socket.close)
+        self._socket.bind(address)
+        self._socket.setblocking(False)
+
+    def heard(self) -> list[str]:
+        """All messages since the last time."""
+        messages = []
+        while True:
+            try:
+                messages.append(self._socket.recv(65536).decode())
+            except BlockingIOError:
+                return messages
+
+
+def directory(test: SynchronousTestCase) -> Path:
+    """One whose path is short enough for a socket's name."""
+    made = tempfile.TemporaryDirectory()
+    test.addCleanup(made.cleanup)
+    return Path(made.name)
+
+
+class SupervisorTests(SynchronousTestCase):
+    def test_file(self) -> None:
+        """A message is one datagram of assignments to the socket in the file system."""
+        path = directory(self) / "notify"
+        systemd = Systemd(self, str(path))
+        supervisor = Supervisor({"NOTIFY_SOCKET": str(path)})
+        self.assertTrue(supervisor.listens)
+        supervisor.tell(READY=1, STATUS="peers fresh, 3 peers, 0.1 s")
+        supervisor.tell(WATCHDOG=1)
+        self.assertEqual(
+            ["READY=1\nSTATUS=peers fresh, 3 peers, 0.1 s", "WATCHDOG=1"],
+            systemd.heard(),
+        )
+
+    def test_abstract(self) -> None:
+        """An @ stands for a name outside of the file system."""
+        name = f"api-exporter-test-{os.getpid()}"
+        systemd = Systemd(self, f"\0{name}")
+        Supervisor({"NOTIFY_SOCKET": f"@{name}"}).tell(READY=1)
+        self.assertEqual(["READY=1"], systemd.heard())
+
+    def test_nobody(self) -> None:
+        """Where nobody listens, or not any more, nothing fails."""
+        gone = directory(self) / "gone"
+        Systemd(self, str(gone))
+        gone.unlink()
+        long = "/" + 200 * "x"
+        for environ, listens in (
+            ({}, False),
+            ({"NOTIFY_SOCKET": ""}, False),
+            ({"NOTIFY_SOCKET": str(gone)}, True),
+            ({"NOTIFY_SOCKET": "/nowhere/notify"}, True),
+            ({"NOTIFY_SOCKET": "@api-exporter-test-nobody"}, True),
+            ({"NOTIFY_SOCKET": long}, True),
+        ):
+            supervisor = Supervisor(environ)
+            supervisor.tell(READY=1)
+            self.assertEqual(listens, supervisor.listens, environ)
+
+    def test_full(self) -> None:
+        """A supervisor that does not read does not hold us up."""
+        path = directory(self) / "notify"
+        systemd = Systemd(self, str(path))
+        supervisor = Supervisor({"NOTIFY_SOCKET": str(path)})
+        for _ in range(5000):
+            supervisor.tell(WATCHDOG=1)
+        self.assertLess(len(systemd.heard()), 5000)
+
+    def test_watchdog_interval(self) -> None:
+        """A sign of life is due after half of what is granted, if it is for us."""
+        ours, other = str(os.getpid()), str(os.getppid())
+        for usec, pid, expected in (
+            ("30000000", ours, 15.0),
+            ("30000000", "", 15.0),
+            ("250000", ours, 0.125),
+            ("30000000", other, None),
+            ("0", ours, None),
+            ("", ours, None),
+            ("soon", ours, None),
+            ("-1", ours, None),
+        ):
+            environ = {"WATCHDOG_USEC": usec, "WATCHDOG_PID": pid}
+            environ = {name: value for name, value in environ.items() if value}
+            self.assertEqual(expected, Supervisor(environ).watchdog_interval, environ)
+
+
+class NotifierTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.path = directory(self) / "notify"
+        self.systemd = Systemd(self, str(self.path))
+        self.clock = Clock()
+        self.fares = "peers fresh"
+
+    def notifier(self, **environ: str) -> Notifier:
+        """One that tells our supervisor, unless something else is said."""
+        supervisor = Supervisor({"NOTIFY_SOCKET": str(self.path), **environ})
+        return Notifier(supervisor, lambda: self.fares, self.clock)
+
+    def pings(self) -> int:
+        return self.systemd.heard().count("WATCHDOG=1")
+
+    def test_life(self) -> None:
+        """Ready comes first, then our state, again and again; at last the end."""
+        notifier = self.notifier()
+        notifier.startService()
+        self.assertEqual(["READY=1", "STATUS=peers fresh"], self.systemd.heard())
+        self.clock.advance(STATUS_INTERVAL - 0.1)
+        self.assertEqual([], self.systemd.heard())
+        self.fares = "peers failing: 401"
+        self.clock.advance(0.2)
+        self.assertEqual(["STATUS=peers failing: 401"], self.systemd.heard())
+        self.clock.pump([STATUS_INTERVAL] * 3)
+        self.assertEqual(["STATUS=peers failing: 401"] * 3, self.systemd.heard())
+        notifier.stopService()
+        self.assertEqual(["STOPPING=1\nSTATUS=stopping"], self.systemd.heard())
+        self.assertEqual([], self.clock.getDelayedCalls())
+
+    def test_watchdog(self) -> None:
+        """Signs of life come at half the interval, from timers of the event loop."""
+        notifier = self.notifier(WATCHDOG_USEC="4000000")
+        notifier.startService()
+        self.assertEqual(1, self.pings())
+        self.clock.pump([0.5] * 3)
+        self.assertEqual(0, self.pings())
+        self.clock.advance(0.5)
+        self.assertEqual(1, self.pings())
+        self.clock.pump([2.0] * 5)
+        self.assertEqual(5, self.pings())
+        notifier.stopService()
+        self.assertEqual([], self.clock.getDelayedCalls())
+
+    def test_late(self) -> None:
+        """After a time in which the loop was stuck one sign follows, not all missed."""
+        notifier = self.notifier(WATCHDOG_USEC="4000000")
+        notifier.startService()
+        self.pings()
+        self.clock.advance(60)
+        self.assertEqual(1, self.pings())
+        notifier.stopService()
+
+    def test_watchdog_of_another_process(self) -> None:
+        """Signs of life that are asked of another process do not come from us."""
+        notifier = self.notifier(
+            WATCHDOG_USEC="4000000", WATCHDOG_PID=str(os.getppid())
+        )
+        notifier.startService()
+        self.clock.pump([1.0] * 60)
+        self.assertEqual(0, self.pings())
+        notifier.stopService()
+        self.assertEqual([], self.clock.getDelayedCalls())
+
+    def test_unsupervised(self) -> None:
+        """Without a supervisor there is no timer and no failure."""
+        notifier = self.notifier(NOTIFY_SOCKET="", WATCHDOG_USEC="4000000")
+        notifier.startService()
+        self.assertEqual([], self.clock.getDelayedCalls())
+        notifier.stopService()
+        self.assertEqual([], self.systemd.heard())
+
+    def test_supervisor_gone(self) -> None:
+        """A supervisor that goes away and comes back is told again."""
+        notifier = self.notifier(WATCHDOG_USEC="4000000")
+        notifier.startService()
+        self.path.unlink()
+        self.clock.advance(2)
+        back = Systemd(self, str(self.path))
+        self.clock.advance(2)
+        self.assertEqual(["WATCHDOG=1"], back.heard())
+        notifier.stopService()
+        self.assertEqual(["STOPPING=1\nSTATUS=stopping"], back.heard())
+        self.assertEqual([], self.clock.getDelayedCalls())
+
+    def test_restarted(self) -> None:
+        """It may be started again after it has been stopped."""
+        notifier = self.notifier(WATCHDOG_USEC="4000000")
+        for _ in range(2):
+            notifier.startService()
+            self.assertEqual(2, len(self.clock.getDelayedCalls()))
+            notifier.stopService()
+            self.assertEqual([], self.clock.getDelayedCalls())

@@ -1,0 +1,42 @@
+"""Checksums of concatenations, compared with zlib's."""
+
+import zlib
+from functools import reduce
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition import crc
+
+
+def combined(texts: list[bytes]) -> int:
+    """The checksum of all texts in a row, from theirs."""
+    return reduce(
+        lambda checksum, text: crc.combine(
+            checksum, zlib.crc32(text), crc.shift(len(text))
+        ),
+        texts,
+        0,
+    )
+
+
+class CombineTests(SynchronousTestCase):
+    @settings(deadline=None)
+    @given(texts=st.lists(st.binary(max_size=300)))
+    def test_concatenation(self, texts: list[bytes]) -> None:
+        """The combination of checksums is the checksum of the concatenation."""
+        self.assertEqual(zlib.crc32(b"".join(texts)), combined(texts))
+
+    def test_long(self) -> None:
+        """Lengths of every order of magnitude that memory allows are right."""
+        for exponent in range(25):
+            texts = [b"head", bytes(2**exponent + 1)]
+            self.assertEqual(zlib.crc32(b"".join(texts)), combined(texts))
+
+    def test_beyond_memory(self) -> None:
+        """A length beyond memory is right: shifting twice by half is the same."""
+        once, half = crc.shift(2**44), crc.shift(2**43)
+        checksum = zlib.crc32(b"text")
+        twice = crc.combine(crc.combine(checksum, 0, half), 0, half)
+        self.assertEqual(crc.combine(checksum, 0, once), twice)

@@ -1,0 +1,235 @@
+"""What is sent to whom, told by literal headers."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition.negotiation import accepts_gzip, content_type
+
+TEXT_0 = "text/plain; version=0.0.4; charset=utf-8"
+TEXT_1 = "text/plain; version=1.0.0; charset=utf-8; escaping="
+OPENMETRICS_0 = "application/openmetrics-text; version=0.0.1; charset=utf-8"
+OPENMETRICS_1 = "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping="
+
+CLOSED_SET = {TEXT_0, OPENMETRICS_0} | {
+    f"{format_}{escaping}"
+    for format_ in (TEXT_1, OPENMETRICS_1)
+    for escaping in ("allow-utf-8", "underscores", "dots", "values")
+}
+"""Every Content-Type that may ever be sent."""
+
+PROMETHEUS_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+    "application/openmetrics-text;version=0.0.1;q=0.5,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
+    "text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+PROMETHEUS_3_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+    "application/openmetrics-text;version=0.0.1;escaping=allow-utf-8;q=0.4,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,"
+    "text/plain;version=0.0.4;escaping=allow-utf-8;q=0.2,*/*;q=0.1"
+)
+PROMETHEUS_3_UNDERSCORES = (
+    "application/openmetrics-text;version=1.0.0;escaping=underscores;q=0.5,"
+    "application/openmetrics-text;version=0.0.1;q=0.4,"
+    "text/plain;version=1.0.0;escaping=underscores;q=0.3,"
+    "text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
+)
+PROMETHEUS_3_PROTOBUF = (
+    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;"
+    "encoding=delimited;q=0.7," + PROMETHEUS_3
+)
+PROMETHEUS_2_48 = (
+    "application/openmetrics-text;version=1.0.0,"
+    "application/openmetrics-text;version=0.0.1;q=0.75,"
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
+PROMETHEUS_2_5 = (
+    "application/openmetrics-text; version=0.0.1,text/plain;version=0.0.4;q=0.5,"
+    "*/*;q=0.1"
+)
+PROMETHEUS_2_TEXT = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+def answer(accept: str | None) -> str:
+    """The Content-Type that such a request gets."""
+    return content_type(accept).header().decode("ascii")
+
+
+class ContentTypeTests(SynchronousTestCase):
+    def answers(self, headers: dict[str, str]) -> None:
+        for accept, expected in headers.items():
+            self.assertEqual(expected, answer(accept), accept)
+
+    def test_prometheus(self) -> None:
+        """Every Prometheus gets the best format that it knows and we have."""
+        self.answers(
+            {
+                PROMETHEUS_3: f"{OPENMETRICS_1}allow-utf-8",
+                PROMETHEUS_3_3: f"{OPENMETRICS_1}allow-utf-8",
+                PROMETHEUS_3_UNDERSCORES: f"{OPENMETRICS_1}underscores",
+                PROMETHEUS_3_PROTOBUF: f"{OPENMETRICS_1}allow-utf-8",
+                PROMETHEUS_2_48: f"{OPENMETRICS_1}underscores",
+                PROMETHEUS_2_5: OPENMETRICS_0,
+                PROMETHEUS_2_TEXT: TEXT_0,
+            }
+        )
+
+    def test_others(self) -> None:
+        """Whoever asks for nothing that we have gets the text that all can read."""
+        self.assertEqual(TEXT_0, answer(None))
+        self.answers(
+            dict.fromkeys(
+                ["", " ", ",", BROWSER, "*/*", "text/*", "application/json", "image/*"],
+                TEXT_0,
+            )
+        )
+
+    def test_versions(self) -> None:
+        """A version is what was asked for; without one, the oldest."""
+        self.answers(
+            {
+                "text/plain": TEXT_0,
+                "text/plain;version=0.0.4": TEXT_0,
+                "text/plain;version=1.0.0": f"{TEXT_1}underscores",
+                "application/openmetrics-text": OPENMETRICS_0,
+                "application/openmetrics-text;version=0.0.1": OPENMETRICS_0,
+                "application/openmetrics-text;version=1.0.0": (
+                    f"{OPENMETRICS_1}underscores"
+                ),
+            }
+        )
+
+    def test_unknown_versions(self) -> None:
+        """A version that we do not write is as if it had not been asked for."""
+        self.answers(
+            {
+                "text/plain;version=9.9.9": TEXT_0,
+                "application/openmetrics-text;version=9.9.9": TEXT_0,
+                "application/openmetrics-text;version=9.9.9,"
+                "application/openmetrics-text;version=0.0.1;q=0.1": OPENMETRICS_0,
+                "text/plain;version=9.9.9,text/plain;version=1.0.0;q=0.1": (
+                    f"{TEXT_1}underscores"
+                ),
+                "text/plain;version=": TEXT_0,
+            }
+        )
+
+    def test_quality(self) -> None:
+        """The highest quality wins, and on equal terms the richest format."""
+        openmetrics, text = "application/openmetrics-text", "text/plain"
+        self.answers(
+            {
+                f"{openmetrics};q=0.1,{text};q=0.2": TEXT_0,
+                f"{text};q=0.1,{openmetrics};q=0.2": OPENMETRICS_0,
+                f"{text},{openmetrics}": OPENMETRICS_0,
+                f"{openmetrics},{text}": OPENMETRICS_0,
+                f"{openmetrics};q=0.001,*/*;q=0.002": TEXT_0,
+                f"{openmetrics};q=1.000": OPENMETRICS_0,
+                f"{openmetrics};q=0,{text};q=0.1": TEXT_0,
+                f"{openmetrics};q=0": TEXT_0,
+                f"{openmetrics};q=0.000": TEXT_0,
+                "*/*;q=0": TEXT_0,
+            }
+        )
+
+    def test_malformed_quality(self) -> None:
+        """A wish whose quality is none is ignored."""
+        for quality in ("", "2", "1.001", "0.0001", "-1", ".5", "1e0", "nan", "½", "x"):
+            accept = f"application/openmetrics-text;q={quality}"
+            self.assertEqual(TEXT_0, answer(accept), quality)
+
+    def test_writing(self) -> None:
+        """Case, spaces and quotes do not matter."""
+        self.answers(
+            {
+                ' Application/OpenMetrics-Text ; Version="1.0.0" ; Q=0.5 ': (
+                    f"{OPENMETRICS_1}underscores"
+                ),
+                "TEXT/PLAIN;VERSION=1.0.0": f"{TEXT_1}underscores",
+            }
+        )
+
+    def test_escaping(self) -> None:
+        """A known escaping is named, where the format has it at all."""
+        for escaping in ("allow-utf-8", "underscores", "dots", "values"):
+            self.answers(
+                {
+                    f"text/plain;version=1.0.0;escaping={escaping}": TEXT_1 + escaping,
+                    f"text/plain;version=0.0.4;escaping={escaping}": TEXT_0,
+                }
+            )
+
+    def test_hostile_escaping(self) -> None:
+        """What a client calls an escaping is never echoed."""
+        for hostile in ("", "x", "dots\r\nSet-Cookie: a=b", "Dots", "ä", "\ud800"):
+            accept = f"text/plain;version=1.0.0;escaping={hostile}"
+            self.assertEqual(f"{TEXT_1}underscores", answer(accept))
+
+    def test_openmetrics(self) -> None:
+        """A format knows whether its page ends in `# EOF`."""
+        self.assertTrue(content_type(PROMETHEUS_3).format.openmetrics)
+        self.assertTrue(content_type(PROMETHEUS_2_5).format.openmetrics)
+        self.assertFalse(content_type("text/plain;version=1.0.0").format.openmetrics)
+        self.assertFalse(content_type(None).format.openmetrics)
+
+
+class GzipTests(SynchronousTestCase):
+    def test_accepted(self) -> None:
+        """Gzip is sent to whoever names it, or takes anything."""
+        for header in (
+            "gzip",
+            "GZIP",
+            "x-gzip",
+            "gzip;q=0.001",
+            "deflate, gzip;q=1.0, *;q=0.5",
+            "gzip, deflate, br, zstd",
+            "*",
+            "identity;q=0, *",
+            "*;q=0, gzip",
+        ):
+            self.assertTrue(accepts_gzip(header), header)
+
+    def test_refused(self) -> None:
+        """Gzip is not sent to whoever refuses it or does not name it."""
+        for header in (
+            None,
+            "",
+            "identity",
+            "gzip;q=0",
+            "gzip; q=0.000",
+            "gzip;q=0, *",
+            "*;q=0",
+            "br, deflate",
+            "gzip;q=x",
+            "gzipped",
+        ):
+            self.assertFalse(accepts_gzip(header), header)
+
+
+FRAGMENTS = st.sampled_from(
+    ["application/openmetrics-text", "text/plain", "*/*", "text/*", "gzip", ";", ","]
+) | st.sampled_from(
+    ["version=1.0.0", "version=0.0.4", "q=0.5", "q=", "escaping=", "dots", "=", '"']
+)
+HEADER = (
+    st.none()
+    | st.text(st.characters())
+    | st.lists(FRAGMENTS | st.text(max_size=3)).map("".join)
+)
+
+
+class AnyHeaderTests(SynchronousTestCase):
+    @settings(deadline=None)
+    @given(header=HEADER)
+    def test_accept(self, header: str | None) -> None:
+        """Any Accept header gets an answer from the closed set."""
+        self.assertIn(answer(header), CLOSED_SET)
+
+    @settings(deadline=None)
+    @given(header=HEADER)
+    def test_accept_encoding(self, header: str | None) -> None:
+        """Any Accept-Encoding header is a yes or a no."""
+        self.assertIn(accepts_gzip(header), {True, False})

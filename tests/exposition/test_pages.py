@@ -1,0 +1,168 @@
+"""Pages: nothing gets lost, and what is compressed says the same as what is plain."""
+
+import struct
+import zlib
+from collections.abc import Iterable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition import pages
+from api_exporter.exposition.pages import (
+    PIECE_BYTES,
+    Page,
+    Pages,
+    Payload,
+    Piece,
+    Whole,
+    piece,
+)
+from tests.bodies import finish
+
+NAMES = ("peers", "groups", "users")
+
+TAIL = piece(b"# EOF\n", last=True)
+
+
+def page(*texts: str) -> tuple[Piece, ...]:
+    """A collector's page with one piece for each text."""
+    return tuple(piece(text.encode()) for text in texts)
+
+
+def joined(body: Payload) -> bytes:
+    return b"".join(body.slices)
+
+
+def gunzipped(body: Payload) -> bytes:
+    """The text of a single gzip member that nothing follows; zlib checks its sum."""
+    member = zlib.decompressobj(31)
+    text = member.decompress(joined(body))
+    assert member.eof
+    assert not member.unused_data
+    return text
+
+
+def paged(chunks: Iterable[str]) -> tuple[int, Page]:
+    """How often it paused, and the page."""
+    pauses = len(list(pages.page(chunks)))
+    return pauses, finish(pages.page(chunks))
+
+
+class PieceTests(SynchronousTestCase):
+    def test_small(self) -> None:
+        """Small chunks are gathered into one piece, with a pause after each."""
+        pauses, made = paged(["# HELP a ä\n", "", "a 1\n"])
+        self.assertEqual(3, pauses)
+        self.assertEqual((piece("# HELP a ä\na 1\n".encode()),), made)
+
+    def test_nothing(self) -> None:
+        """No text makes no piece."""
+        self.assertEqual((0, ()), paged([]))
+        self.assertEqual((2, ()), paged(["", ""]))
+
+    def test_exact(self) -> None:
+        """Chunks that just fill a piece leave no empty one behind."""
+        _, made = paged(["x" * PIECE_BYTES])
+        self.assertEqual((piece(b"x" * PIECE_BYTES),), made)
+
+    @settings(deadline=None, max_examples=25)
+    @given(
+        chunks=st.lists(
+            st.tuples(st.text(max_size=5), st.integers(0, PIECE_BYTES // 3)),
+            max_size=12,
+        )
+    )
+    def test_all_text(self, chunks: list[tuple[str, int]]) -> None:
+        """Pieces keep all text in its order, whatever its size."""
+        texts = [text * (count // 5) for text, count in chunks]
+        _, found = paged(texts)
+        self.assertEqual("".join(texts).encode(), b"".join(p.text for p in found))
+        self.assertTrue(all(len(p.text) >= PIECE_BYTES for p in found[:-1]))
+
+
+class PagesTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.pages = Pages(NAMES)
+
+    def text(self) -> bytes:
+        """What a scrape gets, after both of its forms have been compared."""
+        whole = self.pages.whole()
+        plain, compressed = whole.plain(TAIL), whole.gzipped(TAIL)
+        self.assertEqual(plain.length, len(joined(plain)))
+        self.assertEqual(compressed.length, len(joined(compressed)))
+        self.assertEqual(joined(plain), gunzipped(compressed))
+        return joined(plain)
+
+    def test_empty(self) -> None:
+        """Before anything is published a scrape gets the tail alone."""
+        self.assertEqual(b"# EOF\n", self.text())
+
+    def test_order(self) -> None:
+        """Pages stand in the collectors' order, not in that of publication."""
+        for name in reversed(NAMES):
+            self.pages.publish(name, page(f"{name} 1\n", f"{name} 2\n"))
+        self.assertEqual(
+            b"peers 1\npeers 2\ngroups 1\ngroups 2\nusers 1\nusers 2\n# EOF\n",
+            self.text(),
+        )
+
+    def test_replace(self) -> None:
+        """A publication replaces what the collector had published before."""
+        self.pages.publish("peers", page("peers 1\n"))
+        self.pages.publish("groups", page("groups 1\n"))
+        self.text()
+        self.pages.publish("peers", page("peers 2\n"))
+        self.assertEqual(b"peers 2\ngroups 1\n# EOF\n", self.text())
+
+    def test_withdraw(self) -> None:
+        """An empty page withdraws the collector's, and no other."""
+        self.pages.publish("peers", page("peers 1\n"))
+        self.pages.publish("groups", page("groups 1\n"))
+        self.text()
+        self.pages.publish("peers", ())
+        self.assertEqual(b"groups 1\n# EOF\n", self.text())
+
+    def test_series(self) -> None:
+        """Samples are counted by collector, and comments are none of them."""
+        pages = Pages(NAMES)
+        pages.publish("peers", page('# HELP a b\n# TYPE a c\na{x="#"} 1\n', "a 2\n"))
+        self.assertEqual({"peers": 2, "groups": 0, "users": 0}, pages.series())
+
+    def test_shared(self) -> None:
+        """Between two publications all scrapes share one whole."""
+        self.pages.publish("peers", page("peers 1\n"))
+        whole = self.pages.whole()
+        self.assertIs(whole, self.pages.whole())
+        self.pages.publish("peers", page("peers 2\n"))
+        self.assertEqual(b"peers 1\n# EOF\n", joined(whole.plain(TAIL)))
+        self.assertEqual(b"peers 2\n# EOF\n", self.text())
+
+    @settings(deadline=None)
+    @given(
+        rounds=st.lists(
+            st.tuples(st.sampled_from(NAMES), st.lists(st.text(), max_size=4)),
+            max_size=8,
+        )
+    )
+    def test_any_pages(self, rounds: list[tuple[str, list[str]]]) -> None:
+        """Any pages in any order of publication: both forms hold the newest texts."""
+        self.pages = Pages(NAMES)
+        newest = dict.fromkeys(NAMES, "")
+        for name, texts in rounds:
+            self.pages.publish(name, page(*texts))
+            newest[name] = "".join(texts)
+        self.assertEqual("".join(newest.values()).encode() + b"# EOF\n", self.text())
+
+    def test_huge(self) -> None:
+        """A gzip member beyond 4 GiB tells its length modulo 2^32."""
+        whole = Whole(
+            pieces=(),
+            text=(),
+            text_length=2**32 + 1,
+            deflated=(),
+            deflated_length=0,
+            crc=0,
+        )
+        *_, end = whole.gzipped(TAIL).slices
+        self.assertEqual((1 + len(TAIL.text),), struct.unpack("<L", end[-4:]))

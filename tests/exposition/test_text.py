@@ -1,0 +1,261 @@
+"""What we write is what prometheus_client reads, in both formats."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition.text import (
+    CHUNK_SAMPLES,
+    Family,
+    Metric,
+    Sample,
+    boolean,
+    count_true,
+    counted,
+    escape,
+    halves,
+    labels,
+    number,
+    render,
+    timestamp,
+    timestamps,
+)
+
+METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
+OTHER = Metric(name="netbird_api_others", help="Others.", source="others")
+
+Read = list[tuple[str, dict[str, str], float]]
+
+
+def text(*families: Family | None) -> str:
+    return "".join(render(families))
+
+
+def read_both(page: str) -> tuple[Read, Read]:
+    """The samples as a reader of either format sees them."""
+    prometheus = text_string_to_metric_families(page)
+    strict = openmetrics.text_string_to_metric_families(page + "# EOF\n")
+    first, second = (
+        [(s.name, s.labels, s.value) for family in families for s in family.samples]
+        for families in (prometheus, strict)
+    )
+    return first, second
+
+
+def samples(family: Family) -> list[Sample]:
+    return list(family.samples)
+
+
+HOSTILE = st.text() | st.text('"\\\n\r\t{},=# \x00\x85\u2028n')
+
+
+class RoundTripTests(SynchronousTestCase):
+    @settings(deadline=None)
+    @given(found=st.lists(st.tuples(HOSTILE, HOSTILE), unique=True))
+    def test_labels(self, found: list[tuple[str, str]]) -> None:
+        """Labels come back as they were, whatever is in them."""
+        page = text(Family(METRIC, [(labels(a=a, b=b), 1) for a, b in found]))
+        expected: Read = [(METRIC.name, {"a": a, "b": b}, 1.0) for a, b in found]
+        for read in read_both(page):
+            self.assertEqual(expected, read)
+
+    @settings(deadline=None)
+    @given(value=st.integers(-(2**53), 2**53))
+    def test_whole_values(self, value: int) -> None:
+        """Whole values come back as they were."""
+        for read in read_both(text(Family(METRIC, [("", value)]))):
+            self.assertEqual([(METRIC.name, {}, float(value))], read)
+
+    @settings(deadline=None)
+    @given(value=st.floats(-1e12, 1e12))
+    def test_fractions(self, value: float) -> None:
+        """Other values come back to the microsecond."""
+        for read in read_both(text(Family(METRIC, [("", value)]))):
+            self.assertLess(abs(value - read[0][2]), 5.1e-7)
+
+    @settings(deadline=None)
+    @given(
+        instant=st.datetimes(
+            min_value=datetime(1970, 1, 2),  # noqa: DTZ001 - hypothesis adds the zone
+            max_value=datetime(2200, 1, 1),  # noqa: DTZ001 - likewise
+            timezones=st.integers(-720, 840).map(
+                lambda minutes: timezone(timedelta(minutes=minutes))
+            ),
+        )
+    )
+    def test_instants(self, instant: datetime) -> None:
+        """Instants come back as they were, to the microsecond, in any zone."""
+        for read in read_both(text(timestamps(METRIC, [("", instant)]))):
+            back = datetime.fromtimestamp(0, UTC) + timedelta(seconds=read[0][2])
+            self.assertLessEqual(abs(back - instant), timedelta(microseconds=1))
+
+
+class RenderTests(SynchronousTestCase):
+    def test_page(self) -> None:
+        """A family is its help, its type and its samples, in their order."""
+        self.assertEqual(
+            "# HELP netbird_api_things Things.\n"
+            "# TYPE netbird_api_things gauge\n"
+            'netbird_api_things{id="b",name="\\"\\\\\\n"} 1\n'
+            'netbird_api_things{id="a",name=""} 2.5\n'
+            "# HELP netbird_api_others Others.\n"
+            "# TYPE netbird_api_others gauge\n"
+            "netbird_api_others -3\n",
+            text(
+                Family(
+                    METRIC,
+                    [(labels(id="b", name='"\\\n'), 1), (labels(id="a", name=""), 2.5)],
+                ),
+                Family(OTHER, [("", -3)]),
+            ),
+        )
+
+    def test_empty(self) -> None:
+        """A family without samples is left out, its help and type included."""
+        self.assertEqual("", text(Family(METRIC, []), Family(OTHER, iter(()))))
+
+    def test_still_counting(self) -> None:
+        """None among families is a place to pause, without text."""
+        self.assertEqual(["", "", ""], list(render([None, None, None])))
+
+    def test_chunks(self) -> None:
+        """Many samples come in chunks, and in one family with one head."""
+        many = ((labels(id=str(n)), n) for n in range(2 * CHUNK_SAMPLES + 1))
+        chunks = list(render([Family(METRIC, many)]))
+        self.assertEqual(3, len(chunks))
+        page = "".join(chunks)
+        self.assertEqual(1, page.count("# TYPE"))
+        expected: Read = [
+            (METRIC.name, {"id": str(n)}, n) for n in range(2 * CHUNK_SAMPLES + 1)
+        ]
+        self.assertEqual(expected, read_both(page)[0])
+
+
+class NumberTests(SynchronousTestCase):
+    def test_numbers(self) -> None:
+        """Numbers are written to the microsecond, without zeros that say nothing."""
+        for value, written in {
+            0.0: "0",
+            1.0: "1",
+            100.0: "100",
+            0.5: "0.5",
+            0.000001: "0.000001",
+            0.0000001: "0",
+            1787425800.25: "1787425800.25",
+            1787425800.123456: "1787425800.123456",
+            1e22: "10000000000000000000000",
+            -2.5: "-2.5",
+        }.items():
+            self.assertEqual(written, number(value))
+
+    @settings(deadline=None)
+    @given(value=st.floats(allow_nan=False, allow_infinity=False))
+    def test_no_exponent(self, value: float) -> None:
+        """No number has an exponent, or more than six decimals."""
+        self.assertRegex(number(value), r"^-?\d+(\.\d{1,6})?$")
+
+
+class TimestampTests(SynchronousTestCase):
+    def test_never(self) -> None:
+        """However "never" is told, it is no number."""
+        zones = [timezone(timedelta(hours=hours)) for hours in (-12, -5, 0, 5, 14)]
+        for instant in (
+            None,
+            *(datetime(1, 1, 1, tzinfo=zone) for zone in zones),
+            datetime(1, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
+            datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+            datetime(1970, 1, 1, 4, 59, 59, tzinfo=timezone(timedelta(hours=5))),
+        ):
+            self.assertIsNone(timestamp(instant), instant)
+
+    def test_instants(self) -> None:
+        """Instants from 1970 on are seconds, whole ones as whole numbers."""
+        east = timezone(timedelta(hours=2))
+        for instant, written in (
+            (datetime(1970, 1, 1, tzinfo=UTC), "0"),
+            (datetime(1970, 1, 1, 2, tzinfo=east), "0"),
+            (datetime(2026, 8, 22, 21, 10, tzinfo=east), "1787425800"),
+            (datetime(2026, 8, 22, 19, 10, 0, 250000, UTC), "1787425800.25"),
+            (datetime(2026, 8, 22, 19, 10, 0, 1, UTC), "1787425800.000001"),
+            (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), "253402300799"),
+        ):
+            page = text(timestamps(METRIC, [("", instant)]))
+            self.assertEqual(f"{METRIC.name} {written}", page.splitlines()[-1])
+
+
+class FamilyTests(SynchronousTestCase):
+    def test_labels(self) -> None:
+        """Every label is written, in the order given, an empty one too."""
+        self.assertEqual('{b="1",a=""}', labels(b="1", a=""))
+
+    def test_escape(self) -> None:
+        """Backslashes, quotes and line feeds are escaped, and nothing else."""
+        for value, written in {
+            "": "",
+            "plain ä \t\r'{}": "plain ä \t\r'{}",
+            '"': '\\"',
+            "\\": "\\\\",
+            "\n": "\\n",
+            "\\n": "\\\\n",
+        }.items():
+            self.assertEqual(written, escape(value))
+
+    def test_boolean(self) -> None:
+        """A yes or no in a label is `true` or `false`."""
+        self.assertEqual(["true", "false"], [boolean(True), boolean(False)])
+
+    def test_total(self) -> None:
+        """A total counts what is true, and is there when nothing is."""
+        cases: list[tuple[Iterable[bool], int]] = [
+            ([], 0),
+            ([False], 0),
+            (iter([True, False, True]), 2),
+        ]
+        for which, count in cases:
+            self.assertEqual([("", count)], samples(count_true(METRIC, which)))
+
+    def test_halves(self) -> None:
+        """Both halves of a partition are always there, and add up."""
+        yes, no = '{connected="true"}', '{connected="false"}'
+        cases: list[tuple[Iterable[bool], Sample, Sample]] = [
+            ([], (yes, 0), (no, 0)),
+            ([True], (yes, 1), (no, 0)),
+            (iter([False, True, False]), (yes, 1), (no, 2)),
+        ]
+        for which, *expected in cases:
+            self.assertEqual(expected, samples(halves(METRIC, "connected", which)))
+
+    def test_counted(self) -> None:
+        """Each kind is counted, in the order of its labels."""
+        found = counted(
+            METRIC, iter(["b", "a", "b"]), lambda kind: labels(kind=kind or "unknown")
+        )
+        self.assertEqual([('{kind="a"}', 1), ('{kind="b"}', 2)], samples(found))
+        self.assertEqual([], samples(counted(METRIC, [])))
+
+    def test_counted_together(self) -> None:
+        """Kinds that have the same labels are one sample."""
+        found = counted(METRIC, ["A", "a", "b"], lambda kind: labels(kind=kind.lower()))
+        self.assertEqual([('{kind="a"}', 2), ('{kind="b"}', 1)], samples(found))
+
+    def test_counted_labels(self) -> None:
+        """Labels themselves can be counted as they are."""
+        kind = labels(kind="a")
+        self.assertEqual([(kind, 2)], samples(counted(METRIC, [kind, kind])))
+
+    def test_timestamps(self) -> None:
+        """What never happened has no sample among those that have."""
+        found = timestamps(
+            METRIC,
+            [
+                ('{id="a"}', None),
+                ('{id="b"}', datetime(1970, 1, 2, tzinfo=UTC)),
+                ('{id="c"}', datetime(1, 1, 1, tzinfo=UTC)),
+            ],
+        )
+        self.assertEqual([('{id="b"}', 86400)], samples(found))

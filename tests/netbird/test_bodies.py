@@ -1,0 +1,420 @@
+"""Bodies as the upstream sends them, as it should not, and as nobody ever would."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.bodies import Body, Decoded, Document, Listing
+from api_exporter.netbird.records import (
+    DnsSettings,
+    Group,
+    Member,
+    Peer,
+    Policy,
+    Rule,
+    TypedId,
+)
+from api_exporter.netbird.resources import RESOURCES
+from api_exporter.ports import UpstreamError
+
+PEERS = Listing(Peer)
+GROUPS = Listing(Group)
+POLICIES = Listing(Policy)
+DNS_SETTINGS = Document(DnsSettings)
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+"""Nested beyond what anything can follow."""
+
+
+def decode(body: Body, text: bytes, before: Sequence[msgspec.Struct] = ()) -> Decoded:
+    """What a body holds, once its decoding has come to its end."""
+    steps = body.decode(text, before)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            decoded: Decoded = stop.value
+            return decoded
+
+
+def listed(*records: bytes) -> bytes:
+    return b"[" + b",".join(records) + b"]"
+
+
+class ListingTests(SynchronousTestCase):
+    def holds(self, body: Listing, text: bytes, *records: msgspec.Struct) -> None:
+        self.assertEqual(Decoded(records), decode(body, text), text)
+
+    def peer_with(self, field: bytes, **expected: object) -> None:
+        """A peer with such a field is a peer with these values, and none is missing."""
+        peer = msgspec.structs.replace(Peer(id="a"), **expected)
+        self.holds(PEERS, listed(b'{"id":"a",' + field + b"}"), peer)
+
+    def test_empty(self) -> None:
+        """An empty list may be written as `null`."""
+        for text in (b"[]", b"null", b" [ ] ", b"\nnull\n"):
+            self.holds(PEERS, text)
+
+    def test_all_fields(self) -> None:
+        """What a record says is read, under the names of the upstream."""
+        self.holds(
+            POLICIES,
+            b'[{"id":"a","name":"b","enabled":true,"rules":[{"action":"accept",'
+            b'"protocol":"tcp","enabled":true,'
+            b'"sourceResource":{"id":"c","type":"host"}}]}]',
+            Policy(
+                id="a",
+                name="b",
+                enabled=True,
+                rules=(
+                    Rule(
+                        action="accept",
+                        protocol="tcp",
+                        enabled=True,
+                        source_resource=TypedId(id="c", type="host"),
+                    ),
+                ),
+            ),
+        )
+
+    def test_absent(self) -> None:
+        """Only an id is needed: all else may be absent or `null`."""
+        nulls = ",".join(f'"{name}":null' for name in Peer.__struct_fields__[1:])
+        self.holds(PEERS, b'[{"id":"a"}]', Peer(id="a"))
+        self.holds(PEERS, f'[{{"id":"a",{nulls}}}]'.encode(), Peer(id="a"))
+
+    def test_null_inside(self) -> None:
+        """A `null` anywhere inside of a record is as if it were absent."""
+        self.holds(
+            GROUPS,
+            b'[{"id":"a","peers":null,"resources":[null,{"id":"b","type":null}]}]',
+            Group(id="a", resources=(TypedId(id="b"),)),
+        )
+        self.holds(
+            GROUPS,
+            b'[{"id":"a","name":null,"peers":[{"id":"b"},null]}]',
+            Group(id="a", peers=(Member(id="b"),)),
+        )
+
+    def test_unknown(self) -> None:
+        """Unknown fields are skipped, unknown enum values are passed through."""
+        self.peer_with(b'"new":{"a":[1,{"b":null}]}')
+        self.peer_with(b'"name":null,"new":[{}]')
+        self.holds(
+            GROUPS, b'[{"id":"a","issued":"magic"}]', Group(id="a", issued="magic")
+        )
+
+    def test_strings(self) -> None:
+        """Strings are never trimmed or changed."""
+        self.peer_with(rb'"name":" \u0000\n\"\\\ud83d\ude00 "', name=' \0\n"\\😀 ')
+
+    def test_offsets(self) -> None:
+        """Times have any offset, and fractions to the microsecond."""
+        for text, instant in (
+            (b"2026-08-22T19:10:00Z", datetime(2026, 8, 22, 19, 10, tzinfo=UTC)),
+            (
+                b"2026-08-22T21:10:00.25+02:00",
+                datetime(2026, 8, 22, 19, 10, 0, 250000, tzinfo=UTC),
+            ),
+            (
+                b"2026-08-22T13:40:00.123456789-05:30",
+                datetime(2026, 8, 22, 19, 10, 0, 123457, tzinfo=UTC),
+            ),
+        ):
+            self.peer_with(b'"last_seen":"' + text + b'"', last_seen=instant)
+
+    def test_zero_times(self) -> None:
+        """A zero time is read in any zone, as absent where no calendar has it."""
+        for text, instant in {
+            b"0001-01-01T00:00:00Z": datetime(1, 1, 1, tzinfo=UTC),
+            b"0001-01-01T05:00:00+05:00": datetime(
+                1, 1, 1, 5, tzinfo=timezone(timedelta(hours=5))
+            ),
+            b"0000-12-31T19:00:00-05:00": None,
+            b"0000-12-31T23:59:59.5-00:01": None,
+        }.items():
+            self.peer_with(b'"last_login":"' + text + b'"', last_login=instant)
+
+    def test_duplicates(self) -> None:
+        """Of two records with one id the last counts."""
+        self.holds(
+            PEERS,
+            b'[{"id":"a","name":"old"},{"id":"b"},{"id":"a","name":"new"}]',
+            Peer(id="a", name="new"),
+            Peer(id="b"),
+        )
+
+    def test_same_name(self) -> None:
+        """Records with one name and two ids are two."""
+        self.holds(
+            PEERS,
+            b'[{"id":"a","name":"x"},{"id":"b","name":"x"}]',
+            Peer(id="a", name="x"),
+            Peer(id="b", name="x"),
+        )
+
+    def test_empty_id(self) -> None:
+        """A record with an empty id is left out, and is no failure."""
+        self.holds(PEERS, b'[{"id":""},{"id":"a"}]', Peer(id="a"))
+        self.holds(PEERS, b'[{"id":""}]')
+
+    def test_one_bad(self) -> None:
+        """A bad record costs itself alone, and its place is named."""
+        for bad, words in {
+            b"{}": "missing required field `id`",
+            b'{"id":null}': "missing required field `id`",
+            b'{"id":7}': "got `int` - at `$.id`",
+            b"null": "got `null`",
+            b'"a"': "got `str`",
+            b"[]": "got `array`",
+            b'{"id":"b","connected":1}': "got `int` - at `$.connected`",
+            b'{"id":"b","last_seen":"yesterday"}': "at `$.last_seen`",
+            b'{"id":"b","last_seen":"2026-08-22T19:10:00"}': "at `$.last_seen`",
+            b'{"id":"b","last_seen":1787425800}': "at `$.last_seen`",
+            b'{"id":"b","name":"\xff"}': "can't decode byte 0xff",
+        }.items():
+            decoded = decode(PEERS, listed(b'{"id":"a"}', bad, b'{"id":"c"}'))
+            self.assertEqual((Peer(id="a"), Peer(id="c")), decoded.records)
+            self.assertEqual(1, decoded.rejected, bad)
+            [complaint] = decoded.complaints
+            self.assertEqual("[1]: ", complaint[:5])
+            self.assertIn(words, complaint)
+
+    def test_many_bad(self) -> None:
+        """All bad records are counted; the first twenty are named."""
+        decoded = decode(PEERS, listed(b'{"id":"a"}', *[b"7"] * 1000))
+        self.assertEqual(1000, decoded.rejected)
+        self.assertEqual(20, len(decoded.complaints))
+        self.assertEqual("[20]: ", decoded.complaints[-1][:6])
+
+    def test_numbers(self) -> None:
+        """Numbers that no sample could hold, or that are none, cost their record."""
+        for number in (b"1e400", b"9" * 5000, b"9007199254740993", b"0.5", b'"1"'):
+            bad = b'{"id":"b","peers_count":' + number + b"}"
+            decoded = decode(GROUPS, listed(b'{"id":"a"}', bad))
+            self.assertEqual((Group(id="a"),), decoded.records)
+            self.assertEqual("[1]: ", decoded.complaints[0][:5])
+        self.holds(
+            GROUPS,
+            b'[{"id":"a","peers_count":9007199254740992,"resources_count":-1}]',
+            Group(id="a", peers_count=2**53, resources_count=-1),
+        )
+
+    def test_all_bad(self) -> None:
+        """A list in which no record can be read is not what was promised."""
+        with self.assertRaises(UpstreamError) as caught:
+            decode(PEERS, b'[{"name":"a"},7]')
+        self.assertEqual("decode", caught.exception.reason)
+        self.assertEqual(
+            "no record can be read: [0]: Object missing required field `id`",
+            str(caught.exception),
+        )
+
+    def test_not_a_list(self) -> None:
+        """A body that is no list of records is not decoded at all."""
+        for text in (
+            b"",
+            b"{}",
+            b'{"peers":[]}',
+            b'"a"',
+            b"7",
+            b"<!DOCTYPE html><html><body>Bad gateway</body></html>",
+            b'[{"id":"a"}',
+            b'[{"id":"a"},{"i',
+            b'[{"id":"a"}]x',
+            b"[NaN]",
+            b"\xff\xfe",
+            DEEP,
+            listed(b'{"id":"a"}', b'{"id":"b","new":' + DEEP + b"}"),
+            rb'[{"id":"a"},{"id":"\ud800"}]',
+            rb'[{"id":"a"},{"id":"\udc00 "}]',
+        ):
+            with self.assertRaises(UpstreamError, msg=text) as caught:
+                decode(PEERS, text)
+            self.assertNotEqual("", str(caught.exception))
+
+    def test_pauses(self) -> None:
+        """A long list is decoded with places to pause in between."""
+        records = [b'{"id":"%d"}' % n for n in range(2000)]
+        self.assertEqual(2000, len(decode(PEERS, listed(*records)).records))
+        self.assertGreaterEqual(sum(1 for _ in PEERS.decode(listed(*records))), 4)
+
+
+class DocumentTests(SynchronousTestCase):
+    def test_document(self) -> None:
+        """A document is one record, absent and unknown fields and nulls included."""
+        for text, groups in {
+            b"{}": None,
+            b'{"disabled_management_groups":null}': None,
+            b'{"disabled_management_groups":["a",null],"new":1}': ("a",),
+        }.items():
+            self.assertEqual(
+                Decoded((DnsSettings(disabled_management_groups=groups),)),
+                decode(DNS_SETTINGS, text),
+            )
+
+    def test_not_a_document(self) -> None:
+        """A body that is no such object is not decoded at all."""
+        for text in (
+            b"",
+            b"null",
+            b"[]",
+            b"{",
+            b"<html>",
+            b"\xff",
+            b'{"disabled_management_groups":"a"}',
+            b'{"disabled_management_groups":["\xff"]}',
+            rb'{"disabled_management_groups":["\ud800"]}',
+            b'{"new":' + DEEP + b"}",
+            b'{"new":' + b"9" * 5000 + b"}",
+        ):
+            with self.assertRaises(UpstreamError, msg=text):
+                decode(DNS_SETTINGS, text)
+
+
+FIELDS = sorted(
+    {name for resource in (Peer, Group, Policy) for name in resource.__struct_fields__}
+)
+VALUES: st.SearchStrategy[object] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["\ud800", "0000-12-31T19:00:00-05:00", "2026-08-22T19:10:00Z"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(FIELDS) | st.text(), inner, max_size=6)
+    ),
+)
+RECORDS: st.SearchStrategy[Mapping[str, object]] = st.builds(
+    lambda id_, rest: {"id": id_, **rest},
+    st.text(max_size=2),
+    st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=4),
+)
+BODIES = st.sampled_from([resource.body for resource in RESOURCES])
+
+
+class HostileTests(SynchronousTestCase):
+    def check(self, body: Body, text: bytes) -> None:
+        """Nothing but UpstreamError is raised, and what is rejected is named."""
+        try:
+            decoded = decode(body, text)
+        except UpstreamError as error:
+            self.assertNotEqual("", str(error))
+            return
+        for complaint in decoded.complaints:
+            self.assertRegex(complaint, r"^\[\d+\]: .")
+        msgspec.json.encode(decoded.records)  # so it can be written as UTF-8
+
+    @settings(deadline=None)
+    @given(body=BODIES, value=VALUES | st.lists(RECORDS | VALUES))
+    def test_json(self, body: Body, value: object) -> None:
+        """Any JSON is decoded, or refused, or refused in part with the places named."""
+        self.check(body, json.dumps(value).encode())
+
+    @settings(deadline=None)
+    @given(
+        body=BODIES,
+        value=st.lists(RECORDS, min_size=1),
+        cut=st.integers(0, 10_000),
+        junk=st.binary(max_size=3),
+    )
+    def test_damaged(
+        self, body: Body, value: list[object], cut: int, junk: bytes
+    ) -> None:
+        """JSON with some bytes put in anywhere does no harm."""
+        text = json.dumps(value).encode()
+        cut %= len(text)
+        self.check(body, text[:cut] + junk + text[cut:])
+
+    @settings(deadline=None)
+    @given(body=BODIES, text=st.binary())
+    def test_bytes(self, body: Body, text: bytes) -> None:
+        """Any bytes do no harm."""
+        self.check(body, text)
+
+    @settings(deadline=None)
+    @given(records=st.lists(RECORDS | VALUES, max_size=20))
+    def test_places(self, records: list[object]) -> None:
+        """Every record with an id is read or replaced, or rejected by its place."""
+        texts = [json.dumps(record).encode() for record in records]
+        try:
+            decoded = decode(PEERS, listed(*texts))
+        except UpstreamError:
+            return
+        places = [int(r[1:].partition("]")[0]) for r in decoded.complaints]
+        self.assertEqual(decoded.rejected, len(places))
+        self.assertEqual(sorted(set(places)), places)
+        self.assertTrue(all(place < len(records) for place in places))
+        good = [r for place, r in enumerate(records) if place not in places]
+        ids = {record["id"] for record in good if isinstance(record, dict)}
+        self.assertEqual(
+            ids - {""}, {msgspec.to_builtins(r)["id"] for r in decoded.records}
+        )
+
+
+class LongDocumentTests(SynchronousTestCase):
+    def test_too_long(self) -> None:
+        """A document far longer than any real one is not even looked at."""
+        error = self.assertRaises(
+            UpstreamError, decode, DNS_SETTINGS, b" " * 2**20 + b"{}"
+        )
+        self.assertEqual("too_large", error.reason)
+
+
+class BeforeTests(SynchronousTestCase):
+    def test_same_objects(self) -> None:
+        """Records that have not changed are the objects that they were before."""
+        first = decode(PEERS, b'[{"id":"a"},{"id":"b","name":"x"}]').records
+        body = b'[{"id":"b","name":"y"},{"id":"a"},{"id":"c"}]'
+        second = decode(PEERS, body, first).records
+        self.assertEqual((Peer(id="b", name="y"), Peer(id="a"), Peer(id="c")), second)
+        self.assertIs(first[0], second[1])
+
+
+STALL = 0.1
+"""Seconds of processor time for which decoding may not let anybody else work."""
+
+TRIES = 3
+
+
+def longest_step(body: Body, text: bytes) -> float:
+    """Seconds of processor time between two places to pause."""
+    steps, longest, end = body.decode(text), 0.0, False
+    while not end:
+        begin = time.process_time()
+        try:
+            next(steps)
+        except (StopIteration, UpstreamError):
+            end = True
+        longest = max(longest, time.process_time() - begin)
+    return longest
+
+
+class StallTests(SynchronousTestCase):
+    def test_hostile(self) -> None:
+        """Megabytes that are made to hurt stop nothing for a tenth of a second."""
+        member = b'{"id":"a","name":null}'
+        for text in (
+            b"[" + b"1," * 10_000_000 + b"1]",
+            b"[" + b"[]," * 5_000_000 + b"[]]",
+            b"[" + b"{}," * 5_000_000 + b"{}]",
+            b"[" + b"null," * 200_000 + b"null]",
+            listed(*[b'{"id":7}'] * 50_000),
+            listed(*[b'{"id":""}'] * 50_000),
+            b"[" * 2_000_000,
+            b'[{"id":"' + b"a" * 5_000_000 + b'"}]',
+            b'[{"id":"a","peers_count":' + b"9" * 5_000_000 + b"}]",
+            b'[{"id":"g","peers":[' + b",".join([member] * 10_000) + b"]}]",
+            b'[{"id":"\\ud800' + b"\\n" * 1_000_000 + b'"}]',
+        ):
+            # Others use this machine, too: what a body causes, it causes again.
+            tries = (longest_step(GROUPS, text) for _ in range(TRIES))
+            self.assertTrue(any(seconds < STALL for seconds in tries), text[:30])

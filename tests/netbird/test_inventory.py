@@ -1,0 +1,64 @@
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import AccessToken, Peer, User
+
+
+class InventoryTests(SynchronousTestCase):
+    def test_with(self) -> None:
+        """What is learned or forgotten of a resource leaves all others as they were."""
+        peers = (Peer(id="p"),)
+        before = Inventory(personal=True, users=())
+        after = before.with_("peers", peers)
+        self.assertEqual(Inventory(personal=True, users=(), peers=peers), after)
+        self.assertEqual(before, after.with_("peers", None))
+
+    def test_another_user(self) -> None:
+        """Access tokens are those of the current user, and go with it."""
+        tokens = (AccessToken(id="t"),)
+        before = Inventory(users=(User(id="a", is_current=True),), access_tokens=tokens)
+        for users, kept in (
+            ((User(id="b"), User(id="a", name="new", is_current=True)), tokens),
+            ((User(id="b", is_current=True),), None),
+            ((), None),
+            (None, None),
+        ):
+            self.assertEqual(kept, before.with_("users", users).access_tokens, users)
+
+    def test_frozen(self) -> None:
+        """Nobody changes an inventory that somebody else is reading."""
+        with self.assertRaises(AttributeError):
+            Inventory().peers = ()  # type: ignore[misc]
+
+    def test_unknown_resource(self) -> None:
+        """A resource that has no place here is a mistake."""
+        self.assertRaises(TypeError, Inventory().with_, "sheep", ())
+
+    def test_current_user(self) -> None:
+        """The current user is the first that says so of itself, if any does."""
+        me, you = User(id="me", is_current=True), User(id="you")
+        for users, current in (
+            (None, None),
+            ((), None),
+            ((you,), None),
+            ((you, me), "me"),
+            ((me, User(id="me too", is_current=True)), "me"),
+        ):
+            self.assertEqual(current, Inventory(users=users).current_user)
+
+    def test_partial(self) -> None:
+        """A person with the role `user` sees only their own peers, and nobody else."""
+        other = User(id="other", role="user")
+        for current, expected in (
+            (User(id="me", role="user", is_current=True), True),
+            (
+                User(id="me", role="user", is_current=True, is_service_user=True),
+                False,
+            ),
+            (User(id="me", role="auditor", is_current=True), False),
+            (User(id="me", role="custom", is_current=True), False),
+            (User(id="me", role="user"), False),
+        ):
+            self.assertEqual(expected, Inventory(users=(other, current)).partial)
+        for users in ((), None):
+            self.assertFalse(Inventory(users=users).partial)

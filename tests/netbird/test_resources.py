@@ -1,0 +1,126 @@
+"""The table of what is asked for."""
+
+from urllib.parse import unquote
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import fields
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import User
+from api_exporter.netbird.resources import BY_NAME, RESOURCES
+from api_exporter.ports import UpstreamError
+
+NAMES = [
+    "peers",
+    "accounts",
+    "groups",
+    "setup_keys",
+    "networks",
+    "network_routers",
+    "network_resources",
+    "routes",
+    "users",
+    "access_tokens",
+    "policies",
+    "posture_checks",
+    "nameservers",
+    "dns_settings",
+    "dns_zones",
+    "proxy_services",
+    "proxy_domains",
+    "proxy_clusters",
+    "proxy_tokens",
+    "instance_version",
+    "events",
+]
+
+TOKENS = BY_NAME["access_tokens"]
+
+
+def as_user(id_: str) -> Inventory:
+    return Inventory(users=(User(id="someone"), User(id=id_, is_current=True)))
+
+
+class ResourcesTests(SynchronousTestCase):
+    def test_names(self) -> None:
+        """The names are those of the documentation, the peers first."""
+        self.assertEqual(NAMES, [resource.name for resource in RESOURCES])
+        self.assertEqual(NAMES, list(BY_NAME))
+
+    def test_inventory(self) -> None:
+        """Each resource has its place in the inventory, and each place a resource."""
+        places = {field.name for field in fields(Inventory)} - {"personal"}
+        self.assertEqual(places, set(NAMES))
+
+    def test_read(self) -> None:
+        """Each resource is read by a collector, and nothing else is."""
+        self.assertEqual(set(NAMES), {name for c in COLLECTORS for name in c.reads})
+
+    def test_paths(self) -> None:
+        """No path is asked for twice, and none moves while nothing is known."""
+        paths = [resource.path for resource in RESOURCES]
+        self.assertEqual(len(paths), len(set(paths)))
+        for resource in RESOURCES:
+            if resource is not TOKENS:
+                self.assertFalse(resource.optional)
+                self.assertEqual(resource.path, resource.located(Inventory()))
+
+    def test_absent(self) -> None:
+        """What an upstream lacks is told from what it refuses, and both from failures.
+
+        Peers are never lacking, and only our own tokens may be refused.
+        """
+        unknown_path = UpstreamError("not_found", "404", unsupported=True)
+        routers = "network: routers not found"
+        too_old = UpstreamError("not_found", f"404: {routers}", said=routers)
+        forbidden = UpstreamError("forbidden", "403: no")
+        gone = UpstreamError("not_found", "404: gone", said="gone")
+        for name, absent, refused in (
+            ("peers", (), ()),
+            ("groups", (unknown_path,), ()),
+            ("network_routers", (unknown_path, too_old), ()),
+            ("access_tokens", (unknown_path,), (too_old, forbidden, gone)),
+        ):
+            resource = BY_NAME[name]
+            for error in (unknown_path, too_old, forbidden, gone):
+                case = f"{name}, {error}"
+                self.assertEqual(error in absent, resource.absent(error), case)
+                self.assertEqual(error in refused, resource.refused(error), case)
+
+    def test_periods(self) -> None:
+        """By default fewer than six requests a minute are sent, the least allowed."""
+        self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
+
+
+class AccessTokensTests(SynchronousTestCase):
+    def test_unknown(self) -> None:
+        """While it is unknown who we are, there is no path to our tokens."""
+        self.assertTrue(TOKENS.optional)
+        for users in (None, (), (User(id="someone"),)):
+            self.assertIsNone(TOKENS.located(Inventory(users=users)))
+
+    def test_percent_encoding(self) -> None:
+        """An id is one segment of the path, whatever is in it."""
+        for id_, segment in (
+            ("7a1f3c1e-3a30", "7a1f3c1e-3a30"),
+            ("google-oauth2|1041", "google-oauth2%7C1041"),
+            ("a/b", "a%2Fb"),
+            ("a b?c#d%e", "a%20b%3Fc%23d%25e"),
+            ("Jörg", "J%C3%B6rg"),
+            ("{current_user}", "%7Bcurrent_user%7D"),
+        ):
+            self.assertEqual(
+                f"api/users/{segment}/tokens", TOKENS.located(as_user(id_)), id_
+            )
+
+    @given(st.text(min_size=1))
+    def test_any_id(self, id_: str) -> None:
+        """Any id can be read back from the path, which has always four segments."""
+        path = TOKENS.located(as_user(id_)) or ""
+        self.assertTrue(path.isascii())
+        self.assertEqual(
+            ["api", "users", id_, "tokens"], [*map(unquote, path.split("/"))]
+        )

@@ -1,0 +1,410 @@
+"""The refresher with a clock of our own and an upstream that is a dictionary."""
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import RESOURCES
+from api_exporter.ports import UpstreamError
+from api_exporter.telemetry.standing import Standing
+from tests.logbook import logbook
+from tests.wired import Wired
+
+Reply = bytes | UpstreamError | Deferred[bytes]
+
+PEER = b'[{"id":"p1","name":"db","connected":true}]'
+GROUP = b'[{"id":"g1","name":"All","peers":[{"id":"p1"}],"peers_count":1}]'
+DOWN = UpstreamError("http_5xx", "500: broken")
+UNKNOWN_PATH = UpstreamError("not_found", "404", unsupported=True)
+
+
+class Bench(Wired):
+    """A Refresher of some collectors, and an upstream that is a dictionary."""
+
+    def __init__(self, *collectors: str, **replies: Reply) -> None:
+        self.replies: dict[str, Reply] = {
+            "peers": PEER,
+            "groups": GROUP,
+            "accounts": b"[]",
+            **replies,
+        }
+        self.asked: list[str] = []
+        self.observed: list[Inventory] = []
+        self.clock = Clock()
+        super().__init__(
+            collectors=collectors or ("peers", "groups"),
+            fetch=self.fetch,
+            clock=self.clock,
+            now=lambda: 1_800_000_000 + self.clock.seconds(),
+            observe=self.observed.append,
+        )
+
+    def fetch(self, path: str) -> Deferred[bytes]:
+        name = {r.path: r.name for r in RESOURCES}.get(path, path)
+        self.asked.append(name)
+        reply = self.replies.get(name, b"[]")
+        if isinstance(reply, Deferred):
+            return reply
+        return fail(reply) if isinstance(reply, UpstreamError) else succeed(reply)
+
+    def start(self) -> "Bench":
+        self.refresher.startService()
+        self.advance(0)
+        return self
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass in steps of a second, and all that is due be done."""
+        for step in [1.0] * int(seconds) + [seconds % 1] + [0.0] * 50:
+            self.clock.advance(step)
+
+
+class RefresherTests(SynchronousTestCase):
+    def test_published(self) -> None:
+        """After the first round the page tells of all resources."""
+        page = Bench().start().page()
+        self.assertIn('netbird_api_peers{connected="true"} 1\n', page)
+        self.assertIn(
+            'netbird_api_group_peers_connected{group_id="g1",group="All"} 1\n', page
+        )
+
+    def test_joins_wait_for_both_sides(self) -> None:
+        """A joined family is left out while one of its sides is unknown."""
+        bench = Bench(peers=DOWN).start()
+        self.assertIn("netbird_api_group_peers{", bench.page())
+        self.assertNotIn("netbird_api_group_peers_connected", bench.page())
+        bench.replies["peers"] = PEER
+        bench.advance(40)
+        self.assertIn("netbird_api_group_peers_connected", bench.page())
+
+    def test_period(self) -> None:
+        """A resource is asked for every period, give or take a tenth."""
+        bench = Bench().start()
+        bench.advance(301)
+        self.assertEqual(11, bench.asked.count("peers"))
+        self.assertEqual(2, bench.asked.count("groups"))
+
+    def test_observed(self) -> None:
+        """Every good refresh of the peers is told of, and no other, changed or not."""
+        bench = Bench().start()
+        bench.advance(61)
+        bench.replies["peers"] = DOWN
+        bench.advance(30)
+        self.assertEqual(3, len(bench.observed))
+        [peer] = bench.observed[-1].peers or ()
+        self.assertTrue(peer.connected)
+        self.assertIs(bench.observed[-1].peers, bench.refresher.inventory.peers)
+
+    def test_unchanged_body(self) -> None:
+        """A body that has not changed is noted and not rendered again."""
+        bench = Bench().start()
+        before = bench.pages.whole()
+        bench.advance(31)
+        self.assertIs(before, bench.pages.whole())
+        standing = bench.telemetry.standings["peers"]
+        self.assertEqual(1_800_000_030, standing.last_success)
+
+    def test_only_readers_are_rendered(self) -> None:
+        """When peers change, only collectors that read peers are rendered again."""
+        bench = Bench("peers", "setup_keys", setup_keys=b'[{"id":"k"}]').start()
+        before = bench.pages.whole().pieces
+        bench.replies["peers"] = b"[]"
+        bench.advance(31)
+        after = bench.pages.whole().pieces
+        self.assertIsNot(before[0], after[0])
+        self.assertIs(before[-1], after[-1])
+
+    def test_failure_keeps_the_page(self) -> None:
+        """A failed refresh leaves the metrics and says that it failed."""
+        bench = Bench().start()
+        before = bench.page()
+        bench.replies["peers"] = DOWN
+        bench.advance(60)
+        self.assertEqual(before, bench.page())
+        standing = bench.telemetry.standings["peers"]
+        self.assertIs(False, standing.up)
+        self.assertEqual(1_800_000_000, standing.last_success)
+
+    def test_too_old(self) -> None:
+        """After five minutes without success the peers' families end, others stay."""
+        bench = Bench("peers", "groups", "setup_keys", setup_keys=b'[{"id":"k"}]')
+        bench.start()
+        bench.replies["peers"] = DOWN
+        bench.advance(299)
+        self.assertIn("netbird_api_peer_connected", bench.page())
+        bench.advance(2)
+        self.assertNotIn("netbird_api_peer", bench.page())
+        self.assertNotIn("netbird_api_group_peers_connected", bench.page())
+        self.assertIn("netbird_api_group_peers{", bench.page())
+        self.assertIn("netbird_api_setup_key_valid", bench.page())
+
+    def test_recovery(self) -> None:
+        """After a withdrawal the same body brings everything back within a period."""
+        bench = Bench().start()
+        before = bench.page()
+        bench.replies["peers"] = DOWN
+        bench.advance(400)
+        bench.replies["peers"] = PEER
+        bench.advance(35)
+        self.assertEqual(before, bench.page())
+
+    def test_late_answer_is_not_withdrawn(self) -> None:
+        """An answer that is being rendered when the old one expires stays."""
+        bench = Bench().start()
+        bench.replies["peers"] = late = Deferred[bytes]()
+        bench.advance(299.75)
+
+        def ticking() -> float:  # rendering takes time, and its end comes after 300 s
+            bench.clock.rightNow += 0.001
+            return bench.clock.rightNow
+
+        bench.clock.seconds = ticking  # type: ignore[method-assign]
+        peers = b",".join(b'{"id":"p%d"}' % n for n in range(20_000))
+        late.callback(b"[" + peers + b"]")
+        for _ in range(1000):
+            bench.clock.advance(0)
+        self.assertGreater(bench.clock.rightNow, 300)
+        self.assertIn('netbird_api_peer_connected{peer_id="p1"', bench.page())
+
+    def test_failures_do_not_spread(self) -> None:
+        """One failing resource leaves all others fresh."""
+        bench = Bench(groups=DOWN).start()
+        bench.advance(1000)
+        ups = {name: s.up for name, s in bench.telemetry.standings.items()}
+        self.assertEqual({"peers": True, "accounts": True, "groups": False}, ups)
+
+    def test_logged_once(self) -> None:
+        """A failure is logged when it begins and when it ends, not every time."""
+        book = logbook(self)
+        bench = Bench().start()
+        bench.replies["peers"] = DOWN
+        bench.advance(120)
+        bench.replies["peers"] = PEER
+        bench.advance(31)
+        self.assertEqual(
+            [
+                "warning cannot refresh peers: 500: broken reason=http_5xx",
+                "info peers can be refreshed again after 4 failures",
+            ],
+            book.lines(),
+        )
+
+    def test_unsupported(self) -> None:
+        """A path that the upstream does not have is no failure and asked for hourly."""
+        book = logbook(self)
+        bench = Bench(groups=UNKNOWN_PATH).start()
+        bench.advance(3500)
+        self.assertEqual(1, bench.asked.count("groups"))
+        bench.advance(200)
+        self.assertEqual(2, bench.asked.count("groups"))
+        standing = bench.telemetry.standings["groups"]
+        self.assertEqual((None, False, None), _told(standing))
+        self.assertEqual(["info the upstream does not have groups"], book.lines())
+
+    def test_lost_for_a_moment(self) -> None:
+        """What was there just now has failed, and is asked for as often as ever."""
+        bench = Bench().start()
+        bench.replies["groups"] = UNKNOWN_PATH
+        bench.advance(301)
+        self.assertEqual(
+            (False, True, "not_found"), _told(bench.telemetry.standings["groups"])
+        )
+        bench.replies["groups"] = GROUP
+        bench.advance(300)
+        self.assertEqual((True, True, None), _told(bench.telemetry.standings["groups"]))
+
+    def test_lost_for_good(self) -> None:
+        """What is still missing when its metrics end is not supported any more."""
+        bench = Bench().start()
+        bench.replies["groups"] = UNKNOWN_PATH
+        bench.advance(1250)
+        self.assertEqual(
+            (None, False, None), _told(bench.telemetry.standings["groups"])
+        )
+        self.assertNotIn("netbird_api_group", bench.page())
+
+    def test_everything_gets_missing(self) -> None:
+        """The peers tell too late that nothing was there; the others are made good."""
+        bench = Bench(groups=UNKNOWN_PATH).start()
+        bench.replies["peers"] = UNKNOWN_PATH
+        bench.advance(31)
+        bench.replies.update(peers=PEER, groups=GROUP)
+        bench.advance(301)
+        self.assertEqual((True, True, None), _told(bench.telemetry.standings["groups"]))
+
+    def test_everything_is_missing(self) -> None:
+        """A proxy that knows no path at all tells nothing of what is supported."""
+        bench = Bench(
+            peers=UNKNOWN_PATH, groups=UNKNOWN_PATH, accounts=UNKNOWN_PATH
+        ).start()
+        for standing in bench.telemetry.standings.values():
+            self.assertEqual((False, None, "not_found"), _told(standing))
+        bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
+        bench.advance(301)
+        for standing in bench.telemetry.standings.values():
+            self.assertEqual((True, True, None), _told(standing))
+
+    def test_peers_must_exist(self) -> None:
+        """An upstream without peers is a failure: every real one has them."""
+        bench = Bench(peers=UNKNOWN_PATH).start()
+        standing = bench.telemetry.standings["peers"]
+        self.assertEqual((False, None, "not_found"), _told(standing))
+        bench.advance(61)
+        self.assertEqual(3, bench.asked.count("peers"))
+
+    def test_too_old_an_upstream(self) -> None:
+        """An upstream that takes the path for an object's id does not have it."""
+        words = "network: routers not found"
+        absence = UpstreamError("not_found", f"404: {words}", said=words)
+        bench = Bench("networks", network_routers=absence, routes=absence).start()
+        self.assertIs(False, bench.telemetry.standings["network_routers"].supported)
+
+    def test_own_tokens(self) -> None:
+        """The exporter's own tokens are asked for once its user is known."""
+        users = b'[{"id":"a|b/c"},{"id":"me|1","is_current":true}]'
+        tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
+        path = "api/users/me%7C1/tokens"
+        bench = Bench("users", users=users, **{path: tokens}).start()
+        self.assertIn(path, bench.asked)
+        self.assertIn("netbird_api_access_token_expiration", bench.page())
+
+    def test_tokens_of_another_user(self) -> None:
+        """With another user's token the old user's tokens are told no longer."""
+        me, you = b'{"id":"me","is_current":%s}', b'{"id":"you","is_current":%s}'
+        tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
+        bench = Bench(
+            "users",
+            users=b"[" + me % b"true" + b"," + you % b"false" + b"]",
+            **{"api/users/me/tokens": tokens, "api/users/you/tokens": tokens},
+        ).start()
+        told = 'token_id="t",token="",user_id="%s"'
+        self.assertIn(told % "me", bench.page())
+        bench.replies["users"] = changed = Deferred[bytes]()
+        bench.replies["api/users/me/tokens"] = late = Deferred[bytes]()
+        bench.advance(601)
+        users = b"[" + me % b"false" + b"," + you % b"true" + b"]"
+        for answer, body in ((changed, users), (late, tokens)):
+            answer.callback(body)
+            bench.advance(0)
+            self.assertNotIn("netbird_api_access_token", bench.page())
+        bench.replies["users"] = users
+        bench.advance(600)
+        self.assertIn(told % "you", bench.page())
+
+    def test_own_tokens_refused(self) -> None:
+        """Where the tokens may not be read there is no family and no error."""
+        users = b'[{"id":"me","is_current":true}]'
+        refused = UpstreamError("forbidden", "403: admin role required")
+        bench = Bench("users", users=users, **{"api/users/me/tokens": refused}).start()
+        standing = bench.telemetry.standings["access_tokens"]
+        self.assertEqual((None, False, None), _told(standing))
+
+    def test_own_user_unknown(self) -> None:
+        """Without a current user nothing is asked for its tokens."""
+        bench = Bench("users", users=b'[{"id":"a"}]').start()
+        self.assertNotIn("tokens", "".join(bench.asked))
+        self.assertIsNone(bench.telemetry.standings["access_tokens"].ended)
+
+    def test_rate_limited(self) -> None:
+        """A 429 stops all requests for a minute; then the peers go first."""
+        book = logbook(self)
+        bench = Bench(groups=UpstreamError("rate_limited", "429")).start()
+        asked = len(bench.asked)
+        bench.advance(59)
+        self.assertEqual(asked, len(bench.asked))
+        bench.advance(2)
+        self.assertEqual("peers", bench.asked[asked])
+        self.assertEqual(
+            ["warning cannot refresh groups: 429 reason=rate_limited"], book.lines()
+        )
+
+    def test_rejected_records(self) -> None:
+        """A record that cannot be read is left out, counted and named in the log."""
+        book = logbook(self)
+        bench = Bench(peers=b'[{"id":"a"},{"id":7},{"id":"c"}]').start()
+        standing = bench.telemetry.standings["peers"]
+        self.assertEqual((2, 1), (standing.records, standing.rejected))
+        [line] = [line for line in book.lines() if "left out" in line]
+        self.assertIn("peers[1]", line)
+        bench.replies["peers"] = b'[{"id":"b"},{"id":7},{"id":"c"}]'
+        bench.advance(65)
+        self.assertIn('peer_id="b"', bench.page())
+        self.assertEqual(1, sum("left out" in line for line in book.lines()))
+
+    def test_many_rejected_records(self) -> None:
+        """A flood of bad records does not flood the log."""
+        book = logbook(self)
+        Bench(peers=b'[{"id":"a"}' + b',{"id":7}' * 1000 + b"]").start()
+        self.assertEqual(21, len(book.lines()))
+        self.assertIn("980 more records of peers are left out", book.lines()[-1])
+
+    def test_undecodable(self) -> None:
+        """A body that is no list is a failure of its own kind."""
+        bench = Bench(peers=b'{"message":"hello"}').start()
+        self.assertEqual(
+            (False, None, "decode"), _told(bench.telemetry.standings["peers"])
+        )
+
+    def test_defect(self) -> None:
+        """A defect of ours is counted, logged with its traceback, and tried again."""
+        bench = Bench(groups=Deferred[bytes]())
+        waiting = bench.replies["groups"]
+        assert isinstance(waiting, Deferred)
+        bench.start()
+        waiting.errback(ZeroDivisionError("oops"))
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+        self.assertEqual(
+            (False, None, "internal"), _told(bench.telemetry.standings["groups"])
+        )
+        bench.replies["groups"] = GROUP
+        bench.advance(301)
+        self.assertIs(True, bench.telemetry.standings["groups"].up)
+
+    def test_stray_cancellation(self) -> None:
+        """A cancellation that is not ours is a defect, and not the last refresh."""
+        bench = Bench(groups=Deferred[bytes]())
+        waiting = bench.replies["groups"]
+        assert isinstance(waiting, Deferred)
+        bench.start()
+        waiting.cancel()
+        bench.replies["groups"] = GROUP
+        self.assertEqual(
+            (False, None, "internal"), _told(bench.telemetry.standings["groups"])
+        )
+        bench.advance(301)
+        self.assertIs(True, bench.telemetry.standings["groups"].up)
+
+    def test_same_records(self) -> None:
+        """A record that has not changed is the very object that was there before."""
+        bench = Bench(peers=b'[{"id":"a"},{"id":"b"}]').start()
+        before = bench.refresher.inventory.peers or ()
+        bench.replies["peers"] = b'[{"id":"a"},{"id":"b","name":"new"}]'
+        bench.advance(31)
+        after = bench.refresher.inventory.peers or ()
+        self.assertIs(before[0], after[0])
+        self.assertEqual("new", after[1].name)
+
+    def test_stop(self) -> None:
+        """Stopping cancels what is under way and leaves no timer."""
+        cancelled: list[object] = []
+        waiting: Deferred[bytes] = Deferred(cancelled.append)
+        bench = Bench(groups=waiting).start()
+        self.successResultOf(bench.refresher.stopService())
+        self.assertEqual([waiting], cancelled)
+        self.assertEqual([], bench.clock.getDelayedCalls())
+        self.assertIsNone(bench.telemetry.standings["groups"].ended)
+
+    def test_stop_while_rendering(self) -> None:
+        """Stopping in the middle of a long page ends it there."""
+        peers = b",".join(b'{"id":"p%d"}' % n for n in range(5000))
+        bench = Bench(peers=b"[" + peers + b"]")
+        slow = iter(range(10**9))
+        bench.clock.seconds = lambda: next(slow) / 100  # type: ignore[method-assign]
+        bench.refresher.startService()
+        self.successResultOf(bench.refresher.stopService())
+        self.assertEqual("", bench.page())
+
+
+def _told(standing: Standing) -> tuple[bool | None, bool | None, str | None]:
+    reason = None if standing.error is None else standing.error.reason
+    return standing.up, standing.supported, reason

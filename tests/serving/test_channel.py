@@ -1,0 +1,247 @@
+"""What one connection may ask for, and what it gets when that is too much."""
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from api_exporter.serving.page import Text
+from api_exporter.serving.site import LONGEST_SILENCE, BoundedSite
+from tests.logbook import logbook
+from tests.web.connection import Connection
+
+
+class Numbered(Text):
+    """A page that counts how often it was made."""
+
+    made = 0
+
+    def text(self, _request: Request) -> str:
+        self.made += 1
+        return f"<{self.made}>"
+
+
+class Later(Resource):
+    """Answers when the test says so."""
+
+    def render_GET(self, request: Request) -> int:
+        self.request = request
+        return NOT_DONE_YET
+
+    def finish(self) -> None:
+        self.request.write(b"<later>")
+        self.request.finish()
+
+
+class ChannelTestCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.page, self.later = Numbered(), Later()
+        tree = Resource()
+        tree.putChild(b"page", self.page)
+        tree.putChild(b"later", self.later)
+        self.site = BoundedSite(tree, self.clock)
+
+    def connection(self) -> Connection:
+        connection = Connection(self.site)
+        self.addCleanup(connection.lose)
+        return connection
+
+
+class TurnsTests(ChannelTestCase):
+    def turns(self, count: int) -> list[int]:
+        """How often the page had been made when somebody else had their turns."""
+        seen: list[int] = []
+
+        def look() -> None:
+            seen.append(self.page.made)
+            if len(seen) < count:
+                self.clock.callLater(0, look)
+
+        self.clock.callLater(0, look)
+        self.clock.advance(0)
+        return seen
+
+    def test_one_at_a_time(self) -> None:
+        """Of requests that come together each waits for its turn of the loop."""
+        one, other = self.connection(), self.connection()
+        one.ask("/page", times=100)
+        self.assertEqual(1, self.page.made)
+        other.ask("/page")
+        self.assertIn(b"<2>", other.heard())
+        self.assertEqual([*range(3, 102), 101], self.turns(100))
+        answers = one.heard()
+        places = [answers.index(b"<%d>" % n) for n in (1, *range(3, 102))]
+        self.assertEqual(sorted(places), places)
+        one.ask("/page")
+        self.assertIn(b"<102>", one.heard())
+
+    def test_after_a_long_one(self) -> None:
+        """Requests behind one that is not answered yet wait for it, then in turns."""
+        connection = self.connection()
+        connection.ask("/later")
+        connection.ask("/page", times=2)
+        self.assertEqual([0, 0], self.turns(2))
+        self.later.finish()
+        self.assertEqual(0, self.page.made)
+        self.assertEqual([1, 2, 2], self.turns(3))
+        self.assertRegex(connection.heard(), b"(?s)<later>.*<1>.*<2>")
+
+    def test_takes_nothing(self) -> None:
+        """A client that takes no answers gets no more, and is read no more."""
+        connection = self.connection()
+        connection.ask("/page", times=3)
+        connection.channel.pauseProducing()  # so says a transport that is full
+        for _ in range(3):
+            self.clock.advance(0)
+        self.assertEqual(1, self.page.made)
+        self.assertEqual("paused", connection.transport.producerState)
+        connection.channel.resumeProducing()
+        for _ in range(3):
+            self.clock.advance(0)
+        self.assertEqual(3, self.page.made)
+        self.assertEqual("producing", connection.transport.producerState)
+
+    def test_split(self) -> None:
+        """Requests may be cut anywhere."""
+        connection = self.connection()
+        text = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 3
+        for start in range(0, len(text), 7):
+            connection.send(text[start : start + 7])
+            self.clock.advance(0)
+        self.clock.advance(0)
+        self.assertEqual(3, self.page.made)
+
+    def test_closing(self) -> None:
+        """After a request that asks for the end nothing is answered."""
+        connection = self.connection()
+        connection.send(
+            b"GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n"
+        )
+        self.clock.advance(0)
+        self.assertEqual(1, self.page.made)
+        self.assertTrue(connection.transport.disconnecting)
+
+    def test_gone(self) -> None:
+        """A client that goes away before its turn leaves no timer behind."""
+        connection = Connection(self.site)
+        connection.ask("/page", times=2)
+        connection.lose()
+        self.assertEqual([], self.clock.getDelayedCalls())
+        self.assertEqual(set(), self.site.connections)
+
+
+class SilenceTests(ChannelTestCase):
+    def test_silent(self) -> None:
+        """A connection on which nothing comes is closed."""
+        connection = self.connection()
+        self.clock.advance(LONGEST_SILENCE - 1)
+        self.assertFalse(connection.transport.disconnecting)
+        self.clock.advance(1)
+        self.assertTrue(connection.transport.disconnecting)
+
+    def test_trickle(self) -> None:
+        """A request that comes byte by byte has no more time than another one."""
+        connection = self.connection()
+        for _ in range(LONGEST_SILENCE):
+            connection.send(b"G")
+            self.assertFalse(connection.transport.disconnecting)
+            self.clock.advance(1)
+        self.assertTrue(connection.transport.disconnecting)
+
+    def test_between_requests(self) -> None:
+        """The time begins anew with every answer, and never runs while one is made."""
+        book = logbook(self)
+        connection = self.connection()
+        for _ in range(3):
+            self.clock.advance(LONGEST_SILENCE - 1)
+            connection.ask("/later")
+            self.clock.advance(10 * LONGEST_SILENCE)
+            self.later.finish()
+        self.assertFalse(connection.transport.disconnecting)
+        self.clock.advance(LONGEST_SILENCE)
+        self.assertTrue(connection.transport.disconnecting)
+        self.assertEqual([], book.lines())
+
+
+class RefusalTests(ChannelTestCase):
+    def assert_refused(self, request: bytes, status: bytes) -> None:
+        """One answer with nothing in it, and the end, without a word in the log."""
+        book = logbook(self)
+        connection = self.connection()
+        connection.send(request)
+        head, _, rest = connection.heard().partition(b"\r\n")
+        self.assertEqual(b"HTTP/1.1 " + status, head, request[:100])
+        self.assertNotIn(b"HTTP/", rest)
+        self.assertTrue(connection.transport.disconnecting, request[:100])
+        self.clock.advance(0)
+        self.assertEqual(b"", connection.heard())
+        self.assertEqual(0, self.page.made)
+        self.assertEqual([], book.lines())
+        self.assertEqual([], self.flushLoggedErrors())
+
+    def test_bodies(self) -> None:
+        """Nothing here takes a body, however it is announced."""
+        for fields, body in (
+            (b"Content-Length: 5\r\n", b"hello"),
+            (b"Content-Length: 10000000\r\n", b"x" * 30000),
+            (b"Content-Length: 10000000\r\n", b""),
+            (b"Content-Length: 5\r\nExpect: 100-continue\r\n", b""),
+            (b"Transfer-Encoding: chunked\r\n", b"5\r\nhello\r\n0\r\n\r\n"),
+        ):
+            self.assert_refused(
+                b"POST /page HTTP/1.1\r\nHost: x\r\n%b\r\n%b" % (fields, body),
+                b"413 Content Too Large",
+            )
+
+    def test_too_long(self) -> None:
+        """No line of a request is longer than 16 KiB."""
+        self.assert_refused(
+            b"GET /%b HTTP/1.1\r\n" % (b"a" * 40_000), b"414 URI Too Long"
+        )
+        self.assert_refused(
+            b"GET /page HTTP/1.1\r\nX: %b\r\n\r\n" % (b"a" * 16_500),
+            b"431 Request Header Fields Too Large",
+        )
+
+    def test_lengths(self) -> None:
+        """A length that no number can hold, or that is none, is a bad request."""
+        for length in (b"1" * 5000, b"-1", b"+5", b"0x10", b"1,1", "٣".encode()):
+            self.assert_refused(
+                b"GET /page HTTP/1.1\r\nContent-Length: %b\r\n\r\n" % length,
+                b"400 Bad Request",
+            )
+
+
+class RequestTests(ChannelTestCase):
+    def test_no_body(self) -> None:
+        """A body of no bytes is none."""
+        connection = self.connection()
+        connection.send(b"GET /page HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        self.assertIn(b"<1>", connection.heard())
+
+    def test_absolute_form(self) -> None:
+        """Targets may be whole addresses, as those that are sent to a proxy."""
+        connection = self.connection()
+        for target in (
+            "http://x/page",
+            "HTTPS://x:1/page?a",
+            "http://x/page?http://y/",
+        ):
+            connection.ask(target)
+            self.assertIn(b" 200 ", connection.heard(), target)
+        for target in ("http://x", "http://x?page", "page", "x:/page", "*"):
+            connection.ask(target)
+            self.assertNotIn(b" 200 ", connection.heard().partition(b"\r\n")[0], target)
+        self.assertEqual([], self.flushLoggedErrors())
+
+    def test_head(self) -> None:
+        """HEAD has the length and no body, and is nothing to talk about."""
+        book = logbook(self)
+        connection = self.connection()
+        connection.send(b"HEAD /page HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = connection.heard()
+        self.assertIn(b"Content-Length: 3\r\n", answer)
+        self.assertNotIn(b"<1>", answer)
+        self.assertEqual([], book.lines())

@@ -1,0 +1,246 @@
+"""Where we listen, and what is said where we cannot."""
+
+import errno
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from twisted.internet import defer
+from twisted.internet.endpoints import (
+    SSL4ServerEndpoint,
+    TCP4ServerEndpoint,
+    TCP6ServerEndpoint,
+    UNIXServerEndpoint,
+)
+from twisted.internet.error import CannotListenError
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.resource import Resource
+
+from api_exporter.serving.listen import CannotServe, Listener, endpoints, interfaces
+from api_exporter.serving.site import BoundedSite
+from api_exporter.settings.parsers import Address, Endpoint
+from tests.integration.test_failures import self_signed
+
+
+class Refusing(MemoryReactorClock):
+    """A reactor that cannot listen."""
+
+    def __init__(self, cause: object) -> None:
+        super().__init__()
+        self._cause = cause
+
+    def listenTCP(
+        self, port: int, *_: object, interface: str = "", **__: object
+    ) -> None:
+        raise CannotListenError(interface, port, self._cause)
+
+    def listenUNIX(  # noqa: N802 - the name is Twisted's
+        self, address: str, *_: object, **__: object
+    ) -> None:
+        raise CannotListenError(None, address, self._cause)
+
+
+def posix(reactor: MemoryReactorClock) -> PosixReactorBase:
+    """The same, as what it stands for: it has all of it that is asked for here."""
+    return cast(PosixReactorBase, reactor)
+
+
+class InterfacesTests(SynchronousTestCase):
+    def test_addresses(self) -> None:
+        """An address is itself, a name its address."""
+        for host, expected in (
+            ("127.0.0.1", ["127.0.0.1"]),
+            ("::1", ["::1"]),
+            ("localhost", ["127.0.0.1"]),
+        ):
+            self.assertEqual(expected, list(interfaces(host)))
+
+    def test_unresolvable(self) -> None:
+        """A name without an address is an error of the system's."""
+        with self.assertRaises(OSError):
+            interfaces("no-such-host.invalid")
+
+    def test_all(self) -> None:
+        """No host is every interface of both families, as far as there are any."""
+        self.assertIn(list(interfaces("")), (["::"], ["::", "0.0.0.0"], ["0.0.0.0"]))
+
+    def test_no_ipv6(self) -> None:
+        """A machine without IPv6 listens on IPv4."""
+
+        def no_ipv6(*_: object) -> None:
+            raise OSError(errno.EAFNOSUPPORT, "not on this machine")
+
+        self.patch(socket, "socket", no_ipv6)
+        self.assertEqual(["0.0.0.0"], list(interfaces("")))
+
+
+class EndpointsTests(SynchronousTestCase):
+    def test_addresses(self) -> None:
+        """An address is one endpoint of its family, an empty host one or two."""
+        reactor = MemoryReactorClock()
+        for host, kinds in (
+            ("127.0.0.1", [TCP4ServerEndpoint]),
+            ("::1", [TCP6ServerEndpoint]),
+            ("localhost", [TCP4ServerEndpoint]),
+        ):
+            found = endpoints(Address(host, 8080), posix(reactor))
+            self.assertEqual(kinds, [type(endpoint) for endpoint in found])
+        every = endpoints(Address("", 8080), posix(reactor))
+        self.assertEqual(len(interfaces("")), len(every))
+
+    def test_descriptions(self) -> None:
+        """A description is the endpoint that Twisted makes of it."""
+        certificate = Path(self.mktemp())
+        certificate.write_bytes(self_signed("localhost").dumpPEM())
+        with certificate.open("ab") as file:
+            file.write(self_signed("localhost").privateKey.dump(1))
+        for description, kind in (
+            ("tcp:8080:interface=127.0.0.1", TCP4ServerEndpoint),
+            (r"tcp:8080:interface=\:\:1", TCP4ServerEndpoint),
+            ("tcp6:8080", TCP6ServerEndpoint),
+            ("unix:/run/x.sock:mode=660", UNIXServerEndpoint),
+            (f"ssl:8443:privateKey={certificate}", SSL4ServerEndpoint),
+        ):
+            [found] = endpoints(Endpoint(description), posix(MemoryReactorClock()))
+            self.assertIsInstance(found, kind, description)
+
+
+class ListenerTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.told: list[str] = []
+
+    def listener(
+        self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
+    ) -> Listener:
+        return Listener(
+            addresses=addresses,
+            site=BoundedSite(Resource(), Clock()),
+            reactor=posix(reactor),
+            ready=self.told.append,
+        )
+
+    def why_not(
+        self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
+    ) -> str:
+        """What is said where we cannot listen: always one line."""
+        with self.assertRaises(CannotServe) as raised:
+            self.listener(reactor, *addresses).privilegedStartService()
+        words = str(raised.exception)
+        self.assertEqual([words], words.splitlines())
+        self.assertIsNone(raised.exception.__cause__)
+        return words
+
+    def test_ready(self) -> None:
+        """As soon as we listen, it is told where."""
+        for address, expected in (
+            (Address("127.0.0.1", 8080), "http://127.0.0.1:"),
+            (Address("::1", 8080), "http://[::1]:"),
+            (Address("", 8080), "http://localhost:"),
+            (Endpoint("tcp:8080:interface=127.0.0.1"), "tcp:8080:interface=127.0.0.1"),
+        ):
+            self.told.clear()
+            reactor = MemoryReactorClock()
+            service = self.listener(reactor, address)
+            service.privilegedStartService()
+            self.assertEqual(8080, reactor.tcpServers[0][0])
+            [told] = self.told
+            self.assertTrue(told.startswith(expected), told)
+            self.successResultOf(defer.maybeDeferred(service.stopService))
+
+    def test_several(self) -> None:
+        """Every address is listened on, in order, and each is told on its own."""
+        reactor = MemoryReactorClock()
+        service = self.listener(
+            reactor,
+            Address("127.0.0.1", 8080),
+            Address("::1", 8081),
+            Endpoint("unix:/run/x.sock:mode=660"),
+        )
+        service.privilegedStartService()
+        self.assertEqual([8080, 8081], [server[0] for server in reactor.tcpServers])
+        self.assertEqual(
+            ["127.0.0.1", "::1"], [server[3] for server in reactor.tcpServers]
+        )
+        [(path, _, _, mode, locked)] = reactor.unixServers
+        self.assertEqual(("/run/x.sock", 0o660, True), (path, mode, locked))
+        self.assertEqual(3, len(self.told))
+        self.assertEqual("unix:/run/x.sock:mode=660", self.told[2])
+        self.successResultOf(service.stopService())
+        self.assertEqual([], reactor.getDelayedCalls())
+
+    def test_refused(self) -> None:
+        """Why we cannot listen is one line, with a hint where there is one."""
+        used, denied = (
+            OSError(number, "Refused for a test")
+            for number in (errno.EADDRINUSE, errno.EACCES)
+        )
+        hint = "; ports below 1024 need a privilege"
+        local, unix = Address("127.0.0.1", 80), Endpoint("unix:/run/x.sock")
+        cases: Sequence[tuple[object, Address | Endpoint, str]] = (
+            (used, local, "127.0.0.1:80: Refused for a test"),
+            (denied, local, f"127.0.0.1:80: Refused for a test{hint}"),
+            (denied, unix, "unix:/run/x.sock: Refused for a test"),
+            ("Cannot acquire lock", unix, "unix:/run/x.sock: Cannot acquire lock"),
+        )
+        for cause, address, expected in cases:
+            words = self.why_not(Refusing(cause), address)
+            self.assertEqual(f"cannot listen on {expected}", words)
+
+    def test_second_refused(self) -> None:
+        """Where one of several cannot be had, that one is named."""
+        reactor = MemoryReactorClock()
+        first = Address("127.0.0.1", 8080)
+        words = self.why_not(reactor, first, Address("no-such-host.invalid", 8080))
+        self.assertTrue(words.startswith("cannot listen on no-such-host.invalid:8080"))
+
+    def test_wrong_descriptions(self) -> None:
+        """A description that means nothing is repeated in one line that says why."""
+        empty = Path(self.mktemp())
+        empty.touch()
+        for description in (
+            "tcp:",
+            "tcp:http",
+            "tcp:8080:nonsense=1",
+            "tcp:8080:interface=127.0.0.1:backlog=many",
+            "unix:/run/x.sock:mode=rw",
+            "systemd:domain=INET",
+            "systemd:domain=INET:index=0",
+            "systemd:domain=NONSENSE:index=0",
+            "systemd:domain=INET:name=web",
+            "ssl:8443:privateKey=/nowhere/key.pem",
+            f"ssl:8443:privateKey={empty}",
+            "fd:x",
+        ):
+            words = self.why_not(MemoryReactorClock(), Endpoint(description))
+            start = f"cannot listen on {description}: "
+            self.assertTrue(words.startswith(start), words)
+            self.assertGreater(len(words), len(start))
+
+    def test_file_is_named(self) -> None:
+        """A key that is not there is told as such."""
+        words = self.why_not(MemoryReactorClock(), Endpoint("ssl:1:privateKey=/no/key"))
+        expected = (
+            "cannot listen on ssl:1:privateKey=/no/key: No such file or directory"
+        )
+        self.assertEqual(expected, words)
+
+    def test_not_activated(self) -> None:
+        """A socket that systemd did not hand over is told in words, not as an index."""
+        for description in (
+            "systemd:domain=INET:index=0",
+            "systemd:domain=INET:name=x",
+        ):
+            words = self.why_not(MemoryReactorClock(), Endpoint(description))
+            self.assertIn(
+                "systemd", words.removeprefix(f"cannot listen on {description}")
+            )
+
+    def test_stopped(self) -> None:
+        """It can be stopped without ever having listened, and twice."""
+        service = self.listener(MemoryReactorClock(), Address("127.0.0.1", 8080))
+        for _ in range(2):
+            self.successResultOf(service.stopService())

@@ -1,0 +1,222 @@
+"""The secret: what shows of it, what is wrong with it, and where it is read from."""
+
+import os
+import traceback
+from pathlib import Path
+from zlib import crc32
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.credential import (
+    Rereading,
+    Token,
+    TokenFile,
+    token,
+    token_file,
+)
+
+SECRET = "nbp_canary"
+
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def checksum(secret: str) -> str:
+    """Six digits of base 62, the last one first."""
+    number = crc32(secret.encode("ascii"))
+    return "".join(DIGITS[number // 62**place % 62] for place in range(5, -1, -1))
+
+
+class Holder(Struct, frozen=True):
+    """Something that happens to have a token."""
+
+    token: Token
+
+
+class TokenTests(SynchronousTestCase):
+    def test_hidden(self) -> None:
+        """However it is turned into text, the secret does not show."""
+        held = Token(SECRET)
+        for text in (
+            repr(held),
+            str(held),
+            f"{held}",
+            f"{held!s:>30} {held!r}",
+            "%s %r" % (held, held),  # noqa: UP031 - the old way is in use, too
+            "{0} {token}".format(held, token=held),  # noqa: UP032 - likewise
+            repr([held, {"token": held}, Holder(held)]),
+        ):
+            self.assertNotIn("canary", text)
+            self.assertIn("<token>", text)
+
+    def test_hidden_in_tracebacks(self) -> None:
+        """A traceback through code that holds it does not show it."""
+        held = Token(SECRET)
+        try:
+            int(held)  # type: ignore[call-overload]
+        except TypeError as error:
+            text = "".join(
+                traceback.TracebackException.from_exception(
+                    error, capture_locals=True
+                ).format()
+            )
+            self.assertIn("<token>", text)
+            self.assertNotIn("canary", text)
+
+    def test_revealed(self) -> None:
+        """It is there for whoever asks by name."""
+        self.assertEqual(SECRET, Token(SECRET).reveal())
+
+    def test_allowed(self) -> None:
+        """Visible ASCII is a token; anything else is told without repeating it."""
+        for text in ("x", "nbp_1", "a.b-c_d~e+f/g==", "!~"):
+            self.assertEqual(text, token(text).reveal())
+        for text in ("", "canary x", "canary\t", "canary\n", "canarÿ", "canary\x7f"):
+            with self.assertRaises(ValueError) as raised:
+                token(text)
+            self.assertNotIn("canar", str(raised.exception))
+
+
+class ChecksumTests(SynchronousTestCase):
+    def test_good(self) -> None:
+        """A NetBird token whose checksum is right is not mistyped."""
+        for text in (
+            "nbp_0123456789abcdefghijABCDEFGHIJ3mpbCX",
+            "nbp_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1yLcDB",
+            "nbp_0000000000000000000000000000F800PAtE",
+            "nbp_0000000000000000000000000002WH000puc",
+        ):
+            self.assertEqual(40, len(text))
+            self.assertEqual(text, text[:-6] + checksum(text[4:-6]))
+            self.assertFalse(Token(text).mistyped(), text)
+
+    def test_mistyped(self) -> None:
+        """A letter too many, too few, changed or swapped is seen."""
+        good = "nbp_0123456789abcdefghijABCDEFGHIJ3mpbCX"
+        for text in (
+            good[:-1],
+            good[:4] + good[5:],
+            good + "m",
+            good.replace("9a", "a9"),
+            good.replace("3mpb", "3mpB"),
+            good[:4] + good[4:].swapcase(),
+            "nbp_",
+            "nbp_123456",
+            "nbp_0000000000000000000000000002WHpuc",
+        ):
+            self.assertTrue(Token(text).mistyped(), text)
+
+    def test_other_kinds(self) -> None:
+        """Of a token that is not NetBird's own nothing can be said."""
+        for text in ("x", "eyJhbGciOiJSUzI1NiJ9.e30.c2ln", "NBP_1", "nbp-1", " nbp_"):
+            self.assertFalse(Token(text).mistyped(), text)
+
+    @given(st.text(DIGITS, min_size=30, max_size=30), st.integers(0, 35), st.data())
+    def test_any(self, secret: str, place: int, data: st.DataObject) -> None:
+        """A token with its own checksum is good, and bad with one letter changed."""
+        text = secret + checksum(secret)
+        self.assertFalse(Token(f"nbp_{text}").mistyped())
+        other = data.draw(st.sampled_from(DIGITS.replace(text[place], "")))
+        changed = text[:place] + other + text[place + 1 :]
+        self.assertTrue(Token(f"nbp_{changed}").mistyped())
+
+
+class TokenFileTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.path = Path(self.mktemp())
+
+    def test_white_space(self) -> None:
+        """White space around the token is not part of it."""
+        for text in ("nbp_x", "nbp_x\n", "nbp_x\r\n", "  \tnbp_x \n\n"):
+            self.path.write_bytes(text.encode())
+            self.assertEqual("nbp_x", TokenFile(self.path).read().reveal())
+            self.assertEqual("nbp_x", token_file(str(self.path)).read().reveal())
+
+    def test_useless(self) -> None:
+        """What cannot be a token is told in one line that repeats nothing of it."""
+        for content, words in (
+            (b"", "it is empty"),
+            (b" \n\t\n", "it is empty"),
+            ("nbp_canarÿ".encode(), "it holds a non-ASCII character"),
+            (b"\xff\xfecanary", "it holds a non-ASCII character"),
+            (b"\xef\xbb\xbfcanary", "it holds a non-ASCII character"),
+            (b"canary other", "it holds a space, a control or a non-ASCII character"),
+            (b"canary\nother", "it holds a space, a control or a non-ASCII character"),
+            (b"canary\x00", "it holds a space, a control or a non-ASCII character"),
+        ):
+            self.path.write_bytes(content)
+            self.assertEqual(words, self.refused(self.path), content)
+
+    def test_unreadable(self) -> None:
+        """A file that is not there, or is none, is told in the system's words."""
+        self.path.mkdir()
+        for path, words in (
+            (self.path / "missing", "No such file or directory"),
+            (self.path, "Is a directory"),
+        ):
+            self.assertEqual(words, self.refused(path))
+
+    def refused(self, path: Path) -> str:
+        """Why a file is refused, at the start as later."""
+        with self.assertRaises(ValueError) as first:
+            token_file(str(path))
+        with self.assertRaises(ValueError) as later:
+            TokenFile(path).read()
+        self.assertEqual(str(first.exception), str(later.exception))
+        return str(first.exception)
+
+
+class RereadingTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.path = Path(self.mktemp())
+        self.path.write_text("first\n")
+        self.complaints: list[str] = []
+        self.source = Rereading(TokenFile(self.path), self.complaints.append)
+
+    def now(self) -> str:
+        return self.source().reveal()
+
+    def test_new_content(self) -> None:
+        """What is written into the file, or put in its place, is used at once."""
+        self.assertEqual("first", self.now())
+        self.path.write_text("second\n")
+        self.assertEqual("second", self.now())
+        beside = self.path.with_suffix(".new")
+        beside.write_text("third\n")
+        os.replace(beside, self.path)
+        self.assertEqual("third", self.now())
+        self.assertEqual([], self.complaints)
+
+    def test_unreadable_later(self) -> None:
+        """The token that could be read last stays in use, whatever is wrong now."""
+        for content, words in (
+            (None, "No such file or directory"),
+            ("", "it is empty"),
+            ("canary x", "it holds a space, a control or a non-ASCII character"),
+        ):
+            self.path.write_text("good")
+            self.assertEqual("good", self.now())
+            self.complaints.clear()
+            if content is None:
+                self.path.unlink()
+            else:
+                self.path.write_text(content)
+            self.assertEqual(["good"] * 3, [self.now() for _ in range(3)])
+            self.assertEqual([f"{self.path}: {words}"], self.complaints)
+
+    def test_complains_again(self) -> None:
+        """After it could be read in between, the next failure is told, too."""
+        for round_ in (1, 2, 3):
+            self.path.unlink()
+            self.now()
+            self.now()
+            self.assertEqual(round_, len(self.complaints))
+            self.path.write_text(f"round{round_}")
+            self.assertEqual(f"round{round_}", self.now())
+
+    def test_unreadable_at_the_start(self) -> None:
+        """Without a first token there is nothing to keep."""
+        with self.assertRaises(ValueError):
+            Rereading(TokenFile(self.path / "x"), self.complaints.append)

@@ -1,0 +1,344 @@
+"""Configuration files, compared with what a shell and systemd read."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from unittest import SkipTest
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.file import (
+    ConfigurationError,
+    assignment,
+    below,
+    load,
+    readable_by_all,
+)
+
+SHELLS = [path for path in map(shutil.which, ("sh", "bash")) if path is not None]
+"""The one that every system has, and the one that people type into."""
+
+GENERATOR = Path(
+    "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
+)
+"""Reads environment.d with the parser that reads EnvironmentFile=, and prints it."""
+
+OURS = "X_"
+"""Begins the names of the tests' variables, none of which means anything to a shell."""
+
+
+def by_shell(shell: str, file: Path) -> dict[str, str] | None:
+    """What a shell has in its environment after the file; None where it stumbles."""
+    command = [shell, "-c", 'set -ae; . "$0"; exec env -0', str(file.absolute())]
+    done = subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "HOME": "/home/somebody"},
+        timeout=30,
+    )
+    if done.returncode != 0 or done.stderr:
+        return None
+    pairs = (x.partition("=") for x in done.stdout.decode().split("\0") if x)
+    return {name: value for name, _, value in pairs if name.startswith(OURS)}
+
+
+def by_systemd(file: Path, home: Path) -> dict[str, str]:
+    """What systemd's own parser reads in a file."""
+    (home / "environment.d").mkdir(parents=True)
+    (home / "environment.d/x.conf").symlink_to(file.absolute())
+    printed = subprocess.run(
+        [str(GENERATOR)],
+        check=True,
+        capture_output=True,
+        env={"XDG_CONFIG_HOME": str(home.absolute())},
+        timeout=30,
+    ).stdout.decode()
+    pairs = (x.partition("=") for x in shlex.split(printed))
+    return {name: value for name, _, value in pairs if name.startswith(OURS)}
+
+
+ACCEPTED = (
+    ("X_A=1", "1"),
+    ("X_A=", ""),
+    ("X_A=''", ""),
+    ('X_A=""', ""),
+    ("X_A=a=b", "a=b"),
+    ("X_A=https://api.example:8443/x?y=%20", "https://api.example:8443/x?y=%20"),
+    ("X_A=[::1]:8080,unix:/run/x.sock", "[::1]:8080,unix:/run/x.sock"),
+    ("X_A=peers=15s,groups=1m", "peers=15s,groups=1m"),
+    ("X_A='two words'", "two words"),
+    ("X_A='say \"$x\" `y` # z'", 'say "$x" `y` # z'),
+    ('X_A="two words"', "two words"),
+    ('X_A="it\'s # one"', "it's # one"),
+    (r'X_A="\"\$x\" \`y\` \\"', r'"$x" `y` \ '.rstrip()),
+    ("X_A='schön'", "schön"),
+)
+"""Lines and their values."""
+
+REFUSED = (
+    ("X_A", "X_A"),
+    ("X_A canary", "X_A"),
+    ("X_A =canary", "X_A"),
+    ("X_A= canary", "X_A"),
+    ("X_A=canary other", "X_A"),
+    ("X_A=canary # why", "X_A"),
+    ("X_A=canary;other", "X_A"),
+    ("X_A=canary#other", "X_A"),
+    ("X_A=$canary", "X_A"),
+    ("X_A=$(canary)", "X_A"),
+    ("X_A=`canary`", "X_A"),
+    (r"X_A=canary\ other", "X_A"),
+    ("X_A=canary\\", "X_A"),
+    ("X_A=~canary", "X_A"),
+    ("X_A=canary&", "X_A"),
+    ("X_A=schön", "X_A"),
+    ("X_A='canary", "X_A"),
+    ("X_A='canary' # why", "X_A"),
+    ("X_A='canary'other", "X_A"),
+    ("X_A='canary''other'", "X_A"),
+    (r"X_A='canary\'", "X_A"),
+    ('X_A="canary', "X_A"),
+    ('X_A="canary" other', "X_A"),
+    ('X_A="canary"other', "X_A"),
+    ('X_A="$canary"', "X_A"),
+    ('X_A="`canary`"', "X_A"),
+    (r'X_A="canary\n"', "X_A"),
+    ('X_A="canary\\', "X_A"),
+    ("export X_A", "X_A"),
+    ("export X_A canary", "X_A"),
+    ("X-A=canary", "'X-A'"),
+    ("1X=canary", "'1X'"),
+    ("=canary", "''"),
+    ("X_A+=canary", "'X_A+'"),
+    ("X_Ä=canary", "'X_Ä'"),
+    ("; X_A=canary", "';'"),
+    ("set X_A=canary", "set"),
+)
+"""Lines, and what is named."""
+
+
+class AssignmentTests(SynchronousTestCase):
+    def test_accepted(self) -> None:
+        """Plain and quoted values are read, with `export` before them or not."""
+        for line, value in ACCEPTED:
+            for before in ("", "export ", "export \t "):
+                self.assertEqual(("X_A", value), assignment(before + line), line)
+
+    def test_refused(self) -> None:
+        """Anything else is refused by name, and its value is not repeated."""
+        for line, name in REFUSED:
+            with self.assertRaises(ValueError) as raised:
+                assignment(line)
+            words = str(raised.exception)
+            self.assertTrue(words.startswith((f"{name}: ", f"{name} is ")), words)
+            self.assertNotIn("canary", words)
+            self.assertEqual([words], words.splitlines())
+
+    def test_lonely_value(self) -> None:
+        """A value that has lost its name, as when a line is broken, is not repeated."""
+        for line in (
+            "nbp_canary",
+            "'nbp_canary'",
+            '"nbp_canary"',
+            "export nbp_canary",
+            "nbp-canary==",
+            "Bearer:nbp_canary",
+        ):
+            with self.assertRaises(ValueError) as raised:
+                assignment(line)
+            self.assertNotIn("canary", str(raised.exception))
+
+
+class LoadTests(SynchronousTestCase):
+    def file(self, content: str | bytes) -> Path:
+        path = Path(self.mktemp())
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def refused(self, path: Path) -> list[str]:
+        with self.assertRaises(ConfigurationError) as raised:
+            load(path)
+        self.assertEqual("\n".join(raised.exception.problems), str(raised.exception))
+        problems: list[str] = raised.exception.problems
+        return problems
+
+    def test_lines(self) -> None:
+        """Comments, blank lines and indentation mean nothing; the last one counts."""
+        text = "# a\n\n  \t\n   # b=c\n  X_A=1\n\tX_B='x y'\nexport X_C=3\nX_A=2"
+        expected = {"X_A": "2", "X_B": "x y", "X_C": "3"}
+        self.assertEqual(expected, load(self.file(text)))
+        self.assertEqual(expected, load(self.file(text + "\n")))
+        self.assertEqual({}, load(self.file("")))
+
+    def test_all_mistakes(self) -> None:
+        """Every wrong line is told at once, with file, line and name."""
+        path = self.file("X_A=1\nX_B=canary x\n# c\n\nX_C\nX_D=2\nexport X_E='canary\n")
+        problems = self.refused(path)
+        starts = [f"{path}:2: X_B: ", f"{path}:5: X_C: ", f"{path}:7: X_E: "]
+        self.assertEqual(3, len(problems))
+        for start, problem in zip(starts, problems, strict=True):
+            self.assertTrue(problem.startswith(start), problem)
+            self.assertNotIn("canary", problem)
+
+    def test_several_lines(self) -> None:
+        """A value cannot run over lines: where it begins is told."""
+        for text in ("X_A='a\nb'\n", 'X_A="a\nb"\n', "X_A=a\\\nb\n"):
+            path = self.file(text)
+            self.assertTrue(self.refused(path)[0].startswith(f"{path}:1: X_A: "))
+
+    def test_unreadable(self) -> None:
+        """A file that cannot be read as text is one line that says why."""
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        latin = self.file("X_A='schön'\n".encode("latin-1"))
+        for path, why in (
+            (directory / "x", "No such file or directory"),
+            (directory, "Is a directory"),
+            (latin, "it is not UTF-8 text"),
+        ):
+            self.assertEqual([f"{path}: {why}"], self.refused(path))
+
+    def test_readable_by_all(self) -> None:
+        """Only what anybody on the machine can read counts, not owner or group."""
+        path = self.file("X_A=1\n")
+        for mode, expected in (
+            (0o600, False),
+            (0o640, False),
+            (0o660, False),
+            (0o644, True),
+            (0o604, True),
+        ):
+            path.chmod(mode)
+            self.assertEqual(expected, readable_by_all(path), oct(mode))
+
+
+class BelowTests(SynchronousTestCase):
+    def test_below(self) -> None:
+        """The real environment wins, and what it lacks comes from the file."""
+        environ, file = {"X_A": "1", "X_B": "2"}, {"X_B": "3", "X_C": "4"}
+        self.assertEqual({"X_A": "1", "X_B": "2", "X_C": "4"}, below(environ, file))
+        self.assertEqual(({"X_A": "1", "X_B": "2"}, 2), (environ, len(file)))
+
+
+def escaped(text: str) -> str:
+    """A text in double quotes, with a backslash wherever one is needed."""
+    return '"' + "".join(f"\\{c}" if c in '\\"$`' else c for c in text) + '"'
+
+
+BARE = st.text("aZ09_@%+:,./?=[]~*^!{}-", max_size=8) | st.text("a,:=~{}", max_size=5)
+ANY = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\n")
+    | st.sampled_from("\\\"'$`#;&|<>()~!{}[]*?=: \t\r\0\x0b\x85\u2028"),
+    max_size=8,
+)
+VALUES = st.one_of(
+    BARE,
+    ANY,
+    ANY.map(lambda text: f"'{text}'"),
+    ANY.map(lambda text: f'"{text}"'),
+    ANY.map(escaped),
+)
+
+
+def accepted(values: list[str], before: str = "") -> dict[str, str]:
+    """Of these values, as they are written, those that can be assigned."""
+    lines = {}
+    for number, value in enumerate(values):
+        line = f"{before}{OURS}{number}={value}"
+        try:
+            assignment(line)
+        except ValueError:
+            continue
+        lines[f"{OURS}{number}"] = line
+    return lines
+
+
+class AgreementTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.path = Path(self.mktemp())
+
+    def assert_agreed(self, lines: dict[str, str]) -> None:
+        """Every line is read alike by us and by all shells."""
+        read = dict(map(assignment, lines.values()))
+        self.path.write_bytes("".join(f"{x}\n" for x in lines.values()).encode())
+        for shell in SHELLS:
+            self.assertEqual(read, by_shell(shell, self.path), (shell, lines))
+
+    def test_table(self) -> None:
+        """The lines of the table are read alike."""
+        for line, value in ACCEPTED:
+            for before in ("", "export "):
+                self.path.write_bytes(f"{before}{line}\n".encode())
+                for shell in SHELLS:
+                    self.assertEqual({"X_A": value}, by_shell(shell, self.path), line)
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.lists(VALUES, max_size=30))
+    def test_any(self, values: list[str]) -> None:
+        """Whatever is accepted, a shell reads the same."""
+        self.assert_agreed(accepted(values))
+
+    @settings(deadline=None, max_examples=30)
+    @given(st.lists(VALUES, max_size=30))
+    def test_any_export(self, values: list[str]) -> None:
+        """So it is behind an `export`."""
+        self.assert_agreed(accepted(values, "export "))
+
+    def test_expansions(self) -> None:
+        """What a shell would expand in an assignment is refused, or is not expanded."""
+        for value in (
+            "x:~",
+            "/a:~/b",
+            "x:~root",
+            "x=~",
+            "x{a,b}",
+            "x{1..3}",
+            "/*",
+            "/et[c]",
+            "a!b",
+            "a^b",
+        ):
+            for before in ("", "export "):
+                self.assert_agreed(accepted([value], before))
+
+    def test_white_space(self) -> None:
+        """White space that is none to a shell neither ends a line nor a value."""
+        for text in (
+            "X_A=1\r\nX_B=2\r\n",
+            "X_A=1\x0bX_B=2\n",
+            "X_A=1\x0c\n",
+            "# a\x85X_A=1\n",
+            "# a\u2028X_A=1\n",
+            "# a\x1cX_A=1\n",
+            "X_A=1\xa0\n",
+            "\u3000X_A=1\n",
+            "export\xa0X_A=1\n",
+            "X_A='a\0b'\n",
+        ):
+            self.path.write_bytes(text.encode())
+            try:
+                read = load(self.path)
+            except ConfigurationError:
+                continue
+            for shell in SHELLS:
+                self.assertEqual(read, by_shell(shell, self.path), (shell, text))
+
+    @settings(deadline=None, max_examples=60)
+    @given(
+        st.lists(VALUES.filter(lambda x: "$" not in x and x.isprintable()), max_size=30)
+    )
+    def test_systemd(self, values: list[str]) -> None:
+        """So does systemd. Its tool expands a $ and has its own control characters."""
+        if not GENERATOR.exists():
+            raise SkipTest(f"missing program: {GENERATOR}")
+        lines = accepted(values)
+        self.path.write_bytes("".join(f"{x}\n" for x in lines.values()).encode())
+        read = map(assignment, lines.values())
+        expected = {name: value for name, value in read if value}  # it tells no others
+        self.assertEqual(expected, by_systemd(self.path, Path(self.mktemp())), lines)

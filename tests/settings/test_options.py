@@ -1,0 +1,62 @@
+"""The flags that both commands take."""
+
+import io
+import sys
+
+from twisted.python.usage import UsageError
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.options import Options
+from api_exporter.version import this_build
+
+
+class OptionsTests(SynchronousTestCase):
+    def test_flags(self) -> None:
+        """Nothing is on by itself, and each flag is what it says."""
+        for arguments, expected in (
+            ([], (0, 0, None)),
+            (["--demo"], (1, 0, None)),
+            (["--enable-pprof"], (0, 1, None)),
+            (["--config", "a b"], (0, 0, "a b")),
+            (["--config=x", "--demo"], (1, 0, "x")),
+            (["-c", "x"], (0, 0, "x")),
+        ):
+            options = Options()
+            options.parseOptions(arguments)
+            found = tuple(options[name] for name in ("demo", "enable-pprof", "config"))
+            self.assertEqual(expected, found, arguments)
+
+    def test_wrong(self) -> None:
+        """What is not known, or is not complete, is refused."""
+        for arguments in (
+            ["--nonsense"],
+            ["--config"],
+            ["--demo=yes"],
+            ["peers"],
+            ["--check"],
+            ["--once"],
+        ):
+            with self.assertRaises(UsageError):
+                Options().parseOptions(arguments)
+
+    def test_version(self) -> None:
+        """The version is printed alone, and that is all."""
+        printed = io.StringIO()
+        self.patch(sys, "stdout", printed)
+        with self.assertRaises(SystemExit) as raised:
+            Options().parseOptions(["--version"])
+        self.assertEqual(0, raised.exception.code)
+        self.assertEqual(f"{this_build()}\n", printed.getvalue())
+
+    def test_help(self) -> None:
+        """The help names every flag and the settings without which nothing runs."""
+        text = str(Options())
+        for word in (
+            "--demo",
+            "--enable-pprof",
+            "--config",
+            "--version",
+            "UPSTREAM_API_URL",
+            "UPSTREAM_API_TOKEN",
+        ):
+            self.assertIn(word, text)

@@ -1,0 +1,422 @@
+"""Settings: what is accepted, what is refused, and in which words."""
+
+from collections.abc import Mapping
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.settings.parsers import Address, Endpoint, address
+from api_exporter.settings.table import (
+    LISTEN_ADDRESS,
+    SETTINGS,
+    Settings,
+    SettingsError,
+    read,
+)
+
+CANARY = "nbp_c4nary"
+"""The secret. No message may ever show it."""
+
+REQUIRED = {
+    "UPSTREAM_API_URL": "https://api.example",
+    "UPSTREAM_API_TOKEN": CANARY,
+}
+
+NAMES = [setting.name for setting in SETTINGS]
+
+
+def problems(environ: Mapping[str, str]) -> list[str]:
+    """What is wrong, a line each."""
+    try:
+        read(environ)
+    except SettingsError as error:
+        return error.problems
+    return []
+
+
+def value(name: str, text: str) -> object:
+    """What a variable's text means."""
+    found: object = getattr(read({**REQUIRED, name: text}), name.lower())
+    return found
+
+
+class AcceptedTests(SynchronousTestCase):
+    def accepts(self, name: str, meanings: Mapping[str, object]) -> None:
+        for text, meaning in meanings.items():
+            self.assertEqual(meaning, value(name, text), text)
+
+    def test_defaults(self) -> None:
+        """Only the upstream and its token have to be told."""
+        found = read(REQUIRED)
+        self.assertEqual(":8080", LISTEN_ADDRESS.default)
+        self.assertEqual("/metrics", found.metrics_path)
+        self.assertEqual("info", found.log_level)
+        self.assertEqual(30.0, found.http_timeout)
+        self.assertEqual(3, found.api_retry_attempts)
+        self.assertEqual({}, found.refresh_intervals)
+        self.assertIsNone(found.metrics_max_age)
+        self.assertFalse(found.expose_personal_data)
+        self.assertEqual(200, found.demo_peers)
+
+    def test_empty(self) -> None:
+        """A variable that is empty or blank is as good as unset."""
+        for blank in ("", " ", "\t\n"):
+            self.assertEqual("/metrics", value("METRICS_PATH", blank))
+
+    def test_white_space(self) -> None:
+        """White space round a value does not matter."""
+        self.assertEqual(5, value("API_RETRY_ATTEMPTS", " 5\n"))
+
+    def test_url(self) -> None:
+        """The base of the API is a scheme, a host and maybe a port."""
+        self.accepts(
+            "UPSTREAM_API_URL",
+            {
+                "https://api.example": "https://api.example",
+                "https://api.example/": "https://api.example",
+                "http://127.0.0.1:33073": "http://127.0.0.1:33073",
+                "http://[::1]:33073/": "http://[::1]:33073",
+                "http://[::0001]": "http://[::1]",
+                "http://localhost:": "http://localhost",
+                "HTTPS://Api.Example": "https://api.example",
+                "https://api.example.:443": "https://api.example.:443",
+                "https://münchen.example": "https://xn--mnchen-3ya.example",
+            },
+        )
+
+    def test_token(self) -> None:
+        """A token loses the white space round it and nothing else."""
+        for text in ("nbp_x-._~+/=1", "  nbp_x-._~+/=1\r\n"):
+            found = read({**REQUIRED, "UPSTREAM_API_TOKEN": text})
+            assert found.upstream_api_token is not None
+            self.assertEqual("nbp_x-._~+/=1", found.upstream_api_token.reveal())
+
+    def test_durations(self) -> None:
+        """Durations are numbers with units, in a row, from a millisecond to a year."""
+        self.accepts(
+            "HTTP_TIMEOUT",
+            {
+                "30s": 30.0,
+                "1m30s": 90.0,
+                "500ms": 0.5,
+                "2h": 7200.0,
+                "1.5m": 90.0,
+                "1h2m3s4ms": 3723.004,
+                "1ms": 0.001,
+                "8784h": 366 * 86400.0,
+            },
+        )
+
+    def test_listen_address(self) -> None:
+        """Where to listen is a port with a host before it, or without one."""
+        for text, meaning in {
+            ":8080": Address("", 8080),
+            "127.0.0.1:8080": Address("127.0.0.1", 8080),
+            "[::1]:8080": Address("::1", 8080),
+            "[fe80::1%eth0]:8080": Address("fe80::1%eth0", 8080),
+            "localhost:8080": Address("localhost", 8080),
+            ":0": Address("", 0),
+            ":65535": Address("", 65535),
+        }.items():
+            self.assertEqual([], problems({**REQUIRED, "LISTEN_ADDRESS": text}))
+            self.assertEqual(meaning, address(text))
+            self.assertEqual(text, str(meaning))
+
+    def test_metrics_path(self) -> None:
+        """The metrics may be several segments deep, and beside our other pages."""
+        for text in ("/metrics", "/api/v1/metrics", "/a-b_c~d.e", "/healthz", "/..."):
+            self.assertEqual(text, value("METRICS_PATH", text))
+
+    def test_words(self) -> None:
+        """Levels and yes or no may be written in any case."""
+        self.accepts("LOG_LEVEL", {"debug": "debug", "ERROR": "error"})
+        self.accepts("EXPOSE_PERSONAL_DATA", {"True": True, "FALSE": False})
+
+    def test_whole_numbers(self) -> None:
+        """Whole numbers reach from their lowest to their highest."""
+        self.accepts("API_RETRY_ATTEMPTS", {"1": 1, "03": 3, "10": 10})
+        self.accepts("DEMO_PEERS", {"0": 0, "100000": 100_000})
+
+    def test_collectors(self) -> None:
+        """Collectors are named one by one; `default` stands for all but two."""
+        ordinary = {c.name for c in COLLECTORS} - {"memberships", "events"}
+        self.accepts(
+            "COLLECTORS",
+            {
+                "": ordinary,
+                "default": ordinary,
+                "peers": {"peers"},
+                " peers , groups,": {"peers", "groups"},
+                "default,events": ordinary | {"events"},
+            },
+        )
+
+    def test_refresh_intervals(self) -> None:
+        """Periods are told for the resources that are named, from a second on."""
+        self.accepts(
+            "REFRESH_INTERVALS",
+            {
+                "": {},
+                "peers=15s,groups=1m": {"peers": 15.0, "groups": 60.0},
+                " peers = 1s , ": {"peers": 1.0},
+            },
+        )
+
+    def test_endpoints(self) -> None:
+        """Where to listen may be several places, and Twisted's descriptions of them."""
+        self.accepts(
+            "LISTEN_ADDRESS",
+            {
+                "unix:/run/x.sock": (Endpoint("unix:/run/x.sock"),),
+                ":8080, systemd:domain=INET:index=0": (
+                    Address("", 8080),
+                    Endpoint("systemd:domain=INET:index=0"),
+                ),
+            },
+        )
+
+    def test_demo_rate_limit(self) -> None:
+        """The demo has no limiter unless one is set, by its rate and its burst."""
+        self.accepts("DEMO_RATE_LIMIT", {"": None, "6/500": (6, 500)})
+
+    def test_metrics_max_age(self) -> None:
+        """Metrics have no age of their own unless one is set."""
+        self.accepts("METRICS_MAX_AGE", {"": None, "10m": 600.0})
+
+
+class RefusedTests(SynchronousTestCase):
+    def refuses(self, name: str, texts: list[str], words: str) -> None:
+        """One line, with the variable, the value, what is allowed, and a hint."""
+        for text in texts:
+            found = problems({**REQUIRED, name: text})
+            self.assertEqual(1, len(found), text)
+            begin = f"{name}: {text!r} is not allowed: it must be "
+            self.assertEqual(begin, found[0][: len(begin)])
+            self.assertIn(words, found[0][len(begin) :])
+
+    def test_demo_rate_limit(self) -> None:
+        """A limiter needs its rate and its burst."""
+        self.refuses(
+            "DEMO_RATE_LIMIT", ["6", "6/", "/6", "0/1", "a/b"], "requests a minute"
+        )
+
+    def test_missing(self) -> None:
+        """The upstream and its token are asked for by name."""
+        url, token = problems({})
+        self.assertEqual(
+            "UPSTREAM_API_URL is not set: it must be an http or https address without"
+            " a path, such as https://api.netbird.io",
+            url,
+        )
+        self.assertEqual(
+            "UPSTREAM_API_TOKEN is not set: it must be an access token", token[:57]
+        )
+
+    def test_all_at_once(self) -> None:
+        """Every mistake has its line, in the order of the documentation."""
+        wrong = {
+            "UPSTREAM_API_URL": "?",
+            "UPSTREAM_API_TOKEN": "? ?",
+            "LISTEN_ADDRESS": "?",
+            "METRICS_PATH": "?",
+            "LOG_LEVEL": "?",
+            "HTTP_TIMEOUT": "?",
+            "API_RETRY_ATTEMPTS": "?",
+            "COLLECTORS": "?",
+            "REFRESH_INTERVALS": "?",
+            "METRICS_MAX_AGE": "?",
+            "EXPOSE_PERSONAL_DATA": "?",
+            "DEMO_PEERS": "?",
+        }
+        found = problems(wrong)
+        self.assertEqual(list(wrong), [line.partition(":")[0] for line in found])
+        with self.assertRaises(SettingsError) as caught:
+            read(wrong)
+        self.assertEqual(found, str(caught.exception).splitlines())
+
+    def test_url(self) -> None:
+        """What is not the bare base of an API is refused, with what to leave out."""
+        for text, words in {
+            "api.example": "the scheme must be http or https",
+            "ftp://api.example": "the scheme must be http or https",
+            "https://api.example/api": "leave out the path",
+            "https://api.example?a=b": "leave out the query",
+            "https://api.example/?": "leave out the query",
+            "https://api.example#here": "leave out the query and the fragment",
+            "https://": "it names no host",
+            "https://:443": "it names no host",
+            "https://api.example:0": "port 0",
+            "https://api.example:99999": "an http or https address",
+            "https://api.example:x": "an http or https address",
+            "https://[::1": "an http or https address",
+            "https://[::g]": "'::g'",
+            "https://[fe80::1%eth0]": "leave out the zone",
+            "https://net_bird": "Codepoint U+005F",
+            "https://a..b": "Empty Label",
+            "https://h;x": "Codepoint U+003B",
+            "https://%zz": "Codepoint U+0025",
+            "https://-a": "must not start or end with a hyphen",
+            f"https://{'a' * 64}": "too long",
+            "https://api example": "it holds a space or a control character",
+            "https://api\x00.example": "it holds a space or a control character",
+        }.items():
+            self.refuses("UPSTREAM_API_URL", [text], words)
+
+    def test_password(self) -> None:
+        """A user or a password in the address is refused, and not shown."""
+        for user in ("me", "me:pw", "me:p/w"):
+            text = f"https://{user}@api.example"
+            (problem,) = problems({**REQUIRED, "UPSTREAM_API_URL": text})
+            self.assertIn("'https://…@api.example' is not allowed", problem)
+
+    def test_misplaced_secrets(self) -> None:
+        """A token or a password in the wrong variable is not shown."""
+        token = "a-token-from-elsewhere"
+        for name in ("LISTEN_ADDRESS", "COLLECTORS", "REFRESH_INTERVALS", "LOG_LEVEL"):
+            for text in (token, f"x,{token}", f"{token}=1s", f"me:{CANARY}@host:80"):
+                found = problems({**REQUIRED, "UPSTREAM_API_TOKEN": token, name: text})
+                self.assertEqual(1, len(found), text)
+                self.assertNotIn(token, found[0])
+                self.assertNotIn(CANARY, found[0])
+                self.assertIn("…", found[0])
+
+    def test_long_text(self) -> None:
+        """A variable as long as the system allows is refused like any other."""
+        long = "a" * 130_000
+        for text in (long, f"me:{long}@{long}", f"https://{long}", f"{long}://@{long}"):
+            for name in ("UPSTREAM_API_URL", "LISTEN_ADDRESS", "COLLECTORS"):
+                self.assertEqual(1, len(problems({**REQUIRED, name: text})), name)
+
+    def test_token(self) -> None:
+        """A token with anything but visible ASCII inside is refused, and not shown."""
+        for middle in (" ", "\t", "\r\n", "\x00", "\x7f", "\xa0", "é", "\ud800"):
+            text = f"{CANARY}{middle}{CANARY}"
+            (problem,) = problems({**REQUIRED, "UPSTREAM_API_TOKEN": text})
+            self.assertEqual(
+                "UPSTREAM_API_TOKEN: its value is not allowed: it must be an access"
+                " token (it holds a space, a control or a non-ASCII character)",
+                problem,
+            )
+
+    def test_bare_number(self) -> None:
+        """A number without a unit is refused with the hint to add one."""
+        for name in ("HTTP_TIMEOUT", "METRICS_MAX_AGE"):
+            self.refuses(name, ["30"], "a duration such as")
+            self.refuses(name, ["30"], "(add a unit: 30s?)")
+            self.refuses(name, ["1.5"], "(add a unit: 1.5s?)")
+
+    def test_durations(self) -> None:
+        """What is no duration, or too short or too long a one, is refused."""
+        allowed = "a duration such as 30s, 1m30s or 500ms"
+        units = ["s", "1d", "30S", "1 s", "1s ago", "1m30", "1m,30s"]
+        numbers = ["-1s", "+1s", ".5s", "1.s", "1,5s", "1e3s", "٣s", "nans", "infs"]
+        self.refuses("HTTP_TIMEOUT", units + numbers, allowed)
+        sizes = ["0s", "0.5ms", "8785h", "9" * 400 + "h"]
+        self.refuses("HTTP_TIMEOUT", sizes, f"{allowed} (from 1ms to a year)")
+
+    def test_listen_address(self) -> None:
+        """An address needs a port, and an IPv6 address its brackets."""
+        allowed = "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080"
+        ports = ["8080", "localhost", ":", ":http", ":65536", ":-1", ":123456"]
+        hosts = ["::1:8080", "[::1]", "[::1:8080", "[]:8080", "http://a:80", "a b:80"]
+        self.refuses("LISTEN_ADDRESS", ports + hosts, allowed)
+
+    def test_metrics_path_that_hides(self) -> None:
+        """No path of metrics may hide another page."""
+        self.refuses(
+            "METRICS_PATH",
+            ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"],
+            "(another page is there)",
+        )
+
+    def test_metrics_path(self) -> None:
+        """A path is made of plain segments, each with something in it."""
+        allowed = "a path such as /metrics, other than /, /health, /ready and /debug"
+        empty = ["/", "metrics", "//", "/metrics/", "/a//b"]
+        dots = ["/.", "/..", "/a/../health", "/./health"]
+        odd = ["/a b", "/a?b", "/a%20b", "/é", "*"]
+        self.refuses("METRICS_PATH", empty + dots + odd, allowed)
+
+    def test_words(self) -> None:
+        """Other words than those that are allowed are refused with their list."""
+        self.refuses("LOG_LEVEL", ["warn", "2"], "one of debug, info, warning, error")
+        self.refuses("EXPOSE_PERSONAL_DATA", ["yes", "1", "on"], "true or false")
+
+    def test_whole_numbers(self) -> None:
+        """Other numbers than whole ones in their range are refused."""
+        self.refuses(
+            "API_RETRY_ATTEMPTS",
+            ["0", "11", "-1", "+3", "3.0", "1e1", "three", "٣", "9" * 5000],
+            "a whole number from 1 to 10",
+        )
+        self.refuses("DEMO_PEERS", ["100001"], "a whole number from 0 to 100000")
+
+    def test_collectors(self) -> None:
+        """An unknown collector is refused with the list of known ones."""
+        known = ", ".join([*(c.name for c in COLLECTORS), "default"])
+        self.refuses("COLLECTORS", ["peers,pears"], f"'pears' is none of {known}")
+        self.refuses("COLLECTORS", ["Peers"], f"'Peers' is none of {known}")
+        self.refuses("COLLECTORS", [",", ",,", ", ,"], "it names none")
+
+    def test_refresh_intervals(self) -> None:
+        """Unknown resources, doubled ones and what is no period are refused."""
+        for text, words in {
+            "pears=15s": "'pears' is none of peers, accounts, groups, ",
+            "=15s": "'' is none of peers, ",
+            "peers": "'peers' needs one duration",
+            "peers=15s,peers=20s": "'peers' needs one duration",
+            "peers=": "'peers=': no duration",
+            "peers=often": "'peers=often': no duration",
+            "groups=1m,peers=15": "'peers=15': add a unit: 15s?",
+            "peers=999ms": "'peers=999ms': at least 1s",
+        }.items():
+            self.refuses("REFRESH_INTERVALS", [text], words)
+
+
+class SecrecyTests(SynchronousTestCase):
+    def test_settings(self) -> None:
+        """The token is in no text that is made of settings."""
+        found = read(REQUIRED)
+        for shown in (found, found.upstream_api_token):
+            self.assertNotIn(CANARY, f"{shown} {shown!r}")
+        self.assertEqual("<token>", repr(found.upstream_api_token))
+
+    def test_error(self) -> None:
+        """The token is in no text that is made of an error."""
+        with self.assertRaises(SettingsError) as caught:
+            read({"UPSTREAM_API_TOKEN": f"{CANARY} {CANARY}"})
+        self.assertNotIn(CANARY, f"{caught.exception} {caught.exception!r}")
+        self.assertIsNone(caught.exception.__context__)
+
+
+ODD = st.characters()  # lone surrogates included: the environment may hold any bytes
+HOSTILE = (
+    st.text(ODD)
+    | st.text("0159hms.,:=/@?#[]% \n")
+    | st.sampled_from(["30s", ":8080", "peers=", "peers", "https://", "/metrics", "1"])
+)
+
+
+class AnyTextTests(SynchronousTestCase):
+    @settings(deadline=None)
+    @given(
+        others=st.dictionaries(st.sampled_from(NAMES), HOSTILE | st.text(ODD)),
+        before=HOSTILE,
+        after=HOSTILE,
+    )
+    def test_any_text(self, others: dict[str, str], before: str, after: str) -> None:
+        """Any text gives settings, or one-line problems that name their variables."""
+        token = {"UPSTREAM_API_TOKEN": f"{before}{CANARY}{after}"}
+        try:
+            found = read({**REQUIRED, **others, **token})
+        except SettingsError as error:
+            for problem in error.problems:
+                self.assertEqual([problem], problem.splitlines())
+                self.assertTrue(problem.startswith(tuple(NAMES)), problem)
+                self.assertTrue(problem.isprintable(), problem)
+            self.assertNotIn(CANARY, f"{error} {error!r}")
+        else:
+            self.assertIsInstance(found, Settings)
+            self.assertNotIn(CANARY, repr(found))

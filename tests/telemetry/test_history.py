@@ -1,0 +1,75 @@
+"""The counts of the last hours: one a step, bounded, with gaps where none is known."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.records import Peer
+from api_exporter.telemetry.history import SPAN, Count, History
+
+PEERS = tuple(Peer(id=str(n), connected=n < 3) for n in range(5))
+
+
+def observed(*times: float, period: float = 30) -> History:
+    history = History(period=period)
+    for at in times:
+        history.observe(at, PEERS)
+    return history
+
+
+def times(history: History, now: float) -> list[list[float]]:
+    return [[count.at for count in run] for run in history.runs(now)]
+
+
+class HistoryTests(SynchronousTestCase):
+    def test_counts(self) -> None:
+        """Peers are counted by whether they are connected."""
+        [[count]] = observed(60).runs(60)
+        self.assertEqual(Count(at=60, connected=3, disconnected=2), count)
+        self.assertEqual(5, count.peers)
+
+    def test_step(self) -> None:
+        """Of each minute the newest count is kept."""
+        history = observed(0, 30, 60, 90, 120)
+        self.assertEqual([[30, 90, 120]], times(history, 120))
+
+    def test_long_period(self) -> None:
+        """Rare refreshes are no gaps."""
+        history = observed(0, 600, 1200, period=600)
+        self.assertEqual([[0, 600, 1200]], times(history, 1200))
+
+    def test_gap(self) -> None:
+        """Where peers were not read for a while nothing connects the counts."""
+        history = observed(0, 60, 600, 660)
+        self.assertEqual([[0, 60], [600, 660]], times(history, 660))
+
+    def test_forgotten(self) -> None:
+        """What is older than the span is not told any more."""
+        history = observed(0, 60)
+        self.assertEqual([[60]], times(history, SPAN + 30))
+        self.assertEqual([], times(history, SPAN + 61))
+
+    def test_clock_set_back(self) -> None:
+        """What a clock that was ahead has told is forgotten once it is set right."""
+        history = observed(0, 60, 7200, 90)
+        self.assertEqual([[0, 90]], times(history, 90))
+
+    def test_future(self) -> None:
+        """What is ahead of now is not told."""
+        self.assertEqual([], times(observed(7200), 60))
+
+    def test_not_kept(self) -> None:
+        """What is older than is told is not kept either, wherever one looks from."""
+        history = observed(*range(0, int(2 * SPAN) + 1, 60))
+        self.assertEqual([], times(history, SPAN - 60))
+
+    @given(
+        st.lists(st.floats(min_value=0, max_value=SPAN), max_size=2000),
+        st.floats(min_value=1, max_value=1e5),
+    )
+    def test_bounded(self, at: list[float], period: float) -> None:
+        """Whatever comes in whatever order, counts ascend and are no more than fit."""
+        history = observed(*at, period=period)
+        kept = [count for run in times(history, SPAN) for count in run]
+        self.assertEqual(sorted(set(kept)), kept)
+        self.assertLessEqual(len(kept), SPAN / history.step + 1)

@@ -1,0 +1,33 @@
+"""Advice for every reason there is, in words that an operator can act on."""
+
+import re
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.ports import REASONS, UpstreamError
+from api_exporter.settings.table import SETTINGS
+from api_exporter.upstream.advice import ADVICE, advice
+
+
+class AdviceTests(SynchronousTestCase):
+    def test_complete(self) -> None:
+        """Each reason has one row, in the order of the reasons."""
+        self.assertEqual(list(REASONS), [row.reason for row in ADVICE])
+
+    def test_sentences(self) -> None:
+        """All words are sentences in one line, so that they fit in a table."""
+        for row in ADVICE:
+            for words in (row.meaning, row.remedy):
+                self.assertRegex(words, r"^[A-Z][^\n|]+\.$")
+
+    def test_settings(self) -> None:
+        """Settings that advice names exist."""
+        named = re.findall(r"[A-Z]+(?:_[A-Z]+)+|COLLECTORS", repr(ADVICE))
+        self.assertIn("UPSTREAM_API_TOKEN", named)
+        self.assertEqual(set(), set(named) - {setting.name for setting in SETTINGS})
+
+    def test_advice(self) -> None:
+        """What an error means comes first, then what to do."""
+        for row in ADVICE:
+            said = advice(UpstreamError(row.reason, "whatever the upstream said"))
+            self.assertEqual(f"{row.meaning} {row.remedy}", said)

@@ -1,0 +1,73 @@
+"""How long to wait: bounds, growth, and what the upstream asks for."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.upstream.backoff import FIRST, LONGEST, PATIENCE, pause, spread
+
+CHANCE = st.floats(0, 1, exclude_max=True)
+FAILURES = st.integers(1, 10_000)
+PERIOD = st.floats(1, 86400)
+
+
+def longest(failures: int) -> float | None:
+    """The pause when chance is as unkind as it can be."""
+    return pause(failures, lambda: 1.0)
+
+
+class PauseTests(SynchronousTestCase):
+    def test_ceilings(self) -> None:
+        """The longest pause doubles from half a second up to ten seconds."""
+        self.assertEqual(
+            [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0],
+            [longest(failures) for failures in range(1, 8)],
+        )
+
+    @settings(deadline=None)
+    @given(failures=FAILURES)
+    def test_monotone(self, failures: int) -> None:
+        """One failure more never makes the longest pause shorter."""
+        fewer, more = longest(failures), longest(failures + 1)
+        assert fewer is not None
+        assert more is not None
+        self.assertLessEqual(FIRST, fewer)
+        self.assertLessEqual(fewer, more)
+        self.assertLessEqual(more, LONGEST)
+
+    @settings(deadline=None)
+    @given(failures=FAILURES, chance=CHANCE)
+    def test_full_jitter(self, failures: int, chance: float) -> None:
+        """A pause is the share of the longest one that chance says, down to none."""
+        ceiling = longest(failures)
+        assert ceiling is not None
+        self.assertEqual(chance * ceiling, pause(failures, lambda: chance))
+
+    @settings(deadline=None)
+    @given(failures=FAILURES, chance=CHANCE, asked=st.floats(0, PATIENCE))
+    def test_asked(self, failures: int, chance: float, asked: float) -> None:
+        """What the upstream asks for is never undercut, nor is our own pause."""
+        own = pause(failures, lambda: chance)
+        self.assertEqual(
+            max(own or 0.0, asked), pause(failures, lambda: chance, asked=asked)
+        )
+
+    def test_patience(self) -> None:
+        """An upstream that asks for more than a minute is not waited for."""
+        self.assertEqual(60.0, pause(1, lambda: 0.5, asked=60.0))
+        self.assertIsNone(pause(1, lambda: 0.5, asked=60.5))
+        self.assertIsNone(pause(9, lambda: 0.0, asked=float("inf")))
+
+
+class SpreadTests(SynchronousTestCase):
+    @settings(deadline=None)
+    @given(period=PERIOD, chance=CHANCE)
+    def test_a_tenth(self, period: float, chance: float) -> None:
+        """A period is spread by a tenth at most, to either side."""
+        spreaded = spread(period, lambda: chance)
+        self.assertLessEqual(0.9 * period, spreaded)
+        self.assertLessEqual(spreaded, 1.1 * period * (1 + 1e-15))
+
+    def test_middle(self) -> None:
+        """Chance in the middle leaves a period as it is."""
+        self.assertEqual(30.0, spread(30.0, lambda: 0.5))

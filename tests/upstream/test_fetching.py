@@ -1,0 +1,288 @@
+"""The client against a scripted server, with a clock of our own."""
+
+from collections.abc import Sequence
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import (
+    IAddress,
+    IHostnameResolver,
+    IHostResolution,
+    IResolutionReceiver,
+)
+from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import Agent
+from zope.interface import implementer
+
+from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.settings.credential import Token
+from api_exporter.upstream.fetching import Upstream
+from tests.scripted import Answer, ScriptedApi, says, silence, stall
+
+TIMEOUT = 30.0
+SECRET = "nbp_canary"
+
+
+@implementer(IHostResolution, IHostnameResolver)
+class NeverResolved:
+    """Looks up a name without end; given up, it has found nothing."""
+
+    name = ""
+
+    def resolveHostName(
+        self,
+        resolutionReceiver: IResolutionReceiver,  # noqa: N803 - Twisted's names
+        hostName: str,  # noqa: N803
+        portNumber: int = 0,  # noqa: ARG002, N803
+        addressTypes: Sequence[type[IAddress]] | None = None,  # noqa: ARG002, N803
+        transportSemantics: str = "TCP",  # noqa: ARG002, N803
+    ) -> IHostResolution:
+        self.name = hostName
+        resolutionReceiver.resolutionBegan(self)
+        return self
+
+    def cancel(self) -> None:
+        """Twisted does not ask for it."""
+
+
+class Bench:
+    """An Upstream with everything that it is given."""
+
+    def __init__(
+        self, *answers: Answer, attempts: int = 3, longest_body: int = 1000
+    ) -> None:
+        self.api = ScriptedApi(peers=list(answers))
+        self.clock = Clock()
+        self.agent = self.api.agent()
+        self.seen: list[Attempt] = []
+        self.upstream = Upstream(
+            agent=self.agent,
+            url="http://upstream.example",
+            token=lambda: Token(SECRET),
+            timeout=TIMEOUT,
+            attempts=attempts,
+            clock=self.clock,
+            now=lambda: 1_800_000_000 + self.clock.seconds(),
+            jitter=lambda: 0.5,
+            observe=self.seen.append,
+            longest_body=longest_body,
+        )
+
+    def fetch(self) -> Deferred[bytes]:
+        fetched = self.upstream.fetch("api/peers")
+        self.agent.flush()
+        return fetched
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.agent.flush()
+
+
+class FetchTests(SynchronousTestCase):
+    def failing(self, *answers: Answer) -> UpstreamError:
+        """What one failing attempt raises."""
+        bench = Bench(*answers, attempts=1)
+        error = self.failureResultOf(bench.fetch(), UpstreamError).value
+        self.assertEqual([], bench.clock.getDelayedCalls())
+        assert isinstance(error, UpstreamError)
+        return error
+
+    def test_body(self) -> None:
+        """A good answer's body is returned, decompressed."""
+        bench = Bench(says(200, b'[{"id":"a"}]'))
+        self.assertEqual(b'[{"id":"a"}]', self.successResultOf(bench.fetch()))
+        self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_request(self) -> None:
+        """The token, our name and gzip go with every request."""
+        bench = Bench(says(200))
+        bench.fetch()
+        [(path, headers)] = bench.api.requests
+        self.assertEqual("/api/peers", path)
+        self.assertEqual(f"Bearer {SECRET}", headers["authorization"])
+        self.assertEqual("gzip", headers["accept-encoding"])
+        self.assertTrue(headers["user-agent"].startswith("api-exporter/"))
+
+    def test_reasons(self) -> None:
+        """Every refusal has its reason, and only some are worth another attempt."""
+        html = b"<html>502 Bad Gateway</html>"
+        unknown_token = b'{"message":"invalid token: pat: abc= not found","code":404}'
+        for answer, reason, retryable in (
+            (says(401, b'{"message":"token invalid","code":401}'), "auth", False),
+            (says(404, unknown_token), "auth", False),
+            (says(403, b'{"message":"permission denied"}'), "forbidden", False),
+            (says(404, b'{"message":"group: x not found"}'), "not_found", False),
+            (says(404, b"404 page not found\n", "text/plain"), "not_found", False),
+            (says(429, b'{"message":"too many requests"}'), "rate_limited", False),
+            (says(302, location="http://elsewhere.example/"), "redirect", False),
+            (says(405, b""), "http_4xx", False),
+            (says(500, b'{"message":"no rules in the policy"}'), "http_5xx", True),
+            (says(502, html, "text/html"), "http_5xx", True),
+            (says(200, html, "text/html"), "decode", False),
+            (says(200, b"x" * 1001), "too_large", False),
+        ):
+            error = self.failing(answer)
+            self.assertEqual((reason, retryable), (error.reason, error.retryable))
+
+    def test_two_404s(self) -> None:
+        """A path that is not there at all is told apart from everything else."""
+        plain = self.failing(says(404, b"404 page not found\n", "text/plain"))
+        json = self.failing(says(404, b'{"message":"user: x not found"}'))
+        self.assertEqual((True, False), (plain.unsupported, json.unsupported))
+
+    def test_words(self) -> None:
+        """The upstream's own words are repeated in one line, its token's hash never."""
+        error = self.failing(says(500, b'{"message":"no rules\\nin the policy"}'))
+        self.assertEqual("500: no rules in the policy", str(error))
+        hash_ = b'{"message":"invalid token: pat: vgw+iaq06i77= not found"}'
+        self.assertNotIn("vgw", str(self.failing(says(404, hash_))))
+
+    def test_retry_after(self) -> None:
+        """What the upstream asks for is passed on, as seconds or as a date."""
+        for value, seconds in (
+            ("17", 17.0),
+            ("Fri, 15 Jan 2027 08:01:00 GMT", 60.0),
+            ("Fri, 15 Jan 2027 07:00:00 GMT", 0.0),
+            ("soon", None),
+            ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+            ("Mon, 01 Jan 2027 00:00:00 +99999999999999999999", None),
+            ("9" * 5000, None),
+        ):
+            error = self.failing(says(429, retry_after=value))
+            self.assertEqual(seconds, error.retry_after, value)
+
+    def test_retried_until_good(self) -> None:
+        """A server error is asked again after a pause, and the attempts are counted."""
+        bench = Bench(says(500), says(503), says(200, b"[1]"))
+        fetched = bench.fetch()
+        self.assertNoResult(fetched)
+        bench.advance(0.25)
+        bench.advance(0.5)
+        self.assertEqual(b"[1]", self.successResultOf(fetched))
+        self.assertEqual(
+            [(1, 500), (2, 503), (3, 200)], [(a.number, a.status) for a in bench.seen]
+        )
+        self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_attempts_end(self) -> None:
+        """After the last attempt the failure is the caller's."""
+        bench = Bench(says(500))
+        fetched = bench.fetch()
+        bench.advance(0.25)
+        bench.advance(0.5)
+        error = self.failureResultOf(fetched, UpstreamError).value
+        self.assertEqual("http_5xx", error.reason)
+        self.assertEqual(3, len(bench.api.requests))
+
+    def test_retry_after_is_waited_for(self) -> None:
+        """A pause is never shorter than the upstream asks for."""
+        bench = Bench(says(503, retry_after="20"), says(200))
+        fetched = bench.fetch()
+        bench.advance(19.9)
+        self.assertNoResult(fetched)
+        bench.advance(0.2)
+        self.successResultOf(fetched)
+
+    def test_patience(self) -> None:
+        """An upstream that asks for more than a minute is left alone at once."""
+        bench = Bench(says(503, retry_after="61"))
+        self.failureResultOf(bench.fetch(), UpstreamError)
+        self.assertEqual(1, len(bench.api.requests))
+
+    def test_deadline_covers_headers_and_body(self) -> None:
+        """Silence, and a body that stops half-way, end with the same deadline."""
+        for answer in (silence, stall):
+            bench = Bench(answer, attempts=1)
+            fetched = bench.fetch()
+            bench.advance(TIMEOUT - 0.1)
+            self.assertNoResult(fetched)
+            bench.advance(0.2)
+            error = self.failureResultOf(fetched, UpstreamError).value
+            self.assertEqual("timeout", error.reason)
+            self.assertEqual([], bench.clock.getDelayedCalls())
+            [attempt] = bench.seen
+            self.assertAlmostEqual(TIMEOUT + 0.1, attempt.seconds, places=3)
+
+    def test_cancelled(self) -> None:
+        """Cancelling ends the attempt, or the pause before one, and leaves no timer."""
+        for answer in (silence, stall, says(500)):
+            bench = Bench(answer)
+            fetched = bench.fetch()
+            fetched.cancel()
+            self.failureResultOf(fetched, CancelledError)
+            self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_cancelled_look_up(self) -> None:
+        """Giving up the look-up of a name does not say that there is no such name."""
+        reactor = MemoryReactorClock()
+        reactor.nameResolver = NeverResolved()
+        upstream = Upstream(
+            agent=Agent(reactor),
+            url="http://upstream.example",
+            token=lambda: Token(SECRET),
+            timeout=TIMEOUT,
+            attempts=3,
+            clock=reactor,
+            now=reactor.seconds,
+            jitter=lambda: 0.5,
+            observe=lambda _: None,
+        )
+        fetched = upstream.fetch("api/peers")
+        fetched.cancel()
+        self.failureResultOf(fetched, CancelledError)
+        self.assertEqual([], reactor.getDelayedCalls())
+
+    def test_observed(self) -> None:
+        """Each attempt is reported with what went over the wire and what was wrong."""
+        bench = Bench(says(200, b"[1,2]"))
+        bench.fetch()
+        [attempt] = bench.seen
+        self.assertEqual(("api/peers", 200, 5, ""), _told(attempt))
+        bench = Bench(says(500, b'{"message":"broken"}'), attempts=1)
+        self.failureResultOf(bench.fetch())
+        [attempt] = bench.seen
+        self.assertEqual(("api/peers", 500, 20, "500: broken"), _told(attempt))
+        self.assertEqual(1_800_000_000, attempt.started)
+
+    def test_token_stays_secret(self) -> None:
+        """Neither errors nor attempts repeat the token, whatever the upstream says."""
+        echo = b'{"message":"who is nbp_canary?"}'
+        for answer in (says(401, echo), says(403, echo), says(500, echo)):
+            bench = Bench(answer, attempts=1)
+            error = self.failureResultOf(bench.fetch(), UpstreamError)
+            self.assertNotIn(SECRET, str(error.value))
+            self.assertNotIn(SECRET, error.getTraceback())
+            self.assertNotIn(SECRET, repr(bench.seen))
+
+
+class ProbeTests(SynchronousTestCase):
+    def test_any_answer_will_do(self) -> None:
+        """A 404 to the connectivity test proves that the upstream is there."""
+        bench = Bench()
+        probed = bench.upstream.probe()
+        bench.agent.flush()
+        self.assertIsNone(self.successResultOf(probed))
+        self.assertEqual("/api/health", bench.api.requests[0][0])
+
+    def test_no_answer(self) -> None:
+        """An upstream that cannot be reached is no error of the program."""
+        bench = Bench()
+        bench.api.answers["health"] = [silence]
+        probed = bench.upstream.probe()
+        bench.advance(TIMEOUT + 1)
+        self.assertIsNone(self.successResultOf(probed))
+        self.assertIsNone(bench.seen[0].status)
+
+    def test_half_an_answer(self) -> None:
+        """An answer that never ends is one, too: the upstream is there."""
+        bench = Bench()
+        bench.api.answers["health"] = [stall]
+        reached = Deferred.fromCoroutine(bench.upstream.reach())
+        bench.agent.flush()
+        bench.advance(TIMEOUT + 1)
+        self.assertEqual("", self.successResultOf(reached))
+
+
+def _told(attempt: Attempt) -> tuple[str, int | None, int, str]:
+    return attempt.path, attempt.status, attempt.received, attempt.error

@@ -1,0 +1,84 @@
+"""The picture of the peers: inside its frame, in proportion, with gaps left empty."""
+
+import re
+from xml.etree import ElementTree as ET
+
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.template import flattenString
+
+from api_exporter.telemetry.history import Count
+from api_exporter.web.status import chart
+
+NOW = 1_800_000_000.0
+
+
+def count(ago: float, connected: int, disconnected: int) -> Count:
+    return Count(at=NOW - ago, connected=connected, disconnected=disconnected)
+
+
+class ChartTests(SynchronousTestCase):
+    def drawn(self, *runs: list[Count]) -> ET.Element:
+        figure = chart.chart(runs, now=NOW, step=60)
+        markup = self.successResultOf(flattenString(None, figure))
+        return ET.fromstring(markup)  # noqa: S314 - our own
+
+    def path(self, figure: ET.Element, kind: str) -> str:
+        [path] = figure.findall(f".//path[@class='{kind}']")
+        return path.attrib["d"]
+
+    def test_ceiling(self) -> None:
+        """The top is round, even, not lower than what is drawn, and not far above."""
+        for most, top in ((0, 2), (1, 2), (7, 8), (15, 16), (99, 100), (218, 220)):
+            self.assertEqual(top, chart.ceiling(most))
+        for most in range(1, 3000):
+            self.assertTrue(most <= chart.ceiling(most) <= 1.2 * most + 1, most)
+            self.assertEqual(0, chart.ceiling(most) % 2)
+
+    def test_span(self) -> None:
+        """A young exporter shows minutes, an old one six hours."""
+        for ago, span in ((0, 600), (601, 1800), (5000, 7200), (21000, 21600)):
+            self.assertEqual(span, chart.span([[count(ago, 1, 1)]], NOW))
+
+    def test_proportion(self) -> None:
+        """Both areas together are as high as there are peers."""
+        figure = self.drawn([count(300, 25, 25), count(240, 50, 50)])
+        self.assertEqual(
+            "M360.0,160V120.0H432.0V80.0H504.0V160Z", self.path(figure, "connected")
+        )
+        self.assertEqual(
+            "M360.0,160V80.0H432.0V0.0H504.0V160Z", self.path(figure, "disconnected")
+        )
+
+    def test_gap(self) -> None:
+        """Runs are areas of their own."""
+        figure = self.drawn([count(590, 1, 0)], [count(120, 1, 0), count(60, 2, 0)])
+        self.assertEqual(2, self.path(figure, "connected").count("Z"))
+
+    def test_frame(self) -> None:
+        """Nothing is drawn outside of the frame, whatever there is to draw."""
+        figure = self.drawn(
+            [count(21600, 0, 0), count(21500, 0, 7)], [count(0, 100_000, 3)]
+        )
+        for kind in ("connected", "disconnected"):
+            drawn = self.path(figure, kind)
+            for x in re.findall(r"[MH](-?[\d.]+)", drawn):
+                self.assertTrue(0 <= float(x) <= chart.WIDTH, x)
+            for y in re.findall(r"[V,](-?[\d.]+)", drawn):
+                self.assertTrue(0 <= float(y) <= chart.HEIGHT, y)
+
+    def test_old(self) -> None:
+        """Numbers that are not of now say of when they are."""
+        for ago, old in ((100, False), (600, True)):
+            text = " ".join(self.drawn([count(ago, 1, 1)]).itertext())
+            self.assertEqual(old, " UTC" in text)
+
+    def test_words(self) -> None:
+        """Numbers and times stand around the picture, and in it for those who cannot
+        see it.
+        """
+        figure = self.drawn([count(60, 1200, 34)])
+        text = " ".join(figure.itertext())
+        for shown in ("1,200 connected", "34 disconnected", "10 min ago", "now"):
+            self.assertIn(shown, text)
+        [svg] = figure.findall(".//svg")
+        self.assertIn("1,200 connected and 34", svg.attrib["aria-label"])

@@ -1,0 +1,241 @@
+"""The status page as HTML: what it tells, that it is safe, and that it asks nobody."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from xml.etree import ElementTree as ET
+
+from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.upstream.advice import advice
+from tests.web.served import ServedTestCase, header
+from tests.web.watched import NOON, URL, VERSION, Watched
+
+MARKUP = UpstreamError("http_5xx", "500: <script>alert('x')</script> & \"more\"")
+ABSENT = UpstreamError("not_found", "404", unsupported=True)
+
+
+class StatusTests(ServedTestCase):
+    def setUp(self) -> None:
+        self.watch(Watched().start())
+
+    def watch(self, watched: Watched) -> None:
+        self.watched = watched
+        self.tree = watched.tree
+
+    def page(self) -> str:
+        status, headers, body = self.request("/")
+        self.assertEqual(200, status)
+        self.assertEqual("text/html; charset=utf-8", header(headers, "content-type"))
+        return body.decode()
+
+    def main(self) -> ET.Element:
+        """What changes of the page; it is well-formed."""
+        page = self.page()
+        main = page[page.index("<main>") : page.index("</main>") + len("</main>")]
+        return ET.fromstring(main)  # noqa: S314 - our own
+
+    def text(self) -> str:
+        return " ".join("".join(self.main().itertext()).split())
+
+    def rows(self, heading: str) -> dict[str, list[str]]:
+        """The cells of a table's rows by the first; rows of explanation left out."""
+        [table] = [
+            section
+            for section in self.main().iter("section")
+            if section.findtext("h2") == heading
+        ]
+        found: dict[str, list[str]] = {}
+        for row in table.iter("tr"):
+            cells = ["".join(cell.itertext()) for cell in row.findall("td")]
+            if len(cells) > 1:
+                found.setdefault(cells[0], cells[1:])
+        return found
+
+    def test_facts(self) -> None:
+        """Version, upstream, whether it is reachable, token and uptime are there."""
+        text = self.text()
+        for shown in (
+            f"api-exporter {VERSION}",
+            "Working: ",
+            URL,
+            "reachable",
+            "accepted",
+            "expires in 61 days",
+            "20 seconds",
+        ):
+            self.assertIn(shown, text)
+
+    def test_simulated(self) -> None:
+        """A network that is none says so; its address is of no interest."""
+        self.watch(Watched(simulated=True).start())
+        self.assertIn("a simulated network", self.text())
+        self.assertNotIn(URL, self.text())
+
+    def test_before_the_start(self) -> None:
+        """A page of nothing yet is a page too."""
+        self.watch(Watched())
+        text = self.text()
+        for shown in (
+            "Starting: no peers read yet",
+            "not called yet",
+            "not known yet",
+            "Nothing has been read",
+            "None yet.",
+        ):
+            self.assertIn(shown, text)
+        self.assertEqual("starting", self.rows("Resources")["peers"][0])
+
+    def test_resources(self) -> None:
+        """A row tells all there is to tell of a resource."""
+        rows = self.rows("Resources")
+        peers = self.watched.telemetry.standings["peers"].records
+        self.assertEqual(["fresh", "19 s ago", "30 s", str(peers)], rows["peers"][:4])
+        self.assertRegex(rows["peers"][5], r"^\d+$")
+        self.assertEqual(["off", *5 * ["–"]], rows["events"])
+
+    def test_series(self) -> None:
+        """Series by resource add up to all that the metrics page has."""
+        rows = self.rows("Resources").values()
+        listed = [row[4].replace(",", "") for row in rows]
+        shown = sum(int(series) for series in listed if series != "–")
+        metrics = self.request("/metrics")[2].decode()
+        self.assertEqual(
+            len(re.findall(r"^netbird_api_(?!up )", metrics, re.MULTILINE)), shown
+        )
+
+    def test_states(self) -> None:
+        """Each state has its word; what needs explaining is explained once."""
+        watched = Watched(collectors=("peers", "groups", "users", "routes"))
+        watched.bodies["api/users"] = b'[{"id":"somebody"}]'
+        watched.faults |= {"api/groups": MARKUP, "api/routes": ABSENT}
+        watched.start()
+        watched.silent.add("api/peers")
+        self.watch(watched.advance(60))
+        rows = self.rows("Resources")
+        for name, state in (
+            ("peers", "late"),
+            ("accounts", "fresh"),
+            ("groups", "failing"),
+            ("routes", "unsupported"),
+            ("access_tokens", "starting"),
+            ("events", "off"),
+        ):
+            self.assertEqual(state, rows[name][0], name)
+        text = self.text()
+        for word in ("late", "unsupported", "starting", "off"):
+            self.assertIn(f" {word}: ", text)
+
+    def test_failing(self) -> None:
+        """A failure is told in plain words, with what to do about it, said once."""
+        self.watched.down = UpstreamError("auth", "401: the upstream refuses the token")
+        self.watched.advance(700)
+        text = self.text()
+        self.assertIn("Not working since 12:00 UTC", text)
+        self.assertIn("Since 12:10 UTC: 401: the upstream refuses the token", text)
+        self.assertEqual(1, text.count("Check that it has not expired"))
+        self.assertIn("refused", text)
+
+    def test_failing_alike(self) -> None:
+        """What to do about one reason is said once, however many fail for it."""
+        fault = UpstreamError("http_5xx", "500: broken")
+        self.watched.faults.update({"api/groups": fault, "api/users": fault})
+        self.watched.advance(700)
+        text = self.text()
+        self.assertEqual(1, text.count(advice(fault)))
+
+    def test_left_out(self) -> None:
+        """Records that could not be read are told beside those that could."""
+        self.watched.bodies["api/peers"] = b'[{"id":"a"},{"id":7}]'
+        self.watched.advance(30)
+        self.assertEqual("1 left out, 1", self.rows("Resources")["peers"][3])
+
+    def test_calls(self) -> None:
+        """The newest twenty calls are there, the newest first, with all figures."""
+        for number in range(30):
+            self.watched.telemetry.attempted(
+                Attempt(
+                    path=f"api/x{number}",
+                    number=3,
+                    started=NOON + number,
+                    status=200,
+                    received=12345,
+                    seconds=0.25,
+                )
+            )
+        calls = self.rows("Newest calls of the upstream")
+        self.assertEqual([f"/api/x{n}" for n in range(29, 9, -1)], list(calls))
+        self.assertEqual(["200", "12:00:29", "12,345", "250", "3"], calls["/api/x29"])
+
+    def test_no_answer(self) -> None:
+        """A call without an answer says so; the connectivity test needs a good one."""
+        for path, status, error in (
+            ("api/health", 404, "404: the upstream does not have this path"),
+            ("api/peers", None, "no connection"),
+        ):
+            self.watched.telemetry.attempted(
+                Attempt(
+                    path=path,
+                    number=1,
+                    started=NOON,
+                    status=status,
+                    received=0,
+                    seconds=1,
+                    error=error,
+                )
+            )
+        text = self.text()
+        self.assertIn("any answer will do", text)
+        self.assertNotIn("does not have this path", text)
+        self.assertIn("does not answer", text)
+        self.assertEqual(
+            "no answer", self.rows("Newest calls of the upstream")["/api/peers"][0]
+        )
+
+    def test_markup(self) -> None:
+        """Markup in what the upstream says stays text, in all places."""
+        self.watched.down = MARKUP
+        self.watched.advance(700)
+        self.assertEqual(1, self.page().count("<script>"))
+        self.assertEqual([], list(self.main().iter("script")))
+        self.assertIn(str(MARKUP), self.text())
+
+    def test_partial(self) -> None:
+        """A person's token that sees only their own peers is told of."""
+        self.watched.bodies["api/users"] = (
+            b'[{"id":"me","role":"user","is_current":true}]'
+        )
+        self.watched.advance(600)
+        self.assertIn("The list of peers may be partial", self.text())
+
+    def test_policy(self) -> None:
+        """The browser runs and loads nothing but what stands in the page."""
+        _, headers, body = self.request("/")
+        policy = header(headers, "content-security-policy")
+        self.assertTrue(policy.startswith("default-src 'none'; "))
+        for name in ("style", "script"):
+            [text] = re.findall(f"<{name}>(.*?)</{name}>", body.decode(), re.DOTALL)
+            digest = b64encode(sha256(text.encode()).digest()).decode()
+            self.assertIn(f"{name}-src 'sha256-{digest}'", policy)
+        self.assertEqual("nosniff", header(headers, "x-content-type-options"))
+        self.assertEqual("no-referrer", header(headers, "referrer-policy"))
+        self.assertEqual("no-store", header(headers, "cache-control"))
+        self.assertNotRegex(body.decode(), r' (style|on\w+)="')
+        self.assertNotRegex(body.decode(), r'src="|url\(')
+
+    def test_links(self) -> None:
+        """The footer leads to all pages, to profiles only where they are served."""
+        for pprof in (False, True):
+            self.watch(Watched(pprof=pprof))
+            links = re.findall(r'<a href="([^"]+)"', self.page())
+            self.assertEqual(["metrics", "health", "ready"], links[:3])
+            self.assertEqual(pprof, "debug/pprof/" in links)
+            self.assertTrue(links[-1].endswith("/docs"))
+
+    def test_asks_nobody(self) -> None:
+        """Looking does not call the upstream, nor does it leave anything behind."""
+        calls = list(self.watched.telemetry.recent)
+        timers = len(self.watched.clock.getDelayedCalls())
+        for _ in range(3):
+            self.page()
+        self.assertEqual(calls, list(self.watched.telemetry.recent))
+        self.assertEqual(timers, len(self.watched.clock.getDelayedCalls()))

@@ -1,0 +1,174 @@
+"""Is it working, and if not, why: the words for every way in which things can stand."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import AccessToken, User
+from api_exporter.ports import UpstreamError
+from api_exporter.telemetry.standing import Standing
+from api_exporter.web.status import verdict
+from tests.web.watched import NOON
+
+DAY = 86400.0
+FRESH = Standing(period=30, ended=NOON, last_success=NOON, records=214)
+
+
+def failing(reason: str = "401: the upstream refuses the token") -> Standing:
+    return Standing(
+        period=30,
+        ended=NOON,
+        error=UpstreamError("auth", reason),
+        failing_since=NOON - 300,
+        last_success=NOON - 330,
+        records=214,
+    )
+
+
+def access_token(name: str, *, days: float, used: float | None) -> AccessToken:
+    """A token that ends after some days and was used some seconds ago."""
+    return AccessToken(
+        id=name,
+        expiration_date=datetime.fromtimestamp(NOON + days * DAY, UTC),
+        last_used=None if used is None else datetime.fromtimestamp(NOON - used, UTC),
+    )
+
+
+def known(*tokens: AccessToken, **user: object) -> Inventory:
+    fields = {"id": "me", "is_current": True, **user}
+    return Inventory(
+        peers=(),
+        users=(User(**fields),),  # type: ignore[arg-type]
+        access_tokens=tokens,
+    )
+
+
+class VerdictTests(SynchronousTestCase):
+    def verdict(
+        self,
+        peers: Standing,
+        inventory: Inventory | None = None,
+        now: float = NOON + 3,
+        others: Mapping[str, Standing] = MappingProxyType({}),
+    ) -> verdict.Verdict:
+        found = inventory if inventory is not None else Inventory(peers=())
+        return verdict.verdict({"peers": peers, **others}, found, now)
+
+    def test_working(self) -> None:
+        """Fresh peers are all it takes."""
+        found = self.verdict(FRESH)
+        self.assertEqual("Working: 214 peers, 3 seconds old", found.headline)
+        self.assertEqual(("good", "", ()), (found.tone, found.why, found.notes))
+
+    def test_starting(self) -> None:
+        """Before the first answer there is nothing to judge."""
+        found = self.verdict(Standing(period=30))
+        self.assertEqual(
+            ("none", "Starting: no peers read yet"), (found.tone, found.headline)
+        )
+
+    def test_late(self) -> None:
+        """Overdue peers are told as such."""
+        found = self.verdict(FRESH, now=NOON + 50)
+        self.assertEqual("Late: 214 peers, 50 seconds old", found.headline)
+        self.assertEqual("warn", found.tone)
+
+    def test_failing(self) -> None:
+        """It says since when, why, what to do, and what the metrics tell meanwhile."""
+        found = self.verdict(failing())
+        self.assertEqual("Not working since 11:55 UTC", found.headline)
+        self.assertEqual("401: the upstream refuses the token", found.why)
+        advice, told = found.notes
+        self.assertIn("Check that it has not expired", advice)
+        self.assertIn("as they were at 11:54 UTC", told)
+
+    def test_withdrawn(self) -> None:
+        """Metrics that have ended are no longer promised."""
+        *_, told = self.verdict(failing(), Inventory()).notes
+        self.assertIn("their metrics ended", told)
+
+    def test_never_read(self) -> None:
+        """A start that fails tells of no earlier success."""
+        never = Standing(period=30, ended=NOON, error=failing().error)
+        *_, told = self.verdict(never).notes
+        self.assertEqual("The peers have not been read since the start.", told)
+
+    def test_others(self) -> None:
+        """Other failing resources are named, or counted where they are many."""
+        found = self.verdict(FRESH, others={"groups": failing(), "routes": FRESH})
+        self.assertEqual("warn", found.tone)
+        self.assertEqual(("Failing, for reasons told below: groups.",), found.notes)
+        many = {f"r{n}": failing() for n in range(6)}
+        self.assertEqual(
+            ("6 other resources fail as well.",), self.verdict(FRESH, others=many).notes
+        )
+        *_, note = self.verdict(failing(), others={"groups": failing()}).notes
+        self.assertEqual("1 other resource fails as well.", note)
+
+    def test_partial(self) -> None:
+        """Only a person with the role user sees a part of the peers alone."""
+        for user, partial in (
+            ({"role": "user"}, True),
+            ({"role": "user", "is_service_user": True}, False),
+            ({"role": "user", "is_current": False}, False),
+            ({"role": "auditor"}, False),
+        ):
+            notes = self.verdict(FRESH, known(**user)).notes
+            self.assertEqual(partial, any("partial" in note for note in notes), user)
+
+    def test_token_end(self) -> None:
+        """Of several tokens ours is the one that was used last."""
+        for tokens, days in (
+            ((), None),
+            ((access_token("a", days=5, used=None),), 5),
+            (
+                (
+                    access_token("a", days=5, used=60),
+                    access_token("b", days=6, used=1),
+                    access_token("c", days=7, used=None),
+                ),
+                6,
+            ),
+            (
+                (
+                    access_token("a", days=5, used=None),
+                    access_token("b", days=6, used=None),
+                ),
+                None,
+            ),
+        ):
+            end = verdict.token_end(known(*tokens))
+            self.assertEqual(days, None if end is None else (end - NOON) / DAY)
+
+    def test_token_ends(self) -> None:
+        """A token that ends within two weeks is a concern, a later one is not."""
+        for days, notes in (
+            (13, ("The token expires in 12 days: replace it in time.",)),
+            (15, ()),
+        ):
+            inventory = known(access_token("a", days=days, used=1))
+            self.assertEqual(notes, self.verdict(FRESH, inventory).notes)
+        self.assertEqual("expired 2 days ago", verdict.ends(NOON - 2 * DAY, NOON))
+
+    def test_token(self) -> None:
+        """What the upstream thinks of the token follows from the peers' refreshes."""
+        slow = UpstreamError("timeout", "no answer within 30 s")
+        denied = UpstreamError("forbidden", "403: permission denied")
+        for standing, words in (
+            (Standing(period=30), "not known yet"),
+            (FRESH, "accepted"),
+            (failing(), "refused"),
+            (
+                Standing(period=30, error=denied),
+                "accepted, without the right to read peers",
+            ),
+            (
+                Standing(period=30, error=slow, last_success=NOON),
+                "accepted when it was last asked",
+            ),
+            (Standing(period=30, error=slow), "not known yet"),
+        ):
+            self.assertEqual(words, verdict.token(standing)[1])

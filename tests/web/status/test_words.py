@@ -1,0 +1,44 @@
+"""Times and numbers in words."""
+
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.template import Tag, flattenString
+
+from api_exporter.web.status import words
+from tests.web.watched import NOON
+
+
+class WordsTests(SynchronousTestCase):
+    def shown(self, tag: Tag) -> str:
+        return self.successResultOf(flattenString(None, tag)).decode()
+
+    def test_durations(self) -> None:
+        """A duration has one unit: the largest of which there are two."""
+        for seconds, long, short in (
+            (-5, "0 seconds", "0 s"),
+            (1.9, "1 second", "1 s"),
+            (119, "119 seconds", "119 s"),
+            (120, "2 minutes", "2 min"),
+            (3600, "60 minutes", "60 min"),
+            (7200, "2 hours", "2 h"),
+            (86400 * 61.5, "61 days", "61 d"),
+        ):
+            self.assertEqual(long, words.lasting(seconds))
+            self.assertEqual(short, words.short(seconds))
+
+    def test_numbers(self) -> None:
+        """Thousands are set apart, and one is one."""
+        self.assertEqual("1 peer", words.counted(1, "peer"))
+        self.assertEqual("0 peers", words.counted(0, "peer"))
+        self.assertEqual("1,234,567 peers", words.counted(1_234_567, "peer"))
+        self.assertEqual("1,235", words.milliseconds(1.2346))
+
+    def test_instants(self) -> None:
+        """A time has its day where that is not today, and tells exactly when."""
+        self.assertEqual("12:00 UTC", words.clock(NOON, NOON + 3600))
+        self.assertEqual("2027-01-15 12:00 UTC", words.clock(NOON, NOON + 86400))
+        self.assertEqual(
+            '<time datetime="2027-01-15T12:00:00.500+00:00"'
+            ' title="2027-01-15 12:00:00 UTC">3 s ago</time>',
+            self.shown(words.ago(NOON + 0.5, NOON + 4)),
+        )
+        self.assertIn(">12:00:00<", self.shown(words.second(NOON)))
