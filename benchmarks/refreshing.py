@@ -1,6 +1,6 @@
 """Full refreshes in a process of their own: `benchmarks.refreshing URL ROUNDS`.
 
-The exporter's own parts, put together as `service.assemble` does, with a look at the
+The exporter's own parts, put together as `account.Account` does, with a look at the
 processor's clock wherever something is handed over. Prints one JSON object.
 """
 
@@ -21,7 +21,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall, deferLater, react
 
-from api_exporter import service
 from api_exporter.collectors.selection import selection
 from api_exporter.demo.server import TOKEN
 from api_exporter.exposition import pages
@@ -31,9 +30,11 @@ from api_exporter.netbird.bodies import Decoded
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.refresh.refresher import Refresher
-from api_exporter.settings import table as settings
-from api_exporter.telemetry.instruments import Telemetry
-from api_exporter.version import this_build
+from api_exporter.refresh.rounds import Rounds
+from api_exporter.refresh.slices import Slicer
+from api_exporter.settings import table
+from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.upstream.client import Client
 
 NEVER = 1e6
 """Seconds: a period in which nothing happens that we did not ask for."""
@@ -65,24 +66,30 @@ class Exporter:
     def __init__(self, url: str) -> None:
         self.url = url
         self.receiving = 0.0
-        checked = settings.read({"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN})
+        checked = table.read({"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN})
         self.selected = selection(checked.collectors, dict.fromkeys(BY_NAME, NEVER))
         self.pages = Pages([collector.name for collector in self.selected.collectors])
-        self.telemetry = Telemetry(
-            registry=CollectorRegistry(),
-            build=this_build(),
-            periods=self.selected.periods,
+        self.telemetry = AccountTelemetry(
+            registry=CollectorRegistry(), periods=self.selected.periods
         )
         assert isinstance(reactor, PosixReactorBase)
-        self.client = service.upstream_client(
-            checked, reactor, self.telemetry.attempted
+        self.client = Client(
+            checked,
+            reactor,
+            now=time.time,
+            jitter=random.random,
+            observe=self.telemetry.attempted,
         )
         self.refresher = Refresher(
             selection=self.selected,
             metrics_max_age=None,
-            inventory=Inventory(),
-            fetch=self._fetch,
-            pages=self.pages,
+            rounds=Rounds(
+                collectors=self.selected.collectors,
+                inventory=Inventory(),
+                fetch=self._fetch,
+                pages=self.pages,
+                slicer=Slicer(reactor),
+            ),
             telemetry=self.telemetry,
             clock=reactor,
             now=time.monotonic,

@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
-from twisted.python.threadpool import ThreadPool
 
 from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
-from api_exporter.settings import table as settings
-from api_exporter.telemetry.instruments import Telemetry
-from api_exporter.version import Build
+from api_exporter.settings.table import SETTINGS
+from api_exporter.telemetry.account import AccountTelemetry
 from tests.bodies import inventory
+from tests.wired import process_telemetry
 
 ROOT = Path(__file__).parent.parent
 
@@ -128,11 +127,8 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
 
 
 def _own() -> str:
-    registry = CollectorRegistry()
-    telemetry = Telemetry(
-        registry=registry, build=Build(version="1"), periods={"peers": 30}
-    )
-    telemetry.watch_threads(ThreadPool(0, 1))
+    telemetry = AccountTelemetry(registry=CollectorRegistry(), periods={"peers": 30})
+    process = process_telemetry()
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)
@@ -144,7 +140,7 @@ def _own() -> str:
             code(*(name for name in family.samples[0].labels if name != "le")),
             family.documentation,
         )
-        for family in registry.collect()
+        for family in (*telemetry.registry.collect(), *process.registry.collect())
         if not family.name.startswith(("process_", "python_"))
     )
     return table(("metric", "type", "labels", "meaning"), rows)
@@ -161,7 +157,7 @@ def configuration() -> str:
             setting.allowed,
             setting.meaning,
         )
-        for setting in settings.SETTINGS
+        for setting in SETTINGS
     )
     return "\n".join(
         [

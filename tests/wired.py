@@ -1,25 +1,42 @@
-"""The parts between `fetch` and the page, wired as the program wires them."""
+"""The parts between `fetch` and the page, wired as an account wires them."""
 
 from collections.abc import Callable, Container, Mapping
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
+from twisted.python.threadpool import ThreadPool
 
 from api_exporter.collectors.selection import selection
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import UP
 from api_exporter.ports import Fetch
 from api_exporter.refresh.refresher import Refresher
-from api_exporter.telemetry.instruments import Telemetry
+from api_exporter.refresh.rounds import Rounds
+from api_exporter.refresh.slices import Slicer
+from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.history import History
+from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 
 
+def process_telemetry(version: str = "0") -> ProcessTelemetry:
+    """Of a process whose event loop has no threads."""
+    return ProcessTelemetry(
+        registry=CollectorRegistry(),
+        build=Build(version=version),
+        threads=ThreadPool(0, 1),
+    )
+
+
 class Wired:
-    """A Refresher and everything that it works on.
+    """A Refresher and everything that it works on: an account without a client.
 
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
     """
+
+    url = "https://netbird.example"
 
     def __init__(
         self,
@@ -34,25 +51,35 @@ class Wired:
         observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
         self.selected = selection(collectors, intervals or {})
+        self.collectors = self.selected.collectors
         self.registry = CollectorRegistry()
-        self.telemetry = Telemetry(
-            registry=self.registry,
-            build=Build(version="0"),
-            periods=self.selected.periods,
+        self.telemetry = AccountTelemetry(
+            registry=self.registry, periods=self.selected.periods
         )
-        self.pages = Pages([c.name for c in self.selected.collectors])
-        self.refresher = Refresher(
-            selection=self.selected,
-            metrics_max_age=metrics_max_age,
+        self.history = History(period=self.selected.periods[UP])
+        self.pages = Pages([c.name for c in self.collectors])
+        self.rounds = Rounds(
+            collectors=self.collectors,
             inventory=Inventory(),
             fetch=fetch,
             pages=self.pages,
+            slicer=Slicer(clock),
+        )
+        self.refresher = Refresher(
+            selection=self.selected,
+            metrics_max_age=metrics_max_age,
+            rounds=self.rounds,
             telemetry=self.telemetry,
             clock=clock,
             now=now,
             jitter=jitter,
             observe=observe,
         )
+
+    @property
+    def inventory(self) -> Inventory:
+        """What is known now."""
+        return self.rounds.inventory
 
     def page(self) -> str:
         """What the collectors tell now."""

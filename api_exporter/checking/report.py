@@ -9,14 +9,11 @@ from twisted.logger import globalLogBeginner
 
 from api_exporter import service
 from api_exporter.checking.survey import Finding, survey
-from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
 from api_exporter.exposition.text import render
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
-from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
 from api_exporter.upstream.advice import PARTIAL, advice
 from api_exporter.upstream.fetching import UNREACHABLE
@@ -28,27 +25,24 @@ async def run(reactor: PosixReactorBase, options: Options) -> None:
     globalLogBeginner.beginLoggingTo(
         [logs.observer("warning", "text", terminal, terminal)], redirectStandardIO=False
     )
-    configured = configuration.configured(options)
-    settings = configured.settings
-    client = service.upstream_client(settings, reactor, lambda _: None)
-    simulated = configuration.simulated(configured, reactor)
-    if simulated is not None:
-        simulated.startService()
-    selected = selection(settings.collectors, settings.refresh_intervals)
+    configured = service.configure(options, reactor)
+    account = service.account(configured.settings, reactor)
+    if configured.simulation is not None:
+        configured.simulation.startService()
     findings = survey(
-        selected.resources,
-        Inventory(personal=settings.expose_personal_data),
-        fetch=client.upstream.fetch,
+        account.selection.resources,
+        account.inventory,
+        fetch=account.client.upstream.fetch,
         clock=reactor,
     )
     if options["once"]:
-        good = await once(selected.collectors, findings)
+        good = await once(account.collectors, findings)
     else:
-        _print(f"upstream: {settings.upstream_api_url}")
-        good = await check(await client.upstream.reach(), findings)
-    await client.stopService()
-    if simulated is not None:
-        await maybeDeferred(simulated.stopService)
+        _print(f"upstream: {account.url}")
+        good = await check(await account.client.upstream.reach(), findings)
+    await account.client.stopService()
+    if configured.simulation is not None:
+        await maybeDeferred(configured.simulation.stopService)
     if not good:
         raise SystemExit(1)
 

@@ -4,19 +4,14 @@ It knows HTTP and nothing of what the bodies mean.
 """
 
 from collections.abc import Callable
-from io import BytesIO
 from typing import NoReturn
 
 from hyperlink import EncodedURL
 from treq.client import HTTPClient
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.internet.protocol import Protocol
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
-from twisted.python.failure import Failure
-from twisted.web.client import ResponseDone
-from twisted.web.http import PotentialDataLoss
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent
 
@@ -24,6 +19,7 @@ from api_exporter.netbird.resources import PROBE
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.settings.credential import Source, Token
 from api_exporter.upstream import backoff, failures
+from api_exporter.upstream.answer import Answer
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -101,7 +97,7 @@ class Upstream:
         token = self._token()
         while True:
             try:
-                return await self._attempt(path, number, token, _Answer())
+                return await self._attempt(path, number, token, Answer())
             except UpstreamError as error:
                 # Cancelling the look-up of a name fails as if there were no such name.
                 if given_up():
@@ -120,7 +116,7 @@ class Upstream:
 
     async def reach(self) -> str:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
-        answer = _Answer()
+        answer = Answer()
         try:
             await self._attempt(PROBE, 1, self._token(), answer)
         except UpstreamError as error:
@@ -141,7 +137,7 @@ class Upstream:
             self.log.info("reached the upstream at {url}", url=self._url)
 
     async def _attempt(
-        self, path: str, number: int, token: Token, answer: "_Answer"
+        self, path: str, number: int, token: Token, answer: Answer
     ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
         problem = ""
@@ -175,7 +171,7 @@ class Upstream:
                 error=problem,
             )
 
-    async def _exchange(self, path: str, token: Token, answer: "_Answer") -> bytes:
+    async def _exchange(self, path: str, token: Token, answer: Answer) -> bytes:
         response = await self._client.get(
             _Url.from_text(f"{self._url}/{path}"),
             headers=Headers(
@@ -212,46 +208,3 @@ class Upstream:
 
 def _too_late(_result: object, timeout: float) -> NoReturn:
     raise UpstreamError("timeout", f"no answer within {timeout:g} s", retryable=True)
-
-
-class _Answer(Protocol):
-    """Gathers a body up to a limit and cuts the connection there, or when cancelled."""
-
-    status: int | None = None
-    received = 0
-    limit = 0
-
-    def __init__(self) -> None:
-        self.whole: Deferred[bytes] = Deferred(lambda _: self._abort())
-        self._body = BytesIO()  # joins nothing: its value is its buffer
-
-    def dataReceived(self, data: bytes) -> None:
-        if self.whole.called:  # given up, and this came before the connection noticed
-            return
-        self.received += len(data)
-        self._body.write(data)
-        if self.received > self.limit:
-            self._abort()
-            self._finish()
-
-    def connectionLost(self, reason: Failure | None = None) -> None:
-        # PotentialDataLoss: neither a length nor chunks were promised, and the server
-        # closed. So does HTTP/1.0 end a body; what is missing shows when it is decoded.
-        if reason is None or reason.check(ResponseDone, PotentialDataLoss):
-            self._finish()
-        elif not self.whole.called:
-            self._body.close()
-            self.whole.errback(reason)
-
-    def _finish(self) -> None:
-        if not self.whole.called:
-            body = self._body.getvalue()
-            self._body.close()
-            self.whole.callback(body)
-
-    def _abort(self) -> None:
-        # What Twisted gives a body's protocol as its transport cannot abort (#8227);
-        # closing in good order would wait for a peer that may never answer.
-        producer = getattr(self.transport, "_producer", None)
-        if producer is not None:
-            producer.abortConnection()

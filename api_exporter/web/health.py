@@ -6,8 +6,8 @@ from collections.abc import Callable
 from twisted.web.server import Request
 
 from api_exporter.serving.page import Text
-from api_exporter.telemetry.instruments import Telemetry
 from api_exporter.telemetry.standing import Standing
+from api_exporter.web.shown import Shown
 
 
 class Health(Text):
@@ -21,28 +21,26 @@ class Health(Text):
 
     def __init__(
         self,
+        shown: Shown,
         *,
-        telemetry: Telemetry,
         version: str,
-        upstream_url: str,
         uptime: Callable[[], float],
     ) -> None:
         super().__init__()
-        self._telemetry = telemetry
+        self._shown = shown
         self._version = version
-        self._upstream_url = upstream_url
         self._uptime = uptime
 
     def text(self, _request: Request) -> str:
         """One JSON object."""
-        standings = self._telemetry.standings
+        standings = self._shown.telemetry.standings
         health = {
             "status": "ok",
             "version": self._version,
             "uptime_seconds": round(self._uptime(), 3),
             "upstream": {
-                "url": self._upstream_url,
-                "reachable": self._telemetry.reachable,
+                "url": self._shown.url,
+                "reachable": self._shown.telemetry.reachable,
             },
             "resources": {
                 name: _entry(standing) for name, standing in standings.items()

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition import negotiation
-from api_exporter.exposition.pages import Pages, Piece, piece
+from api_exporter.exposition.pages import Piece, piece
 from api_exporter.serving.page import ReadOnly
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.sending import Sender
-from api_exporter.telemetry.instruments import Telemetry
+from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.telemetry.text import text
+from api_exporter.web.shown import Shown
 
 TAIL_LIFE = 1.0
 """Seconds for which our own metrics are rendered once for all scrapes."""
@@ -23,22 +25,22 @@ class Metrics(ReadOnly):
     """
 
     def __init__(
-        self, *, pages: Pages, telemetry: Telemetry, seconds: Callable[[], float]
+        self, shown: Shown, process: ProcessTelemetry, *, seconds: Callable[[], float]
     ) -> None:
         super().__init__()
-        self._pages = pages
-        self._telemetry = telemetry
+        self._shown = shown
+        self._process = process
         self._seconds = seconds
         self._readers = Readers()
         self._tails: dict[bool, tuple[float, Piece]] = {}
 
     def render_GET(self, request: Request) -> bytes | int:
         """The page, piece by piece."""
-        in_flight = self._telemetry.scrapes_in_flight
+        in_flight = self._process.scrapes_in_flight
         in_flight.inc()
         request.notifyFinish().addBoth(lambda _: in_flight.dec())
         wanted = negotiation.content_type(_header(request, b"accept"))
-        whole = self._pages.whole()
+        whole = self._shown.pages.whole()
         tail = self._tail(in_openmetrics=wanted.format.openmetrics)
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
@@ -58,8 +60,8 @@ class Metrics(ReadOnly):
         now = self._seconds()
         made, tail = self._tails.get(in_openmetrics, (-TAIL_LIFE, None))
         if tail is None or not 0 <= now - made < TAIL_LIFE:
-            text = self._telemetry.text(in_openmetrics=in_openmetrics)
-            tail = piece(text, last=True)
+            registries = self._shown.telemetry.registry, self._process.registry
+            tail = piece(text(*registries, in_openmetrics=in_openmetrics), last=True)
             self._tails[in_openmetrics] = now, tail
         return tail
 

@@ -7,9 +7,9 @@ from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import Text
-from api_exporter.telemetry.instruments import Telemetry
 from api_exporter.telemetry.standing import UNRELIABLE, Standing
 from api_exporter.upstream.advice import advice
+from api_exporter.web.shown import Shown
 
 
 def reasons(standing: Standing, now: float) -> list[dict[str, str]]:
@@ -49,13 +49,13 @@ class Ready(Text):
 
     media_type = b"application/json"
 
-    def __init__(self, *, telemetry: Telemetry, now: Callable[[], float]) -> None:
+    def __init__(self, shown: Shown, *, now: Callable[[], float]) -> None:
         super().__init__()
-        self._telemetry = telemetry
+        self._shown = shown
         self._now = now
 
     def text(self, request: Request) -> str:
         """One JSON object; the status says the same."""
-        found = reasons(self._telemetry.standings[UP], self._now())
+        found = reasons(self._shown.telemetry.standings[UP], self._now())
         request.setResponseCode(503 if found else 200)
         return json.dumps({"ready": not found, "reasons": found}, indent=2) + "\n"

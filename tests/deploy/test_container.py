@@ -4,7 +4,7 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings import table as settings
+from api_exporter.settings.table import SETTINGS
 from tests.deploy.programs import DEPLOY
 from tests.deploy.yaml_files import documents
 from tests.integration.programs import ROOT
@@ -96,7 +96,7 @@ class KubernetesTests(SynchronousTestCase):
         self.assertEqual(
             container["envFrom"], [{"configMapRef": {"name": configured["name"]}}]
         )
-        known = {setting.name for setting in settings.SETTINGS}
+        known = {setting.name for setting in SETTINGS}
         given = {literal.partition("=")[0] for literal in configured["literals"]}
         self.assertLessEqual(given, known)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings import table as settings
 from api_exporter.settings.credential import Token
+from api_exporter.settings.file import load
+from api_exporter.settings.table import SETTINGS, read
 from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import program
 
@@ -24,7 +25,7 @@ REQUIRED = ["UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"]
 
 def loaded(environ: dict[str, str]) -> tuple[object, ...]:
     """The settings as values that compare."""
-    checked = settings.read(environ)
+    checked = read(environ)
     return tuple(
         value.reveal() if isinstance(value, Token) else value
         for value in (getattr(checked, name) for name in checked.__struct_fields__)
@@ -53,7 +54,7 @@ class EnvExampleTests(SynchronousTestCase):
         """It names every setting once, the required ones alone not commented out."""
         names = re.findall(r"^#?([A-Z_]+)=", self.text, re.MULTILINE)
         self.assertEqual(len(set(names)), len(names))
-        self.assertEqual({setting.name for setting in settings.SETTINGS}, set(names))
+        self.assertEqual({setting.name for setting in SETTINGS}, set(names))
         self.assertEqual(REQUIRED, re.findall(r"^([A-Z_]+)=", self.text, re.MULTILINE))
 
     def test_defaults(self) -> None:
@@ -88,7 +89,7 @@ class EnvExampleTests(SynchronousTestCase):
     def test_config(self) -> None:
         """--config reads the same."""
         for file in (EXAMPLE, self.all):
-            values = loaded(file.load(file))
+            values = loaded(load(file))
             self.assertEqual(self.by_shell(file), values)
 
     def by_shell(self, file: Path) -> tuple[object, ...]:

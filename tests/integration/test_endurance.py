@@ -37,7 +37,7 @@ from api_exporter.upstream.fetching import Upstream
 from api_exporter.web.metrics import Metrics
 from tests.integration.ports import listening
 from tests.scripted import Answer, says
-from tests.wired import Wired
+from tests.wired import Wired, process_telemetry
 
 START = 1_800_014_400.0
 HOUR = 3600
@@ -202,11 +202,7 @@ class EnduranceTests(TestCase):
             observe=self.telemetry.attempted,
         )
         tree = Resource()
-        metrics = Metrics(
-            pages=wired.pages,
-            telemetry=wired.telemetry,
-            seconds=self.clock.seconds,
-        )
+        metrics = Metrics(wired, process_telemetry(), seconds=self.clock.seconds)
         tree.putChild(b"metrics", metrics)
         self.site = BoundedSite(tree, reactor)
         self.page = f"http://127.0.0.1:{listening(self, self.site)}/metrics"

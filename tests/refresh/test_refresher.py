@@ -93,7 +93,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(3, len(bench.observed))
         [peer] = bench.observed[-1].peers or ()
         self.assertTrue(peer.connected)
-        self.assertIs(bench.observed[-1].peers, bench.refresher.inventory.peers)
+        self.assertIs(bench.observed[-1].peers, bench.inventory.peers)
 
     def test_unchanged_body(self) -> None:
         """A body that has not changed is noted and not rendered again."""
@@ -377,10 +377,10 @@ class RefresherTests(SynchronousTestCase):
     def test_same_records(self) -> None:
         """A record that has not changed is the very object that was there before."""
         bench = Bench(peers=b'[{"id":"a"},{"id":"b"}]').start()
-        before = bench.refresher.inventory.peers or ()
+        before = bench.inventory.peers or ()
         bench.replies["peers"] = b'[{"id":"a"},{"id":"b","name":"new"}]'
         bench.advance(31)
-        after = bench.refresher.inventory.peers or ()
+        after = bench.inventory.peers or ()
         self.assertIs(before[0], after[0])
         self.assertEqual("new", after[1].name)
 

@@ -2,17 +2,16 @@
 
 import gzip
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
+from twisted.internet.defer import fail
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
-from api_exporter.exposition.pages import Pages, piece
-from api_exporter.telemetry.instruments import Telemetry
-from api_exporter.version import Build
+from api_exporter.exposition.pages import piece
 from api_exporter.web.metrics import TAIL_LIFE, Metrics
 from tests.web.served import ServedTestCase, header
+from tests.wired import Wired, process_telemetry
 
 FAMILY = (
     "# HELP netbird_api_peers Number of peers.\n"
@@ -37,16 +36,16 @@ PROMETHEUS_2 = (
 class MetricsTests(ServedTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
-        self.pages = Pages(["peers"])
-        self.telemetry = Telemetry(
-            registry=CollectorRegistry(),
-            build=Build(version="0"),
-            periods={"peers": 30.0},
+        wired = Wired(
+            collectors=("peers",),
+            fetch=lambda _: fail(NotImplementedError()),  # nothing is refreshed here
+            clock=self.clock,
+            now=self.clock.seconds,
         )
+        self.pages, self.telemetry = wired.pages, wired.telemetry
+        self.process = process_telemetry()
         self.tree = Resource()
-        page = Metrics(
-            pages=self.pages, telemetry=self.telemetry, seconds=self.clock.seconds
-        )
+        page = Metrics(wired, self.process, seconds=self.clock.seconds)
         self.tree.putChild(b"metrics", page)
 
     def publish(self) -> None:
@@ -140,7 +139,7 @@ class MetricsTests(ServedTestCase):
     def test_tail_is_kept(self) -> None:
         """Our own metrics are rendered once a second at most."""
         _, _, first = self.request("/metrics")
-        self.telemetry.reactor_lag.observe(1)
+        self.process.reactor_lag.observe(1)
         self.assertEqual(first, self.request("/metrics")[2])
         self.clock.advance(TAIL_LIFE)
         self.assertNotEqual(first, self.request("/metrics")[2])
@@ -149,7 +148,7 @@ class MetricsTests(ServedTestCase):
         """A clock that jumps back does not freeze our own metrics."""
         self.clock.advance(1000)
         _, _, first = self.request("/metrics")
-        self.telemetry.reactor_lag.observe(1)
+        self.process.reactor_lag.observe(1)
         self.clock.rightNow -= 500
         self.assertNotEqual(first, self.request("/metrics")[2])
 
@@ -160,6 +159,6 @@ class MetricsTests(ServedTestCase):
         _, _, body = self.request("/metrics")
         self.assertIn("api_exporter_scrapes_in_flight 1.0\n", body.decode() + "\n")
         self.clock.advance(TAIL_LIFE)
-        gauge = self.telemetry.scrapes_in_flight
+        gauge = self.process.scrapes_in_flight
         [sample] = [s for family in gauge.collect() for s in family.samples]
         self.assertEqual(0, sample.value)

@@ -6,18 +6,16 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from api_exporter.demo.network import Network
-from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.telemetry.history import History
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
 from api_exporter.web.status.page import Status
 from api_exporter.web.tree import root
-from tests.wired import Wired
+from tests.wired import Wired, process_telemetry
 
 NOON = 1_800_014_400.0
-URL = "https://netbird.example"
+URL = Wired.url
 VERSION = "1.0.0"
 
 
@@ -53,34 +51,19 @@ class Watched(Wired):
             now=self.now,
             observe=lambda known: self.history.observe(self.now(), known.peers or ()),
         )
-        self.history = History(period=self.selected.periods[UP])
         self.tree = root(
             status=Status(
-                telemetry=self.telemetry,
-                pages=self.pages,
-                history=self.history,
-                inventory=lambda: self.refresher.inventory,
-                collectors=self.selected.collectors,
+                self,
                 version=VERSION,
-                upstream_url=URL,
                 simulated=simulated,
                 metrics_path=metrics_path,
                 pprof=pprof,
                 uptime=self.clock.seconds,
                 now=self.now,
             ),
-            health=Health(
-                telemetry=self.telemetry,
-                version=VERSION,
-                upstream_url=URL,
-                uptime=self.clock.seconds,
-            ),
-            ready=Ready(telemetry=self.telemetry, now=self.now),
-            metrics=Metrics(
-                pages=self.pages,
-                telemetry=self.telemetry,
-                seconds=self.clock.seconds,
-            ),
+            health=Health(self, version=VERSION, uptime=self.clock.seconds),
+            ready=Ready(self, now=self.now),
+            metrics=Metrics(self, process_telemetry(), seconds=self.clock.seconds),
             metrics_path=metrics_path,
         )
 

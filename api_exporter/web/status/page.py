@@ -1,17 +1,14 @@
 """`/`: is it working, and if not, why? One page that says it at a glance."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from twisted.web.server import Request
 from twisted.web.template import Flattenable, Tag, flattenString, tags
 
-from api_exporter.collectors.table import Collector
-from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import Text
-from api_exporter.telemetry.history import History
-from api_exporter.telemetry.instruments import Telemetry
+from api_exporter.web.shown import Shown
 from api_exporter.web.status import document, tables, verdict, words
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.verdict import Verdict
@@ -23,8 +20,6 @@ class Status(Text):
     """The status page, made afresh for whoever looks.
 
     Args:
-        inventory: what is known of the network now.
-        collectors: the enabled ones.
         simulated: whether the upstream is one of our own.
         pprof: whether profiles are served.
         uptime: seconds since the start.
@@ -35,14 +30,9 @@ class Status(Text):
 
     def __init__(
         self,
+        shown: Shown,
         *,
-        telemetry: Telemetry,
-        pages: Pages,
-        history: History,
-        inventory: Callable[[], Inventory],
-        collectors: Sequence[Collector],
         version: str,
-        upstream_url: str,
         simulated: bool,
         metrics_path: str,
         pprof: bool,
@@ -50,13 +40,9 @@ class Status(Text):
         now: Callable[[], float],
     ) -> None:
         super().__init__()
-        self._telemetry = telemetry
-        self._pages = pages
-        self._history = history
-        self._inventory = inventory
-        self._collectors = collectors
+        self._shown = shown
         self._version = version
-        self._upstream = "a simulated network" if simulated else upstream_url
+        self._upstream = "a simulated network" if simulated else shown.url
         self._uptime = uptime
         self._now = now
         self._footer = _footer(metrics_path, pprof=pprof)
@@ -69,15 +55,15 @@ class Status(Text):
 
     def text(self, _request: Request) -> str:
         """The whole document."""
-        now, inventory = self._now(), self._inventory()
-        found = verdict.verdict(self._telemetry.standings, inventory, now)
+        now, inventory = self._now(), self._shown.inventory
+        found = verdict.verdict(self._shown.telemetry.standings, inventory, now)
         main = Tag("main")(
             self._top(now),
             _headline(found),
             self._facts(inventory, now),
             self._peers(now),
-            tables.resources(self._telemetry.standings, self._series(), now),
-            tables.calls(self._telemetry.recent),
+            tables.resources(self._shown.telemetry.standings, self._series(), now),
+            tables.calls(self._shown.telemetry.recent),
         )
         return document.html(
             title=f"{found.short} – api-exporter",
@@ -105,14 +91,14 @@ class Status(Text):
                 _fact(
                     "Upstream",
                     tags.span(self._upstream, class_="path"),
-                    reachable[self._telemetry.reachable],
+                    reachable[self._shown.telemetry.reachable],
                 ),
                 _fact(
                     "Token",
-                    tables.state(*verdict.token(self._telemetry.standings[UP])),
+                    tables.state(*verdict.token(self._shown.telemetry.standings[UP])),
                     "" if end is None else _end(end, now),
                 ),
-                _fact("Series", f"{sum(self._pages.series().values()):,}"),
+                _fact("Series", f"{sum(self._shown.pages.series().values()):,}"),
                 _fact(
                     "Running for",
                     words.lasting(uptime),
@@ -122,10 +108,10 @@ class Status(Text):
         )
 
     def _peers(self, now: float) -> Tag:
-        runs = self._history.runs(now)
+        runs = self._shown.history.runs(now)
         return tags.section(
             tags.h2("Peers"),
-            chart(runs, now=now, step=self._history.step)
+            chart(runs, now=now, step=self._shown.history.step)
             if runs
             else tags.p("Nothing has been read in the last hours.", class_="legend"),
         )
@@ -133,8 +119,8 @@ class Status(Text):
     def _series(self) -> dict[str, int]:
         """By resource. A collector's all count where its subject is, so once."""
         series: dict[str, int] = {}
-        counts = self._pages.series()
-        for collector in self._collectors:
+        counts = self._shown.pages.series()
+        for collector in self._shown.collectors:
             subject = collector.reads[0]
             series[subject] = series.get(subject, 0) + counts[collector.name]
         return series

@@ -1,22 +1,18 @@
-"""Our own metrics: what is there from the start, what appears when, what counts."""
+"""An account's own metrics: what is there from the start, what appears when."""
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.openmetrics import parser as openmetrics
-from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import REASONS, Attempt, UpstreamError
-from api_exporter.telemetry.instruments import Telemetry
-from api_exporter.version import Build
+from api_exporter.telemetry.account import AccountTelemetry
 
 DOWN = UpstreamError("timeout", "no answer")
 
 
-def telemetry() -> tuple[Telemetry, CollectorRegistry]:
+def telemetry() -> tuple[AccountTelemetry, CollectorRegistry]:
     registry = CollectorRegistry()
-    build = Build(version="1.2.3", commit="abc")
     periods = {"peers": 30.0, "groups": 300.0}
-    return Telemetry(registry=registry, build=build, periods=periods), registry
+    return AccountTelemetry(registry=registry, periods=periods), registry
 
 
 def attempt(status: int | None = 200, number: int = 1) -> Attempt:
@@ -159,26 +155,6 @@ class TelemetryTests(SynchronousTestCase):
         self.assertIsNone(ours.standings["peers"].failing_since)
         ours.failed("peers", DOWN, seconds=30, at=120)
         self.assertEqual(120, ours.standings["peers"].failing_since)
-
-    def test_build(self) -> None:
-        """The running build is told in full, unknown parts as empty labels."""
-        text = telemetry()[0].text(in_openmetrics=False).decode()
-        [line] = [x for x in text.splitlines() if x.startswith("api_exporter_build")]
-        self.assertRegex(line, r'built="",commit="abc",python=.*,version="1.2.3"} 1.0$')
-
-    def test_text(self) -> None:
-        """Both formats parse, hold fewer than 400 lines and no `_created`."""
-        ours, _ = telemetry()
-        ours.succeeded("peers", records=5, rejected=1, seconds=0.4, at=1000.5)
-        ours.attempted(attempt())
-        plain = ours.text(in_openmetrics=False).decode()
-        open_ = ours.text(in_openmetrics=True).decode()
-        self.assertTrue(list(text_string_to_metric_families(plain)))
-        self.assertTrue(list(openmetrics.text_string_to_metric_families(open_)))
-        for text in (plain, open_):
-            self.assertLess(text.count("\n"), 400)
-            self.assertNotIn("_created", text)
-        self.assertTrue(open_.endswith("# EOF\n"))
 
     def test_summary(self) -> None:
         """Our state fits into one line."""

@@ -1,0 +1,94 @@
+"""All that one account of an upstream needs, as one service.
+
+It fetches, keeps and renders; what the process has once, it is not concerned with.
+"""
+
+from collections.abc import Callable, Sequence
+
+from prometheus_client import CollectorRegistry
+from twisted.application.service import MultiService
+from twisted.internet.posixbase import PosixReactorBase
+
+from api_exporter.collectors.selection import selection
+from api_exporter.collectors.table import Collector
+from api_exporter.exposition.pages import Pages
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import UP
+from api_exporter.refresh.refresher import Refresher
+from api_exporter.refresh.rounds import Rounds
+from api_exporter.refresh.slices import Slicer
+from api_exporter.settings.table import Settings
+from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.history import History
+from api_exporter.upstream.backoff import Jitter
+from api_exporter.upstream.client import Client
+
+
+class Account(MultiService):
+    """Keeps an account's resources fresh while it runs.
+
+    Args:
+        now: seconds since the epoch.
+
+    Attributes:
+        url: the upstream's base address.
+        selection: what is published and asked for.
+        client: may be used without starting anything, if it is stopped after it.
+        pages: what is published now.
+        telemetry: how its refreshes and requests went.
+        history: how many peers were connected.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        reactor: PosixReactorBase,
+        *,
+        registry: CollectorRegistry,
+        now: Callable[[], float],
+        jitter: Jitter,
+    ) -> None:
+        super().__init__()
+        self.selection = selected = selection(
+            settings.collectors, settings.refresh_intervals
+        )
+        self.url = settings.upstream_api_url
+        self.pages = Pages([collector.name for collector in selected.collectors])
+        self.telemetry = AccountTelemetry(registry=registry, periods=selected.periods)
+        self.history = History(period=selected.periods[UP])
+        self.client = Client(
+            settings,
+            reactor,
+            now=now,
+            jitter=jitter,
+            observe=self.telemetry.attempted,
+        )
+        self._rounds = Rounds(
+            collectors=selected.collectors,
+            inventory=Inventory(personal=settings.expose_personal_data),
+            fetch=self.client.upstream.fetch,
+            pages=self.pages,
+            slicer=Slicer(reactor),
+        )
+        refresher = Refresher(
+            selection=selected,
+            metrics_max_age=settings.metrics_max_age,
+            rounds=self._rounds,
+            telemetry=self.telemetry,
+            clock=reactor,
+            now=now,
+            jitter=jitter,
+            observe=lambda known: self.history.observe(now(), known.peers or ()),
+        )
+        self.addService(self.client)
+        self.addService(refresher)
+
+    @property
+    def collectors(self) -> Sequence[Collector]:
+        """The enabled ones."""
+        return self.selection.collectors
+
+    @property
+    def inventory(self) -> Inventory:
+        """What is known of the network now."""
+        return self._rounds.inventory

@@ -1,0 +1,94 @@
+"""What is said of a round that has ended: counted once, logged at a change."""
+
+from collections.abc import Callable
+
+from twisted.logger import Logger
+
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh.rounds import Known
+from api_exporter.telemetry.account import AccountTelemetry
+
+
+class Outcomes:
+    """Tells telemetry and log.
+
+    Args:
+        now: seconds since the epoch.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self, *, telemetry: AccountTelemetry, now: Callable[[], float]
+    ) -> None:
+        self._telemetry = telemetry
+        self._now = now
+        self._complaints: dict[str, tuple[str, ...]] = {}
+
+    def succeeded(self, name: str, known: Known, seconds: float) -> None:
+        """A round ended well, after so many seconds."""
+        failures = self._telemetry.standings[name].failures
+        self._telemetry.succeeded(
+            name,
+            records=known.records,
+            rejected=known.rejected,
+            seconds=seconds,
+            at=self._now(),
+        )
+        self.log.debug(
+            "refreshed {resource}",
+            resource=name,
+            records=known.records,
+            rejected=known.rejected,
+            milliseconds=round(1000 * seconds),
+        )
+        if known.complaints != self._complaints.get(name, ()):
+            self._rejected(name, known)
+        self._complaints[name] = known.complaints
+        if failures:
+            self.log.info(
+                "{resource} can be refreshed again after {failures} failures",
+                resource=name,
+                failures=failures,
+            )
+
+    def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
+        """A round failed."""
+        self._telemetry.failed(name, error, seconds=seconds, at=self._now())
+        if self._telemetry.standings[name].failures == 1:
+            self.log.warn(
+                "cannot refresh {resource}: {why}",
+                resource=name,
+                why=str(error),
+                reason=error.reason,
+            )
+
+    def unsupported(self, name: str, why: str, seconds: float) -> None:
+        """The upstream does not have it, or not for us: no failure, said once."""
+        if self._telemetry.standings[name].supported is not False:
+            self.log.info(why, resource=name)
+        self._telemetry.unsupported(name, seconds=seconds, at=self._now())
+
+    def withdrawn(self, name: str, max_age: float) -> None:
+        """It could not be refreshed for too long."""
+        self._complaints.pop(name, None)
+        self.log.warn(
+            "{resource} could not be refreshed for {seconds:g} s:"
+            " its metrics end until it can be",
+            resource=name,
+            seconds=max_age,
+        )
+
+    def _rejected(self, name: str, known: Known) -> None:
+        for complaint in known.complaints:
+            self.log.warn(
+                "a record is left out: {resource}{complaint}",
+                resource=name,
+                complaint=complaint,
+            )
+        if more := known.rejected - len(known.complaints):
+            self.log.warn(
+                "{count} more records of {resource} are left out",
+                count=more,
+                resource=name,
+            )

@@ -1,0 +1,123 @@
+"""One round for one resource: fetch, decode, measure, render, publish or withdraw.
+
+It keeps what is known, and knows neither when it is asked nor what is said about it.
+"""
+
+from collections.abc import Generator, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+from twisted.internet.defer import DeferredLock
+
+from api_exporter.collectors.table import Collector
+from api_exporter.exposition.pages import Pages, page
+from api_exporter.exposition.text import render
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import Resource
+from api_exporter.ports import Fetch
+from api_exporter.refresh.slices import Slicer
+
+_DIGESTED_AT_ONCE = 2 * 1024 * 1024
+"""Bytes between two places to pause: some milliseconds' work."""
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """Of the newest good body: its hash, for recognising it, and what was in it."""
+
+    digest: bytes
+    records: int
+    rejected: int
+    complaints: tuple[str, ...]
+
+
+class Rounds:
+    """Reads and withdraws resources, and publishes what changes with them.
+
+    Args:
+        inventory: to start with, so an empty one.
+
+    Attributes:
+        inventory: what is known now.
+    """
+
+    def __init__(
+        self,
+        *,
+        collectors: Sequence[Collector],
+        inventory: Inventory,
+        fetch: Fetch,
+        pages: Pages,
+        slicer: Slicer,
+    ) -> None:
+        self.inventory = inventory
+        self._collectors = collectors
+        self._fetch = fetch
+        self._pages = pages
+        self._slicer = slicer
+        self._rendering = DeferredLock()
+        self._known: dict[str, Known] = {}
+
+    def knows(self, name: str) -> bool:
+        """Whether a resource has been read and was not withdrawn since."""
+        return name in self._known
+
+    async def read(self, resource: Resource, path: str) -> Known:
+        """Fetch and publish what is new; raises UpstreamError."""
+        name = resource.name
+        body = await self._fetch(path)
+        digest = await self._slicer.run(_digest(body))
+        known = self._known.get(name)
+        before = getattr(self.inventory, name)
+        if known is not None and known.digest == digest and before is not None:
+            return known
+        decoded = await self._slicer.run(resource.body.decode(body, before or ()))
+        del body
+        known = Known(
+            digest=digest,
+            records=len(decoded.records),
+            rejected=decoded.rejected,
+            complaints=decoded.complaints,
+        )
+        await self._rendering.acquire()
+        try:
+            if resource.located(self.inventory) == path:  # else it was another user's
+                await self._render(name, decoded.records)
+                self._known[name] = known
+        finally:
+            self._rendering.release()
+        return known
+
+    def forget(self, name: str) -> None:
+        """Its next body counts as new."""
+        self._known.pop(name, None)
+
+    async def withdraw(self, name: str) -> None:
+        """End the metrics of a forgotten resource, unless it was read meanwhile."""
+        await self._rendering.acquire()
+        try:
+            if name not in self._known:
+                await self._render(name, None)
+        finally:
+            self._rendering.release()
+
+    async def _render(self, name: str, records: tuple[object, ...] | None) -> None:
+        """Change the inventory and publish all that reads this resource.
+
+        One at a time: an older inventory must not be rendered over a newer one.
+        """
+        self.inventory = self.inventory.with_(name, records)
+        for collector in self._collectors:
+            if name in collector.reads:
+                text = render(collector.measure(self.inventory))
+                made = await self._slicer.run(page(text))
+                self._pages.publish(collector.name, made)
+
+
+def _digest(body: bytes) -> Generator[None, None, bytes]:
+    """By which a body is recognized, computed with places to pause."""
+    digest = sha256()
+    view = memoryview(body)
+    for start in range(0, len(body), _DIGESTED_AT_ONCE):
+        digest.update(view[start : start + _DIGESTED_AT_ONCE])
+        yield
+    return digest.digest()

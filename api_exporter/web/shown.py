@@ -1,0 +1,27 @@
+"""What the pages are given to show."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from api_exporter.collectors.table import Collector
+from api_exporter.exposition.pages import Pages
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.history import History
+
+
+class Shown(Protocol):
+    """An account, as far as pages want to know it; see `account.Account`."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def collectors(self) -> Sequence[Collector]: ...
+    @property
+    def pages(self) -> Pages: ...
+    @property
+    def telemetry(self) -> AccountTelemetry: ...
+    @property
+    def history(self) -> History: ...
+    @property
+    def inventory(self) -> Inventory: ...

@@ -1,0 +1,35 @@
+"""What is told of the process."""
+
+from prometheus_client import CollectorRegistry
+from twisted.python.threadpool import ThreadPool
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.telemetry.text import text
+from api_exporter.version import Build
+
+
+class ProcessTelemetryTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.threads = ThreadPool(2, 2)
+        self.registry = CollectorRegistry()
+        ProcessTelemetry(
+            registry=self.registry,
+            build=Build(version="1.2.3", commit="abc"),
+            threads=self.threads,
+        )
+
+    def test_build(self) -> None:
+        """The running build is told in full, unknown parts as empty labels."""
+        lines = text(self.registry, in_openmetrics=False).decode().splitlines()
+        [line] = [x for x in lines if x.startswith("api_exporter_build_info")]
+        self.assertRegex(line, r'built="",commit="abc",python=.*,version="1.2.3"} 1.0$')
+
+    def test_threads(self) -> None:
+        """The pool is looked at whenever somebody asks."""
+        value = self.registry.get_sample_value
+        self.assertEqual(0, value("api_exporter_reactor_threads"))
+        self.threads.start()
+        self.addCleanup(self.threads.stop)
+        self.assertEqual(2, value("api_exporter_reactor_threads"))
+        self.assertEqual(0, value("api_exporter_reactor_threads_in_use"))

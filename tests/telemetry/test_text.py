@@ -1,0 +1,46 @@
+"""Our own metrics as text: both registries, in both formats."""
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.resources import BY_NAME
+from api_exporter.ports import Attempt
+from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.text import text
+from tests.wired import process_telemetry
+
+
+def texts() -> list[str]:
+    """Text format and OpenMetrics, of all resources, one of which has been read."""
+    account = AccountTelemetry(
+        registry=CollectorRegistry(), periods=dict.fromkeys(BY_NAME, 30.0)
+    )
+    account.succeeded("peers", records=5, rejected=1, seconds=0.4, at=1000.5)
+    account.attempted(
+        Attempt(path="", number=1, started=0, status=200, received=10, seconds=0.3)
+    )
+    registries = account.registry, process_telemetry("1.2.3").registry
+    return [text(*registries, in_openmetrics=om).decode() for om in (False, True)]
+
+
+class TextTests(SynchronousTestCase):
+    def test_both_formats(self) -> None:
+        """Both formats parse, hold fewer than 400 lines and no `_created`."""
+        plain, open_ = texts()
+        self.assertTrue(list(text_string_to_metric_families(plain)))
+        self.assertTrue(list(openmetrics.text_string_to_metric_families(open_)))
+        for page in (plain, open_):
+            self.assertLess(page.count("\n"), 400)
+            self.assertNotIn("_created", page)
+        self.assertEqual(1, open_.count("# EOF\n"))
+        self.assertTrue(open_.endswith("# EOF\n"))
+
+    def test_both_registries(self) -> None:
+        """What belongs to the account comes first, what belongs to the process last."""
+        for page in texts():
+            self.assertLess(
+                page.index("netbird_api_up 1"),
+                page.index('api_exporter_build_info{built=""'),
+            )
