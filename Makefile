@@ -2,11 +2,16 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs bench executable release-check clean
+.PHONY: help run test units check format docs bench acceptance executable release-check clean
+
+# Every package and module of tests but those that start real programs.
+SLOW := tests.deploy tests.integration
+UNITS := $(filter-out $(SLOW),$(subst /,.,$(basename $(wildcard tests/test_*.py)) \
+	$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py))))
 
 help: ## Say what there is to make.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,15 +40,19 @@ run: $(VENV)/run ## Show a simulated network on http://localhost:8080/
 
 test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage erase
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/coverage run -m twisted.trial $(TRIAL) tests
+	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 $(UNITS)
+	@PATH="$(BIN):$$PATH" $(BIN)/coverage run -m twisted.trial $(SLOW)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
 
+units: $(VENV)/dev ## Run the tests that start no programs: a minute.
+	@$(BIN)/python -m twisted.trial -j2 $(UNITS)
+
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests -p benchmarks
+	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests -p benchmarks -p acceptance
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 
 format: $(VENV)/dev ## Format the code.
@@ -55,6 +64,9 @@ docs: $(VENV)/dev ## Generate docs/metrics.md and docs/configuration.md from the
 
 bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or minutes; ends with a table.
+	@$(BIN)/python -m acceptance $(ONLY)
 
 # The loader of the executable is compiled with its own zlib, so that libc is all it needs.
 executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing but libc.
@@ -72,14 +84,7 @@ executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing
 release-check: executable test ## Everything that must hold before a release is tagged.
 	@test -z "$$(git status --porcelain)" || { echo "the tree has changes" >&2; exit 1; }
 	@$(BIN)/towncrier build --draft >/dev/null
-	@rm -rf build/release && $(BIN)/python -m build --outdir build/release . >/dev/null
-	@$(PYTHON) -m venv build/release/venv
-	@build/release/venv/bin/pip install --quiet --disable-pip-version-check build/release/*.whl
-	@build/release/venv/bin/api-exporter --version \
-		| grep "^api-exporter [0-9.]* $$(git rev-parse --short=12 HEAD) " \
-		|| { echo "the wheel does not tell its commit" >&2; exit 1; }
-	@build/release/venv/bin/twistd --help | grep -q api-exporter
-	@ls build/release/*.whl build/release/*.tar.gz dist/api-exporter-linux-$(ARCH)
+	@$(BIN)/python -m acceptance wheel source
 
 clean: ## Remove what was made.
 	rm -rf $(VENV) build dist *.egg-info _trial_temp* .coverage* .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""What is tried before a release: other tools, other Pythons, boots, minutes."""

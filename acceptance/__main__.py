@@ -1,0 +1,53 @@
+"""The command: `python -m acceptance [NAME …]`; without names, every check there is."""
+
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from acceptance import kubernetes, pythons, release
+from acceptance.check import Check, Failed, Missing
+
+CHECKS = (
+    Check("wheel", release.wheel),
+    Check("source", release.source),
+    Check("pythons", pythons.pythons),
+    Check("kube-score", kubernetes.score),
+)
+
+_ROW = "| {:<14} | {:<7} | {:>5} | {}"
+
+
+def main() -> None:
+    wanted = sys.argv[1:]
+    unknown = set(wanted) - {check.name for check in CHECKS}
+    if unknown:
+        raise SystemExit(f"no such check: {', '.join(sorted(unknown))}")
+    rows = [_tried(check) for check in CHECKS if check.name in wanted or not wanted]
+    print(_ROW.format("check", "outcome", "s", "seen"))
+    for name, outcome, seconds, seen in rows:
+        first, *more = seen.splitlines() or [""]
+        print(_ROW.format(name, outcome, f"{seconds:.0f}", first))
+        for line in more:
+            print(_ROW.format("", "", "", line))
+    raise SystemExit(any(outcome == "FAILED" for _, outcome, _, _ in rows))
+
+
+def _tried(check: Check) -> tuple[str, str, float, str]:
+    print(f"{check.name} …", flush=True)
+    begin = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="api-exporter-acceptance-"))
+    try:
+        outcome, seen = "ok", check.run(folder)
+    except Missing as missing:
+        outcome, seen = "skipped", f"missing: {missing}"
+    except Failed as failed:
+        outcome, seen = "FAILED", str(failed)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return check.name, outcome, time.monotonic() - begin, seen
+
+
+if __name__ == "__main__":
+    main()

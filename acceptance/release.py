@@ -1,0 +1,44 @@
+"""What is released, made from a clean copy of what is committed, and installed."""
+
+import sys
+from pathlib import Path
+
+from acceptance.check import ROOT, Failed, run
+
+
+def _made(folder: Path, kind: str) -> Path:
+    tree = folder / "tree"
+    run("git", "clone", "--quiet", ROOT, tree)
+    run(sys.executable, "-m", "build", f"--{kind}", "--outdir", folder, tree)
+    [made] = [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]
+    return made
+
+
+def wheel(folder: Path) -> str:
+    """A wheel tells its commit, is seen by twistd and serves the demonstration."""
+    made = _made(folder, "wheel")
+    return f"{made.name}, {made.stat().st_size // 1024} kB; {_installed(folder, made)}"
+
+
+def source(folder: Path) -> str:
+    """A source distribution builds by itself, its commit included."""
+    made = _made(folder, "sdist")
+    return f"{made.name}, {made.stat().st_size // 1024} kB; {_installed(folder, made)}"
+
+
+def _installed(folder: Path, made: Path) -> str:
+    """What a virtual environment with nothing else in it says of its version."""
+    commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
+    venv = folder / "venv"
+    run(sys.executable, "-m", "venv", venv)
+    run(venv / "bin/pip", "install", "--quiet", made)
+    version = run(venv / "bin/api-exporter", "--version", cwd=folder).strip()
+    if f" {commit} " not in version:
+        raise Failed(f"{version!r} does not tell the commit {commit}")
+    if "api-exporter" not in run(venv / "bin/twistd", "--help", cwd=folder):
+        raise Failed("twistd does not see the plugin")
+    if "netbird_api_peers{" not in run(
+        venv / "bin/api-exporter", "--demo", "--once", cwd=folder
+    ):
+        raise Failed("--demo --once prints no peers")
+    return version
