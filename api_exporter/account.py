@@ -14,6 +14,8 @@ from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
+from api_exporter.ports import Attempt
+from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -54,14 +56,25 @@ class Account(MultiService):
         )
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
-        self.telemetry = AccountTelemetry(registry=registry, periods=selected.periods)
+        budget = Budget()
+        self.telemetry = AccountTelemetry(
+            registry=registry,
+            periods=selected.periods,
+            budget=lambda: budget.per_minute,
+        )
         self.history = History(period=selected.periods[UP])
+
+        def attempted(attempt: Attempt) -> None:
+            self.telemetry.attempted(attempt)
+            if attempt.number > 1 and not attempt.unsent:
+                budget.spend(reactor.seconds())
+
         self.client = Client(
             settings,
             reactor,
             now=now,
             jitter=jitter,
-            observe=self.telemetry.attempted,
+            observe=attempted,
         )
         self._rounds = Rounds(
             collectors=selected.collectors,
@@ -75,6 +88,7 @@ class Account(MultiService):
             metrics_max_age=settings.metrics_max_age,
             rounds=self._rounds,
             telemetry=self.telemetry,
+            budget=budget,
             clock=reactor,
             now=now,
             jitter=jitter,

@@ -33,6 +33,7 @@ class UpstreamError(Exception):
         reason: the same in one word of a closed set.
         retryable: whether asking again within the same round may help.
         retry_after: seconds that the upstream asked us to wait, if it did.
+        unsent: whether the upstream never saw the request.
         unsupported: this upstream does not have the path at all.
         said: the upstream's own words, where it said what it does not have.
     """
@@ -44,6 +45,7 @@ class UpstreamError(Exception):
         *,
         retryable: bool = False,
         retry_after: float | None = None,
+        unsent: bool = False,
         unsupported: bool = False,
         said: str = "",
     ) -> None:
@@ -51,12 +53,15 @@ class UpstreamError(Exception):
         self.reason = reason
         self.retryable = retryable
         self.retry_after = retry_after
+        self.unsent = unsent
         self.unsupported = unsupported
         self.said = said
 
 
-Fetch = Callable[[str], Awaitable[bytes]]
+Fetch = Callable[[str, float], Awaitable[bytes]]
 """Given a path below the upstream's base URL, its decompressed body; retries included.
+
+The seconds are those until it will be asked for again: no retry lasts longer.
 
 Raises UpstreamError, and nothing else but the cancellation of what awaits it."""
 
@@ -71,6 +76,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
         received: bytes of the decompressed body.
         seconds: from looking up the host to the end of the body, or to the failure.
         error: what was wrong with it, "" if nothing.
+        reason: the same as one of a closed set; None where the request went well.
+        unsent: whether the upstream never saw it.
     """
 
     path: str
@@ -80,3 +87,5 @@ class Attempt(Struct, frozen=True, kw_only=True):
     received: int
     seconds: float
     error: str = ""
+    reason: Reason | None = None
+    unsent: bool = False

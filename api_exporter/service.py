@@ -151,6 +151,7 @@ def assemble(
     notifier = Notifier(
         Supervisor(os.environ), lambda: shown.telemetry.summary(time.time()), reactor
     )
+    shown.telemetry.changed = notifier.tell_status
     services = (
         configured.simulation,
         listener,

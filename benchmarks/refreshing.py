@@ -29,6 +29,7 @@ from api_exporter.exposition.text import render
 from api_exporter.netbird.bodies import Decoded
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
+from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -91,14 +92,15 @@ class Exporter:
                 slicer=Slicer(reactor),
             ),
             telemetry=self.telemetry,
+            budget=Budget(),
             clock=reactor,
             now=time.monotonic,
             jitter=random.random,
         )
 
-    async def _fetch(self, path: str) -> bytes:
+    async def _fetch(self, path: str, patience: float) -> bytes:
         begin = time.process_time()
-        body = await self.client.upstream.fetch(path)
+        body = await self.client.upstream.fetch(path, patience)
         # In the first round nothing else is under way meanwhile.
         self.receiving += time.process_time() - begin
         return body
@@ -163,7 +165,7 @@ class Exporter:
             for resource in self.selected.resources:
                 path = resource.located(inventory)
                 assert path is not None
-                body = await self.client.upstream.fetch(path)
+                body = await self.client.upstream.fetch(path, NEVER)
                 times = [watch()]
                 digest = sha256(body).digest()
                 times.append(watch())

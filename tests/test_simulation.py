@@ -46,7 +46,7 @@ class World(Wired):
     def now(self) -> float:
         return START + self.clock.seconds()
 
-    def fetch(self, path: str) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
         if not self.limiter.allow(self.now()):
             self.refused += 1
             return fail(UpstreamError("rate_limited", "429: too many requests"))

@@ -11,6 +11,7 @@ from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Fetch
+from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -53,8 +54,11 @@ class Wired:
         self.selected = selection(collectors, intervals or {})
         self.collectors = self.selected.collectors
         self.registry = CollectorRegistry()
+        self.budget = Budget()
         self.telemetry = AccountTelemetry(
-            registry=self.registry, periods=self.selected.periods
+            registry=self.registry,
+            periods=self.selected.periods,
+            budget=lambda: self.budget.per_minute,
         )
         self.history = History(period=self.selected.periods[UP])
         self.pages = Pages([c.name for c in self.collectors])
@@ -70,6 +74,7 @@ class Wired:
             metrics_max_age=metrics_max_age,
             rounds=self.rounds,
             telemetry=self.telemetry,
+            budget=self.budget,
             clock=clock,
             now=now,
             jitter=jitter,

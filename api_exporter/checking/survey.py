@@ -10,6 +10,9 @@ from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Fetch, UpstreamError
 from api_exporter.refresh.slices import Slicer
 
+PATIENCE = 60.0
+"""Seconds after which somebody who waits wants no further attempt."""
+
 
 class Finding(Struct, frozen=True, kw_only=True):
     """How it went with one resource.
@@ -63,7 +66,7 @@ async def visit(
         return Finding(resource=resource, inventory=inventory)
     begin = clock.seconds()
     try:
-        body = await fetch(path)
+        body = await fetch(path, PATIENCE)
         decoded = await Slicer(clock).run(resource.body.decode(body))
     except UpstreamError as error:
         return Finding(

@@ -73,12 +73,17 @@ class Notifier(MultiService):
     ) -> None:
         super().__init__()
         self._supervisor = supervisor
+        self._status = status
         if not supervisor.listens:
             return
-        self._every(STATUS_INTERVAL, clock, lambda: supervisor.tell(STATUS=status()))
+        self._every(STATUS_INTERVAL, clock, self.tell_status)
         interval = supervisor.watchdog_interval
         if interval is not None:
             self._every(interval, clock, lambda: supervisor.tell(WATCHDOG=1))
+
+    def tell_status(self) -> None:
+        """Say how we are; to be called when that has changed."""
+        self._supervisor.tell(STATUS=self._status())
 
     def _every(
         self, interval: float, clock: IReactorTime, tell: Callable[[], None]

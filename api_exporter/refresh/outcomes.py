@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from twisted.logger import Logger
 
+from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.rounds import Known
 from api_exporter.telemetry.account import AccountTelemetry
@@ -23,6 +24,7 @@ class Outcomes:
     ) -> None:
         self._telemetry = telemetry
         self._now = now
+        self._told: set[str] = set()
         self._complaints: dict[str, tuple[str, ...]] = {}
 
     def succeeded(self, name: str, known: Known, seconds: float) -> None:
@@ -45,7 +47,8 @@ class Outcomes:
         if known.complaints != self._complaints.get(name, ()):
             self._rejected(name, known)
         self._complaints[name] = known.complaints
-        if failures:
+        if name in self._told:
+            self._told.discard(name)
             self.log.info(
                 "{resource} can be refreshed again after {failures} failures",
                 resource=name,
@@ -53,9 +56,12 @@ class Outcomes:
             )
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
-        """A round failed."""
+        """A round failed. What fails as the peers do is not worth a line of its own."""
         self._telemetry.failed(name, error, seconds=seconds, at=self._now())
-        if self._telemetry.standings[name].failures == 1:
+        peers = self._telemetry.standings[UP].error
+        alike = name != UP and peers is not None and peers.reason == error.reason
+        if name not in self._told and not alike:
+            self._told.add(name)
             self.log.warn(
                 "cannot refresh {resource}: {why}",
                 resource=name,
@@ -67,11 +73,13 @@ class Outcomes:
         """The upstream does not have it, or not for us: no failure, said once."""
         if self._telemetry.standings[name].supported is not False:
             self.log.info(why, resource=name)
+        self._told.discard(name)
         self._telemetry.unsupported(name, seconds=seconds, at=self._now())
 
     def withdrawn(self, name: str, max_age: float) -> None:
         """It could not be refreshed for too long."""
         self._complaints.pop(name, None)
+        self._telemetry.withdrawn(name)
         self.log.warn(
             "{resource} could not be refreshed for {seconds:g} s:"
             " its metrics end until it can be",

@@ -12,6 +12,7 @@ from api_exporter.collectors.selection import Selection
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP, Resource
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.schedule import Schedule, max_age
@@ -37,6 +38,7 @@ class Refresher(Service):
         metrics_max_age: float | None,
         rounds: Rounds,
         telemetry: AccountTelemetry,
+        budget: Budget,
         clock: IReactorTime,
         now: Callable[[], float],
         jitter: Jitter,
@@ -51,9 +53,11 @@ class Refresher(Service):
         self._rounds = rounds
         self._outcomes = Outcomes(telemetry=telemetry, now=now)
         self._standings = telemetry.standings
+        self._budget = budget
         self._clock = clock
         self._jitter = jitter
         self._observe = observe
+        self._paths: dict[str, str | None] = {}
         self._expires: dict[str, float] = {}
         self._tasks: set[Deferred[None]] = set()
         self._alarm: IDelayedCall | None = None
@@ -61,7 +65,10 @@ class Refresher(Service):
     def startService(self) -> None:
         super().startService()
         self._schedule = Schedule(
-            self._periods, now=self._clock.seconds(), jitter=self._jitter
+            self._periods,
+            now=self._clock.seconds(),
+            jitter=self._jitter,
+            budget=self._budget,
         )
         self._wake()
 
@@ -118,23 +125,19 @@ class Refresher(Service):
         name = resource.name
         begin = self._clock.seconds()
         path = resource.located(self._rounds.inventory)
+        self._paths[name] = path
         if path is None:
             self._schedule.skipped(name, begin)
             return
         try:
-            known = await self._rounds.read(resource, path)
+            known = await self._rounds.read(resource, path, self._periods[name])
             if name == UP:
                 self._observe(self._rounds.inventory)
         except CancelledError:
             if self.running:  # not ours; without an end it would never be due again
                 self._failed(name, UpstreamError("internal", "cancelled"), begin)
         except UpstreamError as error:
-            if resource.refused(error):
-                self._unsupported(name, begin, "this token may not read {resource}")
-            elif self._lacks(resource, error):
-                self._unsupported(name, begin, "the upstream does not have {resource}")
-            else:
-                self._failed(name, error, begin)
+            self._refused(resource, error, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
             self.log.failure("a defect while refreshing {resource}", resource=name)
             self._failed(
@@ -145,29 +148,44 @@ class Refresher(Service):
             self._expires[name] = now + self._max_ages[name]
             self._outcomes.succeeded(name, known, now - begin)
             self._schedule.refreshed(name, now)
+            self._locate(now)
+
+    def _locate(self, now: float) -> None:
+        """Ask for what has another path by now, or has one at last."""
+        for name, path in self._paths.items():
+            located = self._resources[name].located(self._rounds.inventory)
+            if located not in {None, path}:
+                self._schedule.make_due(name, now)
+
+    def _refused(self, resource: Resource, error: UpstreamError, begin: float) -> None:
+        if not self._believed(resource.name):
+            self._failed(resource.name, error, begin)
+        elif resource.refused(error):
+            why = "this token may not read {resource}"
+            self._unsupported(resource.name, begin, why)
+        elif resource.absent(error):
+            why = "the upstream does not have {resource}"
+            self._unsupported(resource.name, begin, why)
+        else:
+            self._failed(resource.name, error, begin)
 
     def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()
         self._outcomes.failed(name, error, now - begin)
-        if name == UP and error.unsupported:  # so what others lacked may be there, too
-            self._schedule.doubted(now)
         if error.reason == "rate_limited":
             pause = self._schedule.rate_limited(name, now, error.retry_after)
             self.log.debug("no requests for {seconds:.0f} s", seconds=pause)
         else:
-            self._schedule.refreshed(name, now)
+            self._schedule.failed(name, now, error)
 
-    def _lacks(self, resource: Resource, error: UpstreamError) -> bool:
-        """Whether the upstream does not have the resource, and fares well otherwise.
+    def _believed(self, name: str) -> bool:
+        """Whether nothing speaks against an answer that a resource is not for us.
 
-        A proxy that has lost its way answers the same to every path, for a moment: then
-        the peers fail too, or it is known that the resource was there just now.
+        A proxy that has lost its way answers the same to every path, for a moment, and
+        a user who is blocked is refused all: then the peers fail too, or it is known
+        that the resource was there just now.
         """
-        return (
-            resource.absent(error)
-            and self._standings[UP].error is None
-            and not self._rounds.knows(resource.name)
-        )
+        return self._standings[UP].error is None and not self._rounds.knows(name)
 
     def _unsupported(self, name: str, begin: float, why: str) -> None:
         now = self._clock.seconds()

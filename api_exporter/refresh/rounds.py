@@ -61,10 +61,14 @@ class Rounds:
         """Whether a resource has been read and was not withdrawn since."""
         return name in self._known
 
-    async def read(self, resource: Resource, path: str) -> Known:
-        """Fetch and publish what is new; raises UpstreamError."""
+    async def read(self, resource: Resource, path: str, patience: float) -> Known:
+        """Fetch and publish what is new; raises UpstreamError.
+
+        Args:
+            patience: seconds until the next round for it.
+        """
         name = resource.name
-        body = await self._fetch(path)
+        body = await self._fetch(path, patience)
         digest = await self._slicer.run(_digest(body))
         known = self._known.get(name)
         before = getattr(self.inventory, name)

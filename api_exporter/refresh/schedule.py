@@ -1,32 +1,36 @@
 """When to ask for what, and how long an answer counts. Pure: time is an argument.
 
-Facts: the upstream's limiter may allow six requests a minute and says in no header when
-to come back; its database may have a single connection that peers need too.
+Note [The peers are the probe]. A server that is down answers nothing on any path:
+asking for everything tells no more than asking for the peers. So while they fail, one
+other resource is asked for at each of their periods, which tells whether it is their
+path alone that is broken; then all others go on as usual. The first good answer makes
+all due that was missed or has failed. See docs/decisions/0008.
 """
 
-from collections import deque
 from collections.abc import Mapping
 
+from msgspec import Struct
+
+from api_exporter.ports import Reason, UpstreamError
+from api_exporter.refresh.budget import Budget
 from api_exporter.telemetry.standing import OVERDUE
-from api_exporter.upstream.backoff import Jitter, spread
-
-AT_ONCE = 2
-"""Requests in flight, at most."""
-
-SHORTEST_PAUSE = 60.0
-LONGEST_PAUSE = 240.0
-"""Seconds without any request after a 429; doubling from one to the other."""
-
-SHORTEST_ASKED = 1.0
-LONGEST_ASKED = 3600.0
-"""Seconds that an upstream may ask for (Retry-After): less is no pause, and after more
-it is asked whether it has changed its mind."""
+from api_exporter.upstream.backoff import Jitter, again, spread
 
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds until a path that the upstream did not have is asked for again."""
 
+UNSENT_PERIOD = 5.0
+"""Seconds until peers are tried again that could not even be asked for, at most: that
+costs the upstream nothing."""
+
+SQUEEZED_PERIOD = 30.0
+"""Seconds between two requests for the peers, at least, while the budget is tight and
+others are overdue."""
+
 SHORTEST_MAX_AGE = 300.0
 """Seconds for which metrics stay, at least, although they cannot be refreshed."""
+
+_NEVER = float("inf")
 
 
 def max_age(period: float, wanted: float | None = None) -> float:
@@ -42,83 +46,114 @@ def max_age(period: float, wanted: float | None = None) -> float:
     return max(SHORTEST_MAX_AGE, 3 * period)
 
 
+class _Outage(Struct):
+    """The time for which the first resource fails.
+
+    Attributes:
+        reason: of its newest failure.
+        alone: whether all others fare well.
+        others_at: when one of the others may be asked for, while they do not.
+    """
+
+    began: float
+    reason: Reason
+    others_at: float
+    alone: bool = False
+
+
 class Schedule:
     """The due times of all resources.
 
-    The first resource is due at once, each other one when its predecessor has been
-    refreshed for the first time, and from then on every period.
+    The first resource, the peers, is due at once; all others when it has been tried,
+    one after the other, and from then on every period.
 
     Args:
         periods: seconds by resource name, in the order of the first round.
+        budget: of the token, which others may use as well.
     """
 
     def __init__(
-        self, periods: Mapping[str, float], *, now: float, jitter: Jitter
+        self,
+        periods: Mapping[str, float],
+        *,
+        now: float,
+        jitter: Jitter,
+        budget: Budget,
     ) -> None:
+        self.first = next(iter(periods))
         self._periods = periods
         self._jitter = jitter
-        self._untried = deque(periods)
-        self.first = self._untried[0]
-        self._newest = self._untried.popleft()
-        self._due: dict[str, float] = {self._newest: now}
+        self._budget = budget
+        self._due = dict.fromkeys(periods, now)
         self._running: dict[str, float] = {}
+        self._failures = dict.fromkeys(periods, 0)
         self._unsupported: set[str] = set()
-        self._pause = SHORTEST_PAUSE
-        self._paused_until = now
+        self._first_began = -_NEVER
+        self._awaited: float | None = -_NEVER
+        """Since when all others wait for the first: from the start, after a pause."""
+        self._outage: _Outage | None = None
 
     def take(self, now: float) -> str | None:
         """The resource to refresh now, if any; the first one before all others."""
-        if now < self._paused_until or len(self._running) >= AT_ONCE:
+        if self._first_at() <= now:
+            name = self.first
+            self._first_began = now
+        elif self._others_at() <= now:
+            others = self._others()
+            name = min(others, key=others.__getitem__)
+            if self._outage is not None:
+                self._outage.others_at = now + self._periods[self.first]
+        else:
             return None
-        due = (name for name, time in self._due.items() if time <= now)
-        name = min(due, key=self._turn, default=None)
-        if name is not None:
-            del self._due[name]
-            self._running[name] = now
+        del self._due[name]
+        self._running[name] = now
+        self._budget.begin(now, peers=name == self.first)
         return name
-
-    def _turn(self, name: str) -> tuple[bool, float]:
-        return name != self.first, self._due[name]
 
     def wake_at(self) -> float | None:
         """When there may be something to take; None before a running refresh ends."""
-        if not self._due or len(self._running) >= AT_ONCE:
-            return None
-        return max(min(self._due.values()), self._paused_until)
+        at = min(self._first_at(), self._others_at())
+        return None if at == _NEVER else at
 
     def refreshed(self, name: str, now: float) -> None:
-        """A refresh has ended, well or badly: the next one is a period after its start.
+        """A refresh ended well: the next one is a period after its start.
 
         After one that took longer than half its period the upstream gets half a
         period's rest.
         """
-        self._unsupported.discard(name)
         period = self._periods[name]
-        started = self._end(name)
-        self._pause = SHORTEST_PAUSE
-        self._due[name] = max(
-            started + spread(period, self._jitter), now + 0.5 * period
-        )
-        self._introduce(name, now)
+        began = self._end(name)
+        rested = max(began + spread(period, self._jitter), now + 0.5 * period)
+        self._answered(name, began, rested)
+        self._unsupported.discard(name)
+        if name == self.first:
+            self._recovered(now)
+        elif self._outage is not None and began >= self._outage.began:
+            self._outage.alone = True
 
     def unsupported(self, name: str, now: float) -> None:
         """The upstream does not have this resource."""
         self._unsupported.add(name)
-        self._end(name)
-        self._pause = SHORTEST_PAUSE
-        self._due[name] = now + spread(UNSUPPORTED_PERIOD, self._jitter)
-        self._introduce(name, now)
+        hour = spread(UNSUPPORTED_PERIOD, self._jitter)
+        self._answered(name, self._end(name), now + hour)
 
-    def doubted(self, now: float) -> None:
-        """What the upstream did not have it may have: ask again as often as usual."""
-        for name in self._unsupported & self._due.keys():
-            self._due[name] = min(self._due[name], now + self._periods[name])
-
-    def skipped(self, name: str, now: float) -> None:
-        """Nothing was asked: what the path is made of is not known yet."""
-        self._end(name)
-        self._due[name] = now + spread(self._periods[name], self._jitter)
-        self._introduce(name, now)
+    def failed(self, name: str, now: float, error: UpstreamError) -> None:
+        """A refresh failed, for another reason than a limit."""
+        began = self._end(name)
+        self._failures[name] += 1
+        period = self._periods[name]
+        self._due[name] = now + again(self._failures[name], period, self._jitter)
+        if error.unsent:
+            self._budget.unsent()
+        if name == self.first:
+            if error.unsent:
+                self._due[name] = now + min(UNSENT_PERIOD, period)
+            if error.unsupported or error.reason == "forbidden":
+                self._doubt()
+            self._tried(began)
+            self._fails(now, error.reason)
+        elif self._outage is not None and error.reason == self._outage.reason:
+            self._outage.alone = False
 
     def rate_limited(self, name: str, now: float, asked: float | None) -> float:
         """The upstream wants to be left alone; returns for how many seconds it will be.
@@ -126,23 +161,92 @@ class Schedule:
         Args:
             asked: seconds that it asked for, if it said.
         """
+        pause = self._budget.refused(self._end(name), now, asked)
+        self._due[name] = now  # when the pause is over
+        self.make_due(self.first, now)
+        if self._awaited is None and pause:
+            self._awaited = now
+        if name == self.first:
+            self._fails(now, "rate_limited")
+        return pause
+
+    def skipped(self, name: str, now: float) -> None:
+        """Nothing was asked: what the path is made of is not known yet."""
         self._end(name)
-        # A request that was under way when the pause began tells nothing new.
-        if now >= self._paused_until:
-            if asked is None or asked < SHORTEST_ASKED:
-                asked = self._pause
-            self._paused_until = now + min(asked, LONGEST_ASKED)
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self._due[name] = self._paused_until
-        if self.first in self._due:  # else it is under way
-            self._due[self.first] = min(self._due[self.first], self._paused_until)
-        self._introduce(name, now)
-        return self._paused_until - now
+        self._budget.unsent()
+        self._due[name] = now + spread(self._periods[name], self._jitter)
+
+    def make_due(self, name: str, now: float) -> None:
+        """It is worth asking for now, unless it is under way."""
+        if name in self._due:
+            self._due[name] = min(self._due[name], now)
+
+    def _first_at(self) -> float:
+        if self.first not in self._due:
+            return _NEVER
+        at = max(self._due[self.first], self._budget.opens_at(peers=True))
+        if self._budget.per_minute is None or self._holds_others():
+            return at
+        if min(self._others().values(), default=_NEVER) <= at:
+            return max(at, self._first_began + SQUEEZED_PERIOD)
+        return at
+
+    def _others_at(self) -> float:
+        others = self._others()
+        room = self._budget.room(peers=False)
+        if not (others and room) or self._awaited is not None:
+            return _NEVER
+        needed = self._first_began + SQUEEZED_PERIOD
+        reserved = max(needed, self._due.get(self.first, needed))
+        opens = self._budget.opens_at(peers=False, reserved=reserved)
+        at = max(min(others.values()), opens)
+        if self._outage is not None and not self._outage.alone:
+            return max(at, self._outage.others_at)
+        return at
+
+    def _others(self) -> dict[str, float]:
+        """When they are due, those of equal times in the order of the first round."""
+        names = (n for n in self._periods if n != self.first and n in self._due)
+        return {name: self._due[name] for name in names}
+
+    def _holds_others(self) -> bool:
+        """Whether others have to wait for the first, or nearly so."""
+        outage = self._outage is not None and not self._outage.alone
+        return outage or self._awaited is not None
 
     def _end(self, name: str) -> float:
+        self._budget.end(peers=name == self.first)
         return self._running.pop(name)
 
-    def _introduce(self, predecessor: str, now: float) -> None:
-        if self._untried and predecessor == self._newest:
-            self._newest = self._untried.popleft()
-            self._due[self._newest] = now
+    def _answered(self, name: str, began: float, due: float) -> None:
+        self._failures[name] = 0
+        self._due[name] = due
+        self._budget.answered(began)
+        if name == self.first:
+            self._tried(began)
+
+    def _tried(self, began: float) -> None:
+        """The first has been tried; but one that began before the pause is too old."""
+        if self._awaited is not None and began > self._awaited:
+            self._awaited = None
+        elif self._awaited is not None:
+            self.make_due(self.first, self._awaited)
+
+    def _fails(self, now: float, reason: Reason) -> None:
+        if self._outage is None:
+            self._outage = _Outage(now, reason, others_at=now)
+        self._outage.reason = reason
+
+    def _recovered(self, now: float) -> None:
+        if self._outage is None:
+            return
+        self._outage = None
+        for name, failures in self._failures.items():
+            if failures:
+                self.make_due(name, now)
+
+    def _doubt(self) -> None:
+        """What the upstream did not have it may have: to be asked again like others."""
+        for name in self._unsupported:
+            self._failures[name] = 1
+        self._unsupported.clear()

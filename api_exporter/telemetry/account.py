@@ -5,12 +5,12 @@ page, from what is known of it; only counters and histograms live on.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.telemetry.gauges import Gauges
 from api_exporter.telemetry.standing import Standing
@@ -24,20 +24,27 @@ class AccountTelemetry:
 
     Args:
         periods: seconds between refreshes by resource, for all that are enabled.
+        budget: requests a minute that we allow ourselves; None where nothing is known.
 
     Attributes:
         reachable: whether the newest request was answered; None before the first.
         recent: the newest requests, the newest last.
+        changed: called when `netbird_api_up` has changed.
     """
 
     def __init__(
-        self, *, registry: CollectorRegistry, periods: Mapping[str, float]
+        self,
+        *,
+        registry: CollectorRegistry,
+        periods: Mapping[str, float],
+        budget: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.standings = {n: Standing(period=p) for n, p in periods.items()}
         self.reachable: bool | None = None
         self.recent: deque[Attempt] = deque(maxlen=RECENT)
         self.registry = registry
-        registry.register(Gauges(self.standings))
+        self.changed: Callable[[], object] = lambda: None
+        registry.register(Gauges(self.standings, budget))
         self._refreshes = Counter(
             "api_exporter_refreshes",
             "Refreshes that have ended, failed ones included.",
@@ -97,7 +104,11 @@ class AccountTelemetry:
         return f"peers {state}, {peers.records} peers, {peers.seconds:.1f} s{others}"
 
     def attempted(self, attempt: Attempt) -> None:
-        """Count one request on the wire; any answer to it proves an upstream there."""
+        """Count one request on the wire; any answer to it proves an upstream there.
+
+        A failed one for the peers makes them failing at once: it may be tried again for
+        longer than anybody should be told that all is well.
+        """
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
         status = "none" if attempt.status is None else str(attempt.status)
@@ -106,6 +117,15 @@ class AccountTelemetry:
         self._received.inc(attempt.received)
         if attempt.number > 1:
             self._retries.inc()
+        if attempt.path == BY_NAME[UP].path and attempt.reason is not None:
+            before = self.standings[UP]
+            self._update(
+                UP,
+                error=UpstreamError(attempt.reason, attempt.error),
+                failing_since=before.failing_since
+                if before.error is not None
+                else attempt.started + attempt.seconds,
+            )
 
     def succeeded(
         self, resource: str, *, records: int, rejected: int, seconds: float, at: float
@@ -117,6 +137,7 @@ class AccountTelemetry:
             error=None,
             failures=0,
             failing_since=None,
+            withdrawn=False,
             supported=True,
             last_success=at,
             records=records,
@@ -135,7 +156,7 @@ class AccountTelemetry:
             resource,
             error=error,
             failures=before.failures + 1,
-            failing_since=before.failing_since if before.failures else at,
+            failing_since=at if before.error is None else before.failing_since,
         )
 
     def unsupported(self, resource: str, *, seconds: float, at: float) -> None:
@@ -145,9 +166,16 @@ class AccountTelemetry:
             resource, error=None, failures=0, failing_since=None, supported=False
         )
 
+    def withdrawn(self, resource: str) -> None:
+        """Its metrics have ended."""
+        self._update(resource, withdrawn=True)
+
     def _ended(self, resource: str, seconds: float, at: float) -> None:
         self._refreshes.labels(resource).inc()
         self._update(resource, ended=at, seconds=seconds)
 
     def _update(self, resource: str, **changes: object) -> None:
-        self.standings[resource] = replace(self.standings[resource], **changes)
+        before = self.standings[resource]
+        self.standings[resource] = after = replace(before, **changes)
+        if resource == UP and after.up is not before.up:
+            self.changed()

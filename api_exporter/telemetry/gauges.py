@@ -1,6 +1,6 @@
 """The gauges of all resources, made afresh for every page."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -12,16 +12,29 @@ from api_exporter.telemetry.standing import Standing
 class Gauges(Collector):
     """Absent until there is something to tell."""
 
-    def __init__(self, standings: Mapping[str, Standing]) -> None:
+    def __init__(
+        self,
+        standings: Mapping[str, Standing],
+        budget: Callable[[], float | None],
+    ) -> None:
         self._standings = standings
+        self._budget = budget
 
     def collect(self) -> Iterator[Metric]:
         up = self._standings[UP].up
         if up is not None:
             yield GaugeMetricFamily(
                 "netbird_api_up",
-                "Whether the newest refresh of the peers succeeded, retries included.",
+                "Whether the newest attempt to read the peers succeeded, and their"
+                " metrics have not ended.",
                 value=up,
+            )
+        budget = self._budget()
+        if budget is not None:
+            yield GaugeMetricFamily(
+                "api_exporter_request_budget_per_minute",
+                "Requests a minute that we allow ourselves, since one was refused.",
+                value=budget,
             )
         for name, words, value in _GAUGES:
             family = GaugeMetricFamily(name, words, labels=["resource"])
@@ -35,7 +48,7 @@ class Gauges(Collector):
 _GAUGES = (
     (
         "api_exporter_resource_up",
-        "Whether the newest refresh succeeded.",
+        "Whether the newest refresh succeeded and the metrics have not ended.",
         lambda s: s.up,
     ),
     (

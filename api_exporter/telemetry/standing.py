@@ -14,7 +14,7 @@ UNRELIABLE = 2.0
 longer than usual without a probe noticing; a second one that does not come is trouble.
 """
 
-State = Literal["starting", "fresh", "late", "failing", "unsupported"]
+State = Literal["starting", "fresh", "late", "failing", "ended", "unsupported"]
 """The same in one word."""
 
 
@@ -25,9 +25,10 @@ class Standing(Struct, frozen=True, kw_only=True):
         period: seconds between refreshes.
         ended: when the newest refresh ended, seconds since the epoch.
         seconds: how long that took: fetch, decode and render.
-        error: why it failed; None where it did not.
+        error: why it, or an attempt since, failed; None where none did.
         failures: in a row, the newest included.
         failing_since: when the first of the failures in a row ended.
+        withdrawn: whether its metrics have ended, because they were too old.
         supported: whether this upstream has the path; None while unknown.
         last_success: seconds since the epoch.
         records: in the newest good answer.
@@ -40,6 +41,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     error: UpstreamError | None = None
     failures: int = 0
     failing_since: float | None = None
+    withdrawn: bool = False
     supported: bool | None = None
     last_success: float | None = None
     records: int = 0
@@ -47,10 +49,12 @@ class Standing(Struct, frozen=True, kw_only=True):
 
     @property
     def up(self) -> bool | None:
-        """Whether the newest refresh succeeded; None where there is nothing to say."""
-        if self.ended is None or self.supported is False:
+        """Whether it can be relied on; None where there is nothing to say."""
+        if self.supported is False:
             return None
-        return self.error is None
+        if self.ended is None and self.error is None:
+            return None
+        return self.error is None and not self.withdrawn
 
     def state(self, now: float) -> State:
         """The state at a time in seconds since the epoch."""
@@ -58,6 +62,8 @@ class Standing(Struct, frozen=True, kw_only=True):
             return "unsupported"
         if self.error is not None:
             return "failing"
+        if self.withdrawn:
+            return "ended"
         if self.last_success is None:
             return "starting"
         late = now - self.last_success > OVERDUE * self.period

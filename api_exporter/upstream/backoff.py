@@ -11,25 +11,31 @@ FIRST = 0.5
 LONGEST = 10.0
 """Seconds: no pause of our own is longer."""
 
-PATIENCE = 60.0
-"""Seconds: an upstream that asks for more is not waited for within a round."""
 
-
-def pause(failures: int, jitter: Jitter, asked: float | None = None) -> float | None:
+def pause(failures: int, jitter: Jitter, asked: float | None = None) -> float:
     """Seconds to wait after so many failed attempts: exponential, with full jitter.
 
     Args:
         failures: attempts that have failed so far, at least 1.
         jitter: chance.
         asked: seconds that the upstream asked for (Retry-After): never undercut.
-
-    Returns:
-        None where the upstream asks for more than a round's patience.
     """
-    if asked is not None and asked > PATIENCE:
-        return None
     ceiling = min(LONGEST, FIRST * 2.0 ** min(failures - 1, 16))
     return max(jitter() * ceiling, asked or 0.0)
+
+
+FIRST_AGAIN = 30.0
+"""Seconds from the end of a failed round to the next one; doubled with each further."""
+
+
+def again(failures: int, period: float, jitter: Jitter) -> float:
+    """Seconds from the end of a failed round to the next, after so many in a row.
+
+    Args:
+        period: seconds: what is usual between two rounds is never exceeded.
+    """
+    wanted = FIRST_AGAIN * 2.0 ** min(failures - 1, 16)
+    return min(spread(wanted, jitter), period)
 
 
 def spread(period: float, jitter: Jitter) -> float:

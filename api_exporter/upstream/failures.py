@@ -82,33 +82,39 @@ def translate(failure: Failure) -> NoReturn:
     causes = list(_causes(failure))
     if any(isinstance(cause, _CANCELLED) for cause in causes):
         raise CancelledError from None
-    for kinds, reason, words, retryable in _TABLE:
+    for kinds, reason, words in _TABLE:
         for cause in causes:
             if isinstance(cause, kinds):
                 raise UpstreamError(
-                    reason, f"{words}{_explained(cause)}", retryable=retryable
+                    reason,
+                    f"{words}{_explained(cause)}",
+                    retryable=reason in _RETRYABLE,
+                    unsent=isinstance(cause, _UNSENT),
                 ) from None
     failure.raiseException()
 
 
-_TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str, bool], ...] = (
-    ((MemoryError,), "internal", "not enough memory", False),
-    (_TLS, "tls", "no TLS connection that can be trusted", True),
-    ((error.DNSLookupError,), "dns", "the name cannot be resolved", True),
+_RETRYABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls"})
+"""Failures of the connection. What took its time may do so again: no `timeout`."""
+
+_UNSENT = (error.DNSLookupError, error.ConnectError)
+
+_TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
+    ((MemoryError,), "internal", "not enough memory"),
+    (_TLS, "tls", "no TLS connection that can be trusted"),
+    ((error.DNSLookupError,), "dns", "the name cannot be resolved"),
     (
         (error.TimeoutError, error.TCPTimedOutError),
         "timeout",
         "no connection in time",
-        True,
     ),
-    ((error.ConnectError,), "connect", "no connection", True),
+    ((error.ConnectError,), "connect", "no connection"),
     (
         (error.ConnectionClosed, PartialDownloadError),
         "connect",
         "the connection broke off before the end of the answer",
-        True,
     ),
-    ((ResponseFailed,), "decode", "the answer is not what its headers promise", False),
+    ((ResponseFailed,), "decode", "the answer is not what its headers promise"),
 )
 """First match wins: a wrapper stands behind what it wraps."""
 

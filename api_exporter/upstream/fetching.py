@@ -28,6 +28,9 @@ LONGEST_BODY = 256 * 1024 * 1024
 _LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error's body that are read; the rest of it is not worth waiting for."""
 
+SHORTEST_RETRY = 0.1
+"""Of the time for an attempt: a retry that has less left does not begin."""
+
 UNREACHABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls", "timeout"})
 """Reasons that prove nothing but that there was no answer."""
 
@@ -78,7 +81,7 @@ class Upstream:
         self._observe = observe
         self._longest_body = longest_body
 
-    def fetch(self, path: str) -> Deferred[bytes]:
+    def fetch(self, path: str, patience: float) -> Deferred[bytes]:
         """A path's body; see `ports.Fetch`. Cancelling it leaves nothing behind."""
         given_up = False
 
@@ -88,28 +91,33 @@ class Upstream:
             fetching.cancel()
 
         fetched: Deferred[bytes] = Deferred(give_up)
-        fetching = Deferred.fromCoroutine(self._fetch(path, lambda: given_up))
+        fetching = Deferred.fromCoroutine(self._fetch(path, patience, lambda: given_up))
         fetching.chainDeferred(fetched)
         return fetched
 
-    async def _fetch(self, path: str, given_up: Callable[[], bool]) -> bytes:
+    async def _fetch(
+        self, path: str, patience: float, given_up: Callable[[], bool]
+    ) -> bytes:
+        end = self._clock.seconds() + patience
+        deadline = self._timeout
         number = 1
         token = self._token()
         while True:
             try:
-                return await self._attempt(path, number, token, Answer())
+                return await self._attempt(path, number, token, deadline, Answer())
             except UpstreamError as error:
                 # Cancelling the look-up of a name fails as if there were no such name.
                 if given_up():
                     raise CancelledError from None
                 refused, token = token, self._token()
                 if error.reason == "auth" and refused.reveal() != token.reveal():
-                    number += 1
-                    continue
-                if not error.retryable or number >= self._attempts:
+                    wait = 0.0
+                elif error.retryable and number < self._attempts:
+                    wait = backoff.pause(number, self._jitter, error.retry_after)
+                else:
                     raise
-                wait = backoff.pause(number, self._jitter, error.retry_after)
-                if wait is None:
+                deadline = min(self._timeout, end - self._clock.seconds() - wait)
+                if deadline < SHORTEST_RETRY * self._timeout:
                     raise
             await deferLater(self._clock, wait)
             number += 1
@@ -118,7 +126,7 @@ class Upstream:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
         answer = Answer()
         try:
-            await self._attempt(PROBE, 1, self._token(), answer)
+            await self._attempt(PROBE, 1, self._token(), self._timeout, answer)
         except UpstreamError as error:
             if answer.status is None:
                 return str(error)
@@ -137,18 +145,20 @@ class Upstream:
             self.log.info("reached the upstream at {url}", url=self._url)
 
     async def _attempt(
-        self, path: str, number: int, token: Token, answer: Answer
+        self, path: str, number: int, token: Token, deadline: float, answer: Answer
     ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
         problem = ""
+        reason: Reason | None = None
+        unsent = False
         try:
             return await (
                 Deferred.fromCoroutine(self._exchange(path, token, answer))
-                .addTimeout(self._timeout, self._clock, _too_late)
+                .addTimeout(deadline, self._clock, _too_late)
                 .addErrback(failures.translate)
             )
         except UpstreamError as error:
-            problem = str(error)
+            problem, reason, unsent = str(error), error.reason, error.unsent
             raise
         finally:
             attempt = Attempt(
@@ -159,6 +169,8 @@ class Upstream:
                 received=answer.received,
                 seconds=self._clock.seconds() - begin,
                 error=problem,
+                reason=reason,
+                unsent=unsent,
             )
             self._observe(attempt)
             self.log.debug(
@@ -207,4 +219,4 @@ class Upstream:
 
 
 def _too_late(_result: object, timeout: float) -> NoReturn:
-    raise UpstreamError("timeout", f"no answer within {timeout:g} s", retryable=True)
+    raise UpstreamError("timeout", f"no answer within {timeout:.3g} s")

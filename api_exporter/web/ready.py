@@ -29,7 +29,9 @@ def reasons(standing: Standing, now: float) -> list[dict[str, str]]:
         )
     if standing.last_success is None:
         found.append({"reason": "never_read", "message": "the peers were never read"})
-    elif (age := now - standing.last_success) > UNRELIABLE * standing.period:
+    elif (
+        age := now - standing.last_success
+    ) > UNRELIABLE * standing.period or standing.withdrawn:
         found.append(
             {
                 "reason": "too_old",

@@ -28,7 +28,7 @@ class VisitTests(SynchronousTestCase):
         self.answer: bytes | UpstreamError = b"[]"
         self.seconds = 0.0
 
-    async def fetch(self, path: str) -> bytes:
+    async def fetch(self, path: str, _patience: float) -> bytes:
         self.asked.append(path)
         self.clock.advance(self.seconds)
         if isinstance(self.answer, UpstreamError):
@@ -109,7 +109,7 @@ class SurveyTests(SynchronousTestCase):
     def surveyed(self, **answers: bytes | UpstreamError) -> list[tuple[str, str]]:
         """Paths and outcomes of a round; what has no answer is an empty list."""
 
-        async def fetch(path: str) -> bytes:
+        async def fetch(path: str, _patience: float) -> bytes:
             answer = answers.get(path.removeprefix("api/"), b"[]")
             if isinstance(answer, UpstreamError):
                 raise answer

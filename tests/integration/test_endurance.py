@@ -210,10 +210,10 @@ class EnduranceTests(TestCase):
     def now(self) -> float:
         return START + SPEED * self.clock.seconds()
 
-    async def fetch(self, path: str) -> bytes:
+    async def fetch(self, path: str, patience: float) -> bytes:
         self.under_way += 1
         try:
-            return await self.upstream.fetch(path)
+            return await self.upstream.fetch(path, patience)
         finally:
             self.under_way -= 1
 

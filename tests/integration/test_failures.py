@@ -158,9 +158,9 @@ class FailureTests(TestCase):
         self.addCleanup(wired.refresher.stopService)
         await self.settle()
 
-    def fetch(self, path: str) -> Deferred[bytes]:
+    def fetch(self, path: str, patience: float) -> Deferred[bytes]:
         self.under_way += 1
-        return self.upstream.fetch(path).addBoth(self.fetched)
+        return self.upstream.fetch(path, patience).addBoth(self.fetched)
 
     def fetched(self, result: bytes) -> bytes:
         self.under_way -= 1

@@ -40,7 +40,7 @@ class Bench(Wired):
             observe=self.observed.append,
         )
 
-    def fetch(self, path: str) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
         name = {r.path: r.name for r in RESOURCES}.get(path, path)
         self.asked.append(name)
         reply = self.replies.get(name, b"[]")
@@ -237,10 +237,13 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench(
             peers=UNKNOWN_PATH, groups=UNKNOWN_PATH, accounts=UNKNOWN_PATH
         ).start()
-        for standing in bench.telemetry.standings.values():
-            self.assertEqual((False, None, "not_found"), _told(standing))
+        missing, waiting = (False, None, "not_found"), (None, None, None)
+        told = {n: _told(s) for n, s in bench.telemetry.standings.items()}
+        self.assertEqual(
+            {"peers": missing, "accounts": missing, "groups": waiting}, told
+        )
         bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
-        bench.advance(301)
+        bench.advance(31)
         for standing in bench.telemetry.standings.values():
             self.assertEqual((True, True, None), _told(standing))
 
@@ -279,17 +282,27 @@ class RefresherTests(SynchronousTestCase):
         ).start()
         told = 'token_id="t",token="",user_id="%s"'
         self.assertIn(told % "me", bench.page())
-        bench.replies["users"] = changed = Deferred[bytes]()
-        bench.replies["api/users/me/tokens"] = late = Deferred[bytes]()
+        bench.replies["users"] = (
+            b"[" + me % b"false" + b"," + you % b"true" + b"]"
+        )
+        bench.replies["api/users/you/tokens"] = late = Deferred[bytes]()
         bench.advance(601)
-        users = b"[" + me % b"false" + b"," + you % b"true" + b"]"
-        for answer, body in ((changed, users), (late, tokens)):
-            answer.callback(body)
-            bench.advance(0)
-            self.assertNotIn("netbird_api_access_token", bench.page())
-        bench.replies["users"] = users
-        bench.advance(600)
+        self.assertNotIn("netbird_api_access_token", bench.page())
+        late.callback(tokens)
+        bench.advance(0)
         self.assertIn(told % "you", bench.page())
+
+    def test_tokens_of_a_forgotten_user(self) -> None:
+        """Tokens that come when their user is no longer known are not told."""
+        users = b'[{"id":"me","is_current":true}]'
+        bench = Bench("users", users=users, **{"api/users/me/tokens": b"[]"}).start()
+        bench.replies["users"] = DOWN
+        bench.replies["api/users/me/tokens"] = late = Deferred[bytes]()
+        bench.advance(1900)
+        self.assertIsNone(bench.inventory.users)
+        late.callback(b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]')
+        bench.advance(0)
+        self.assertNotIn("netbird_api_access_token", bench.page())
 
     def test_own_tokens_refused(self) -> None:
         """Where the tokens may not be read there is no family and no error."""
@@ -306,11 +319,11 @@ class RefresherTests(SynchronousTestCase):
         self.assertIsNone(bench.telemetry.standings["access_tokens"].ended)
 
     def test_rate_limited(self) -> None:
-        """A 429 stops all requests for a minute; then the peers go first."""
+        """A 429 stops all requests for a while; then the peers go first."""
         book = logbook(self)
         bench = Bench(groups=UpstreamError("rate_limited", "429")).start()
         asked = len(bench.asked)
-        bench.advance(59)
+        bench.advance(14)
         self.assertEqual(asked, len(bench.asked))
         bench.advance(2)
         self.assertEqual("peers", bench.asked[asked])

@@ -9,7 +9,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import RESOURCES
-from api_exporter.refresh.schedule import AT_ONCE, Schedule, max_age
+from api_exporter.ports import Reason, UpstreamError
+from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.schedule import Schedule, max_age
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -20,24 +22,42 @@ BUSY_PERIODS = {"peers": 10.0, "groups": 20.0, "users": 30.0, "routes": 40.0}
 
 DEFAULT_PERIODS = {r.name: r.period for r in RESOURCES if r.name != "events"}
 
+BROKEN = UpstreamError("http_5xx", "500")
+HUNG = UpstreamError("timeout", "no answer")
+REFUSED = UpstreamError("connect", "no connection", unsent=True)
 
-def fresh(chance: float = 0.5) -> Schedule:
+
+def fresh(
+    chance: float = 0.5, periods: Mapping[str, float] = PERIODS, now: float = 0.0
+) -> Schedule:
     """At its very start, with periods that are not spread unless chance says so."""
-    return Schedule(PERIODS, now=0.0, jitter=lambda: chance)
-
-
-def settled(chance: float = 0.5) -> Schedule:
-    """After a first round at 0 that took no time."""
-    schedule = fresh(chance)
-    for name in PERIODS:
-        assert schedule.take(0.0) == name
-        schedule.refreshed(name, 0.0)
-    return schedule
+    return Schedule(periods, now=now, jitter=lambda: chance, budget=Budget())
 
 
 def taken(schedule: Schedule, now: float) -> list[str]:
     """All that can be taken at one instant."""
     return list(iter(lambda: schedule.take(now), None))
+
+
+def round_of(
+    schedule: Schedule, now: float, **errors: UpstreamError
+) -> list[str]:
+    """All that is due, one after the other, each of which ends at once."""
+    names = []
+    while (name := schedule.take(now)) is not None:
+        names.append(name)
+        if name in errors:
+            schedule.failed(name, now, errors[name])
+        else:
+            schedule.refreshed(name, now)
+    return names
+
+
+def settled(chance: float = 0.5) -> Schedule:
+    """After a first round at 0 that took no time."""
+    schedule = fresh(chance)
+    assert round_of(schedule, 0.0) == list(PERIODS)
+    return schedule
 
 
 class FirstRoundTests(SynchronousTestCase):
@@ -54,20 +74,36 @@ class FirstRoundTests(SynchronousTestCase):
 
     def test_whatever_ends(self) -> None:
         """The next one follows however its predecessor has ended."""
+        for end in (
+            lambda s: s.unsupported("groups", 1.0),
+            lambda s: s.skipped("groups", 1.0),
+            lambda s: s.failed("groups", 1.0, BROKEN),
+        ):
+            schedule = fresh()
+            taken(schedule, 0.0)
+            schedule.refreshed("peers", 0.0)
+            self.assertEqual(["groups"], taken(schedule, 0.0))
+            end(schedule)
+            self.assertEqual(["users"], taken(schedule, 1.0))
+
+    def test_failures_come_after_the_round(self) -> None:
+        """What failed comes again when all others have had their turn."""
         schedule = fresh()
-        self.assertEqual(["peers"], taken(schedule, 0.0))
-        schedule.unsupported("peers", 1.0)
-        self.assertEqual(["groups"], taken(schedule, 1.0))
-        schedule.skipped("groups", 2.0)
-        self.assertEqual(["users"], taken(schedule, 2.0))
+        self.assertEqual(
+            ["peers", "groups", "users"], round_of(schedule, 0.0, groups=HUNG)
+        )
+        self.assertEqual([], round_of(schedule, 29.9))
+        self.assertEqual(["peers", "groups"], round_of(schedule, 30.0))
 
     def test_limited(self) -> None:
-        """Where the first one is refused the second follows after the pause."""
+        """Where the first one is refused it goes first after the pause, alone."""
         schedule = fresh()
         self.assertEqual(["peers"], taken(schedule, 0.0))
-        schedule.rate_limited("peers", 1.0, None)
-        self.assertEqual([], taken(schedule, 60.9))
-        self.assertEqual(["peers", "groups"], taken(schedule, 61.0))
+        self.assertEqual(15.0, schedule.rate_limited("peers", 1.0, None))
+        self.assertEqual([], taken(schedule, 15.9))
+        self.assertEqual(["peers"], taken(schedule, 16.0))
+        schedule.refreshed("peers", 17.0)
+        self.assertIn("groups", taken(schedule, 60.0))
 
 
 class PeriodTests(SynchronousTestCase):
@@ -83,7 +119,9 @@ class PeriodTests(SynchronousTestCase):
     def test_spread(self) -> None:
         """Chance moves a period by a tenth to either side."""
         for chance, due in ((0.0, 27.0), (1.0, 33.0)):
-            self.assertAlmostEqual(due, settled(chance).wake_at())
+            wake_at = settled(chance).wake_at()
+            assert wake_at is not None
+            self.assertAlmostEqual(due, wake_at)
 
     def test_slow(self) -> None:
         """A refresh that takes long is followed by half a period's rest."""
@@ -96,140 +134,256 @@ class PeriodTests(SynchronousTestCase):
 
     def test_unsupported(self) -> None:
         """A path that the upstream does not have is asked for again an hour later."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.refreshed("peers", 300.0)
-        schedule.unsupported("groups", 310.0)
-        self.assertEqual(["peers", "users"], taken(schedule, 310.0 + HOUR - 1))
-        schedule.refreshed("peers", 310.0 + HOUR - 1)
-        schedule.refreshed("users", 310.0 + HOUR - 1)
-        self.assertEqual(310.0 + HOUR, schedule.wake_at())
-        self.assertEqual(["groups"], taken(schedule, 310.0 + HOUR))
-
-    def test_doubted(self) -> None:
-        """When it was said wrongly, it is asked for again as often as usual."""
-        schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.unsupported("groups", 310.0)
-        schedule.refreshed("peers", 310.0)
-        schedule.doubted(320.0)
-        self.assertNotIn("groups", taken(schedule, 619.0))
-        self.assertIn("groups", schedule._due)
-        schedule.refreshed("peers", 619.0)
-        schedule.refreshed("users", 619.0)
-        self.assertEqual(["groups"], taken(schedule, 620.0))
+        schedule = fresh(periods={"peers": 1e6, "groups": 300.0})
+        round_of(schedule, 0.0, groups=BROKEN)
+        self.assertEqual(["groups"], taken(schedule, 30.0))
+        schedule.unsupported("groups", 40.0)
+        self.assertEqual(40.0 + HOUR, schedule.wake_at())
+        self.assertEqual(["groups"], taken(schedule, 40.0 + HOUR))
 
     def test_skipped(self) -> None:
-        """What could not be asked for is due again after its period."""
+        """What could not be asked for is due again after its period, or when it can."""
         schedule = settled()
-        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        round_of(schedule, 299.0)
+        self.assertEqual(["groups"], taken(schedule, 300.0))
         schedule.skipped("groups", 300.0)
-        schedule.refreshed("peers", 300.0)
-        self.assertEqual(["peers"], taken(schedule, 599.0))
-        schedule.refreshed("peers", 599.0)
-        self.assertEqual(["users", "groups"], taken(schedule, 600.0))
+        self.assertNotIn("groups", taken(schedule, 325.0))
+        schedule.make_due("groups", 325.0)
+        self.assertIn("groups", taken(schedule, 325.0))
+        schedule.make_due("groups", 325.0)  # under way: nothing changes
+        self.assertEqual([], taken(schedule, 326.0))
 
-    def test_two_at_once(self) -> None:
-        """Two are under way at most; the first resource goes before older ones."""
+    def test_slots(self) -> None:
+        """Two are under way at most, one of them the first resource."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 1000.0))
         self.assertIsNone(schedule.wake_at())
-        schedule.refreshed("groups", 1001.0)
-        self.assertEqual(["users"], taken(schedule, 1001.0))
         schedule.refreshed("peers", 1002.0)
-        self.assertEqual(1030.0, schedule.wake_at())
+        self.assertEqual([], taken(schedule, 1002.0))
+        self.assertEqual(["peers"], taken(schedule, 1030.0))
+        schedule.refreshed("groups", 1031.0)
+        self.assertEqual(["users"], taken(schedule, 1031.0))
+
+    def test_hung(self) -> None:
+        """However many paths hang, the first one keeps its period."""
+        schedule = settled()
+        self.assertIn("groups", taken(schedule, 600.0))
+        schedule.refreshed("peers", 600.0)
+        for now in (630.0, 660.0, 690.0):
+            self.assertEqual(["peers"], taken(schedule, now))
+            schedule.refreshed("peers", now)
+
+
+class AgainTests(SynchronousTestCase):
+    def again(self, name: str, begin: float) -> list[float]:
+        """Pauses between the end of a failure and the next try."""
+        schedule = fresh(periods={"peers": 1e6, "groups": 300.0})
+        round_of(schedule, 0.0)
+        schedule.make_due(name, begin)
+        now, pauses = begin, []
+        for _ in range(6):
+            self.assertIn(name, taken(schedule, now))
+            schedule.failed(name, now + 5, HUNG)
+            wake_at = schedule.wake_at()
+            assert wake_at is not None
+            pauses.append(wake_at - (now + 5))
+            now = wake_at
+        schedule.take(now)
+        schedule.refreshed(name, now)
+        self.assertEqual(now + 300.0, schedule.wake_at())
+        return pauses
+
+    def test_other(self) -> None:
+        """After 30 s, 1, 2, 4 minutes from its end, at most the resource's period."""
+        self.assertEqual([30, 60, 120, 240, 300, 300], self.again("groups", 1000.0))
+
+    def test_first(self) -> None:
+        """The first one's period is its longest pause."""
+        for period, pause in ((30.0, 30.0), (5.0, 5.0)):
+            schedule = fresh(periods={"peers": period})
+            for now in (0.0, pause):
+                self.assertEqual(["peers"], taken(schedule, now))
+                schedule.failed("peers", now, HUNG)
+            self.assertEqual(2 * pause, schedule.wake_at())
+
+    def test_unsent(self) -> None:
+        """What costs the upstream nothing is tried every five seconds."""
+        for period, pause in ((30.0, 5.0), (3.0, 3.0)):
+            schedule = fresh(periods={"peers": period})
+            taken(schedule, 0.0)
+            schedule.failed("peers", 1.0, REFUSED)
+            self.assertEqual(1.0 + pause, schedule.wake_at())
+
+
+class OutageTests(SynchronousTestCase):
+    """The peers fail from 300 on."""
+
+    def down(
+        self, until: float, error: UpstreamError, others: UpstreamError | None
+    ) -> list[tuple[float, str]]:
+        """All that is asked for but the peers, and when."""
+        asked = []
+        now = self.now
+        while now <= until:
+            while (name := self.schedule.take(now)) is not None:
+                if name != "peers":
+                    asked.append((now, name))
+                failure = error if name == "peers" else others
+                if failure is None:
+                    self.schedule.refreshed(name, now)
+                else:
+                    self.schedule.failed(name, now, failure)
+            wake_at = self.schedule.wake_at()
+            assert wake_at is not None
+            now = max(now, wake_at)
+        self.now = until
+        return asked
+
+    def setUp(self) -> None:
+        periods = {"peers": 30.0, **{f"r{n}": 300.0 for n in range(19)}}
+        self.schedule = fresh(periods=periods)
+        round_of(self.schedule, 0.0)
+        self.now = 300.0
+
+    def test_one_other(self) -> None:
+        """While everything fails one other resource is asked for at each period."""
+        asked = self.down(600.0, BROKEN, BROKEN)
+        times = [at for at, _ in asked]
+        self.assertEqual([300.0 + 30 * n for n in range(11)], times)
+
+    def test_longest_overdue(self) -> None:
+        """It is the one that is overdue for the longest time."""
+        asked = self.down(450.0, BROKEN, BROKEN)
+        self.assertEqual([f"r{n}" for n in range(6)], [name for _, name in asked])
+
+    def test_unsent(self) -> None:
+        """Though the peers are tried more often, the others are not."""
+        asked = self.down(600.0, REFUSED, REFUSED)
+        self.assertEqual(11, len(asked))
+
+    def test_peers_alone(self) -> None:
+        """Where others fare well, it is the peers' path alone that is broken."""
+        asked = self.down(300.0, BROKEN, None)
+        self.assertEqual(19, len(asked))
+        self.assertEqual(19, len(self.down(600.0, BROKEN, None)))
+
+    def test_no_longer_alone(self) -> None:
+        """Until one of them fails for the peers' reason; any other does not count."""
+        self.down(300.0, BROKEN, None)
+        self.assertEqual(19, len(self.down(600.0, BROKEN, HUNG)))
+        self.assertGreater(19, len(self.down(650.0, BROKEN, BROKEN)))
+        self.assertGreaterEqual(2, len(self.down(700.0, BROKEN, BROKEN)))
+
+    def test_old_success(self) -> None:
+        """A good answer to what was asked before the outage tells nothing."""
+        self.assertEqual(["peers", "r0"], taken(self.schedule, 300.0))
+        self.schedule.failed("peers", 301.0, BROKEN)
+        self.schedule.refreshed("r0", 302.0)
+        self.assertEqual(["r1"], taken(self.schedule, 302.0))
+        self.schedule.failed("r1", 302.0, BROKEN)
+        self.assertEqual([], taken(self.schedule, 303.0))
+
+    def test_recovery(self) -> None:
+        """With the first good answer all that was missed or has failed is due."""
+        self.down(420.0, BROKEN, BROKEN)
+        self.schedule.make_due("peers", 420.0)
+        names = round_of(self.schedule, 420.0)
+        self.assertEqual("peers", names[0])
+        self.assertEqual({f"r{n}" for n in range(19)}, set(names[1:]))
+
+    def test_what_is_fresh_stays(self) -> None:
+        """A short outage makes nothing due that was not."""
+        schedule = settled()
+        self.assertEqual(["peers"], taken(schedule, 30.0))
+        schedule.failed("peers", 30.0, BROKEN)
+        self.assertEqual(["peers"], round_of(schedule, 60.0))
+
+    def test_doubt(self) -> None:
+        """What was called unsupported is asked for again when the peers lack, too."""
+        reasons: tuple[tuple[Reason, bool, bool], ...] = (
+            ("not_found", True, True),
+            ("forbidden", False, True),
+            ("http_5xx", False, False),
+        )
+        for reason, unsupported, doubted in reasons:
+            schedule = fresh(periods={"peers": 30.0, "groups": 300.0})
+            taken(schedule, 0.0)
+            schedule.refreshed("peers", 0.0)
+            taken(schedule, 0.0)
+            schedule.unsupported("groups", 0.0)
+            taken(schedule, 30.0)
+            error = UpstreamError(reason, "", unsupported=unsupported)
+            schedule.failed("peers", 30.0, error)
+            self.assertEqual(doubted, "groups" in round_of(schedule, 60.0), reason)
 
 
 class PauseTests(SynchronousTestCase):
-    def limited(self, schedule: Schedule, now: float) -> float:
-        """The pause after the first resource has been refused at such a time."""
-        self.assertIn("peers", taken(schedule, now))
-        return schedule.rate_limited("peers", now, None)
-
     def test_silence(self) -> None:
-        """For a minute after a refusal nothing at all is asked for."""
-        schedule = settled()
-        self.assertEqual(60.0, self.limited(schedule, 299.0))
-        self.assertEqual([], taken(schedule, 358.9))
-        self.assertEqual(359.0, schedule.wake_at())
-        self.assertEqual(["peers", "groups"], taken(schedule, 359.0))
-
-    def test_doubling(self) -> None:
-        """Each further refusal doubles the pause, up to four minutes."""
-        schedule, now, pauses = settled(), 30.0, []
-        for _ in range(4):
-            pauses.append(self.limited(schedule, now))
-            now += pauses[-1]
-        self.assertEqual([60.0, 120.0, 240.0, 240.0], pauses)
-
-    def test_back(self) -> None:
-        """The first other answer makes the next pause a minute again."""
-        for answer in (Schedule.refreshed, Schedule.unsupported):
-            schedule = settled()
-            self.assertEqual(60.0, self.limited(schedule, 30.0))
-            self.assertEqual(["peers"], taken(schedule, 90.0))
-            answer(schedule, "peers", 90.0)
-            self.assertEqual(60.0, self.limited(schedule, 2 * HOUR))
-
-    def test_skipped(self) -> None:
-        """What was never asked for is no answer: the next pause is doubled."""
-        schedule = settled()
-        self.assertEqual(60.0, self.limited(schedule, 300.0))
-        schedule.skipped("groups", 300.0)
-        self.assertEqual(120.0, self.limited(schedule, 360.0))
-
-    def test_retry_after(self) -> None:
-        """An upstream that says for how long is left alone for so long."""
-        for asked in (1.0, 5.0, 1000.0):
-            schedule = settled()
-            self.assertEqual(["peers"], taken(schedule, 30.0))
-            self.assertEqual(asked, schedule.rate_limited("peers", 30.0, asked))
-            self.assertEqual([], taken(schedule, 30.0 + asked - 0.1))
-            self.assertIn("peers", taken(schedule, 30.0 + asked))
-
-    def test_absurd_retry_after(self) -> None:
-        """No time at all is answered by a pause of our own, a year by an hour."""
-        schedule, now, pauses = settled(), 30.0, []
-        for asked in (0.0, 0.9, HOUR + 1, 1e9):
-            self.assertEqual("peers", schedule.take(now))
-            pauses.append(schedule.rate_limited("peers", now, asked))
-            now += pauses[-1]
-        self.assertEqual([60.0, 120.0, HOUR, HOUR], pauses)
-
-    def test_first_goes_first(self) -> None:
-        """After a pause the first resource is due, whoever was refused."""
+        """After a refusal nothing at all is asked for, then the first alone."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.refreshed("peers", 301.0)
-        schedule.rate_limited("groups", 302.0, 2.0)
-        self.assertEqual(["peers", "groups"], taken(schedule, 304.0))
+        schedule.refreshed("peers", 300.0)
+        self.assertEqual(15.0, schedule.rate_limited("groups", 301.0, None))
+        self.assertEqual([], taken(schedule, 315.9))
+        self.assertEqual(316.0, schedule.wake_at())
+        self.assertEqual(["peers"], taken(schedule, 316.0))
+        schedule.refreshed("peers", 317.0)
+        wake_at = schedule.wake_at()
+        assert wake_at is not None
+        self.assertLess(wake_at, 346.0)
+        self.assertEqual(["groups"], taken(schedule, wake_at))
 
-    def test_burst(self) -> None:
-        """A second refusal of the same burst changes nothing about the pause."""
-        for gap in (0.0, 1.0):
-            schedule = settled()
-            self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-            self.assertEqual(60.0, schedule.rate_limited("peers", 300.0 + gap, None))
-            self.assertEqual(
-                60.0 - gap, schedule.rate_limited("groups", 300.0 + 2 * gap, None)
-            )
-            self.assertEqual(120.0, self.limited(schedule, 360.0 + gap))
-
-    def test_late_refusal(self) -> None:
-        """A refusal that comes after the pause begins the next one."""
+    def test_long(self) -> None:
+        """A long pause that was asked for ends with the peers' first good answer."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        self.assertEqual(60.0, schedule.rate_limited("groups", 301.0, None))
-        self.assertEqual(120.0, schedule.rate_limited("peers", 370.0, None))
+        schedule.refreshed("peers", 300.0)
+        self.assertEqual(HOUR, schedule.rate_limited("groups", 300.0, HOUR))
+        self.assertEqual(540.0, schedule.wake_at())
+        self.assertEqual(["peers"], taken(schedule, 540.0))
+        self.assertEqual(HOUR - 240, schedule.rate_limited("peers", 540.0, HOUR - 240))
+        self.assertEqual(["peers"], taken(schedule, 780.0))
+        schedule.refreshed("peers", 780.0)
+        self.assertEqual(["groups"], taken(schedule, 800.0))
 
     def test_first_under_way(self) -> None:
-        """A first resource that is under way is not asked for a second time."""
+        """A first resource that was under way when the pause began comes once more."""
         schedule = settled()
         self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
-        schedule.rate_limited("groups", 301.0, 2.0)
-        self.assertEqual(["groups"], taken(schedule, 303.0))
+        schedule.rate_limited("groups", 301.0, 20.0)
+        self.assertIsNone(schedule.wake_at())
         schedule.refreshed("peers", 305.0)
-        self.assertEqual([], taken(schedule, 305.0))
+        self.assertEqual([], taken(schedule, 320.9))
+        self.assertEqual(["peers"], taken(schedule, 321.0))
+
+    def test_late_refusal(self) -> None:
+        """A refusal of what was under way before a pause that is over means nothing."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.rate_limited("peers", 300.0, None)
+        self.assertEqual(["peers"], taken(schedule, 315.0))
+        schedule.refreshed("peers", 315.0)
+        self.assertEqual(0.0, schedule.rate_limited("groups", 320.0, None))
+        self.assertIn("groups", taken(schedule, 345.0))
+
+    def test_squeezed(self) -> None:
+        """With a tight budget the peers go every 30 s, and what is left to others."""
+        schedule = fresh(periods={"peers": 5.0, "groups": 300.0, "users": 300.0})
+        taken(schedule, 0.0)
+        schedule.rate_limited("peers", 0.0, None)  # so three a minute
+        asked: list[tuple[float, str]] = []
+        now = 0.0
+        while now < 300.0:
+            wake_at = schedule.wake_at()
+            assert wake_at is not None
+            now = wake_at
+            for name in round_of(schedule, now):
+                asked.append((now, name))
+        peers = [at for at, name in asked if name == "peers"]
+        gaps = [b - a for a, b in zip(peers, peers[1:], strict=False)]
+        self.assertLessEqual(max(gaps), 30.0)
+        self.assertEqual({"groups", "users"}, {n for _, n in asked} - {"peers"})
+        self.assertLessEqual(len(asked), 1 + 5 * 3.5)
 
 
 ROUNDING = 1e-6
@@ -246,7 +400,9 @@ class Upstream:
     """
 
     def __init__(self, periods: Mapping[str, float], random: Random) -> None:
-        self.schedule = Schedule(periods, now=0.0, jitter=random.random)
+        self.schedule = Schedule(
+            periods, now=0.0, jitter=random.random, budget=Budget()
+        )
         self.now = 0.0
         self.started: dict[str, list[float]] = {name: [] for name in periods}
         self.ended: dict[str, list[float]] = {name: [] for name in periods}
@@ -261,7 +417,8 @@ class Upstream:
             assert name not in self._ends, f"{name} was asked for twice at once"
             self.started[name].append(self.now)
             self._ends[name] = self.now + seconds(name)
-        assert len(self._ends) <= AT_ONCE
+        others = self._ends.keys() - {self.schedule.first}
+        assert len(others) <= 1
 
     def advance(self) -> list[str]:
         """Go to the next instant at which something happens; what ends there?"""
@@ -286,11 +443,12 @@ class Upstream:
 
 SECONDS = st.floats(0, 120)
 ANSWERS = st.tuples(
-    st.sampled_from(["refreshed", "unsupported", "skipped", "limited"]),
+    st.sampled_from(["refreshed", "unsupported", "skipped", "limited", "failed"]),
     SECONDS,  # until the answer comes
     st.none() | SECONDS,  # Retry-After
+    st.sampled_from([BROKEN, HUNG, REFUSED]),
 )
-CALM = ("refreshed", 1.0, None)
+CALM = ("refreshed", 1.0, None, HUNG)
 
 
 class AnyAnswersTests(SynchronousTestCase):
@@ -300,15 +458,17 @@ class AnyAnswersTests(SynchronousTestCase):
         seed=st.integers(0, 2**32),
     )
     def test_any_answers(
-        self, answers: list[tuple[str, float, float | None]], seed: int
+        self,
+        answers: list[tuple[str, float, float | None, UpstreamError]],
+        seed: int,
     ) -> None:
         """Whatever comes back, the limits hold, and nothing is forgotten."""
         world = Upstream(BUSY_PERIODS, Random(seed))
-        coming: dict[str, tuple[str, float | None]] = {}
+        coming: dict[str, tuple[str, float | None, UpstreamError]] = {}
 
         def seconds(name: str) -> float:
-            answer, until, asked = answers.pop(0) if answers else CALM
-            coming[name] = (answer, asked)
+            answer, until, asked, error = answers.pop(0) if answers else CALM
+            coming[name] = (answer, asked, error)
             return until
 
         calm_since = float("inf")
@@ -317,15 +477,17 @@ class AnyAnswersTests(SynchronousTestCase):
             if not answers:
                 calm_since = min(calm_since, world.now)
             for name in world.advance():
-                answer, asked = coming.pop(name)
+                answer, asked, error = coming.pop(name)
                 if answer == "refreshed":
                     world.refreshed(name)
+                elif answer == "limited":
+                    world.limited(name, asked)
+                elif answer == "failed" or name == "peers":
+                    world.schedule.failed(name, world.now, error)
                 elif answer == "unsupported":
                     world.schedule.unsupported(name, world.now)
-                elif answer == "skipped":
-                    world.schedule.skipped(name, world.now)
                 else:
-                    world.limited(name, asked)
+                    world.schedule.skipped(name, world.now)
         for name, ends in world.ended.items():
             self.assertGreater(max(ends, default=0.0), calm_since, name)
 

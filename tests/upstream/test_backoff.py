@@ -4,14 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.backoff import FIRST, LONGEST, PATIENCE, pause, spread
+from api_exporter.upstream.backoff import FIRST, LONGEST, again, pause, spread
 
 CHANCE = st.floats(0, 1, exclude_max=True)
 FAILURES = st.integers(1, 10_000)
 PERIOD = st.floats(1, 86400)
 
 
-def longest(failures: int) -> float | None:
+def longest(failures: int) -> float:
     """The pause when chance is as unkind as it can be."""
     return pause(failures, lambda: 1.0)
 
@@ -29,8 +29,6 @@ class PauseTests(SynchronousTestCase):
     def test_monotone(self, failures: int) -> None:
         """One failure more never makes the longest pause shorter."""
         fewer, more = longest(failures), longest(failures + 1)
-        assert fewer is not None
-        assert more is not None
         self.assertLessEqual(FIRST, fewer)
         self.assertLessEqual(fewer, more)
         self.assertLessEqual(more, LONGEST)
@@ -40,23 +38,36 @@ class PauseTests(SynchronousTestCase):
     def test_full_jitter(self, failures: int, chance: float) -> None:
         """A pause is the share of the longest one that chance says, down to none."""
         ceiling = longest(failures)
-        assert ceiling is not None
         self.assertEqual(chance * ceiling, pause(failures, lambda: chance))
 
     @settings(deadline=None)
-    @given(failures=FAILURES, chance=CHANCE, asked=st.floats(0, PATIENCE))
+    @given(failures=FAILURES, chance=CHANCE, asked=st.floats(0, 1e6))
     def test_asked(self, failures: int, chance: float, asked: float) -> None:
         """What the upstream asks for is never undercut, nor is our own pause."""
         own = pause(failures, lambda: chance)
         self.assertEqual(
-            max(own or 0.0, asked), pause(failures, lambda: chance, asked=asked)
+            max(own, asked), pause(failures, lambda: chance, asked=asked)
         )
 
-    def test_patience(self) -> None:
-        """An upstream that asks for more than a minute is not waited for."""
-        self.assertEqual(60.0, pause(1, lambda: 0.5, asked=60.0))
-        self.assertIsNone(pause(1, lambda: 0.5, asked=60.5))
-        self.assertIsNone(pause(9, lambda: 0.0, asked=float("inf")))
+
+class AgainTests(SynchronousTestCase):
+    def test_doubled(self) -> None:
+        """Half a minute, one, two, four … and never longer than the period."""
+        for period, expected in (
+            (600.0, [30, 60, 120, 240, 480, 600, 600]),
+            (30.0, [30, 30]),
+            (5.0, [5, 5]),
+        ):
+            for failures, seconds in enumerate(expected, 1):
+                self.assertEqual(seconds, again(failures, period, lambda: 0.5))
+
+    @settings(deadline=None)
+    @given(failures=FAILURES, period=PERIOD, chance=CHANCE)
+    def test_bounds(self, failures: int, period: float, chance: float) -> None:
+        """Whatever chance says, the period bounds it, and it is never at once."""
+        seconds = again(failures, period, lambda: chance)
+        self.assertLessEqual(seconds, period)
+        self.assertGreaterEqual(seconds, min(period, 27.0))
 
 
 class SpreadTests(SynchronousTestCase):

@@ -70,7 +70,7 @@ class Bench:
         )
 
     def fetch(self) -> Deferred[bytes]:
-        fetched = self.upstream.fetch("api/peers")
+        fetched = self.upstream.fetch("api/peers", 60.0)
         self.agent.flush()
         return fetched
 
@@ -228,7 +228,7 @@ class FetchTests(SynchronousTestCase):
             jitter=lambda: 0.5,
             observe=lambda _: None,
         )
-        fetched = upstream.fetch("api/peers")
+        fetched = upstream.fetch("api/peers", 60.0)
         fetched.cancel()
         self.failureResultOf(fetched, CancelledError)
         self.assertEqual([], reactor.getDelayedCalls())

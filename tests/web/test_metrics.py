@@ -38,7 +38,7 @@ class MetricsTests(ServedTestCase):
         self.clock = Clock()
         wired = Wired(
             collectors=("peers",),
-            fetch=lambda _: fail(NotImplementedError()),  # nothing is refreshed here
+            fetch=lambda *_: fail(NotImplementedError()),  # nothing is refreshed here
             clock=self.clock,
             now=self.clock.seconds,
         )

@@ -70,7 +70,7 @@ class Watched(Wired):
     def now(self) -> float:
         return NOON + self.clock.seconds()
 
-    def fetch(self, path: str) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
         """An answer after a time that grows with its length, or a fault at once."""
         fetched: Deferred[bytes] = Deferred()
         if path in self.silent:

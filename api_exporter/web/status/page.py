@@ -1,6 +1,6 @@
 """`/`: is it working, and if not, why? One page that says it at a glance."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from twisted.web.server import Request
 from twisted.web.template import Flattenable, Tag, flattenString, tags
@@ -8,6 +8,7 @@ from twisted.web.template import Flattenable, Tag, flattenString, tags
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import Text
+from api_exporter.telemetry.standing import Standing
 from api_exporter.web.shown import Shown
 from api_exporter.web.status import document, tables, verdict, words
 from api_exporter.web.status.chart import chart
@@ -85,7 +86,7 @@ class Status(Text):
             False: tables.state("bad", "does not answer"),
             None: tables.state("none", "not called yet"),
         }
-        end = verdict.token_end(inventory)
+        standings = self._shown.telemetry.standings
         return tags.section(
             tags.dl(
                 _fact(
@@ -95,8 +96,8 @@ class Status(Text):
                 ),
                 _fact(
                     "Token",
-                    tables.state(*verdict.token(self._shown.telemetry.standings[UP])),
-                    "" if end is None else _end(end, now),
+                    tables.state(*verdict.token(standings[UP])),
+                    _token_end(inventory, standings, now),
                 ),
                 _fact("Series", f"{sum(self._shown.pages.series().values()):,}"),
                 _fact(
@@ -139,8 +140,17 @@ def _fact(name: str, value: Flattenable, more: Flattenable = "") -> Tag:
     return tags.div(tags.dt(name), tags.dd(value, tags.small(more) if more else ""))
 
 
-def _end(end: float, now: float) -> Tag:
-    shown = words.instant(end, verdict.ends(end, now))
+def _token_end(
+    inventory: Inventory, standings: Mapping[str, Standing], now: float
+) -> Flattenable:
+    """When our token ends; where it is refused by now, when that was told."""
+    end = verdict.token_end(inventory)
+    if end is None:
+        return ""
+    shown: Flattenable = words.instant(end, verdict.ends(end, now))
+    if verdict.refused(standings[UP]):
+        read = standings["access_tokens"].last_success
+        shown = [shown, "" if read is None else f", said {words.clock(read, now)}"]
     soon = end - now < verdict.EXPIRES_SOON
     return tags.span(shown, class_="concern") if soon else shown
 

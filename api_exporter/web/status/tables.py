@@ -14,11 +14,18 @@ from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
 from api_exporter.web.status.verdict import Tone
 
-_TONES: dict[str, Tone] = {"fresh": "good", "late": "warn", "failing": "bad"}
+_TONES: dict[str, Tone] = {
+    "fresh": "good",
+    "late": "warn",
+    "failing": "bad",
+    "ended": "bad",
+}
 
 _LEGEND = {
     "starting": "not read yet, the first round goes through all in turn",
     "late": "overdue, older than one and a half periods",
+    "ended": "not read for so long that its metrics have ended",
+    "waiting": "not asked while the peers cannot be read",
     "unsupported": "this upstream does not have it, or not for this token;"
     " asked for again every hour",
     "off": "no enabled collector reads it",
@@ -40,7 +47,7 @@ def resources(
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
     for resource in sorted(RESOURCES, key=lambda r: r.name not in standings):
         standing = standings.get(resource.name)
-        word = "off" if standing is None else standing.state(now)
+        word = "off" if standing is None else _word(standing, peers, now)
         states.add(word)
         rows.append(_row(resource, standing, word, series.get(resource.name), now))
         if standing is not None and standing.error is not None and word == "failing":
@@ -58,6 +65,14 @@ def resources(
             class_="legend",
         ),
     )
+
+
+def _word(standing: Standing, peers: Standing, now: float) -> str:
+    """Its state; what is late because nobody asks for it is not to blame."""
+    word = standing.state(now)
+    if peers.error is not None and word in {"starting", "late", "ended"}:
+        return "waiting"
+    return word
 
 
 def _row(

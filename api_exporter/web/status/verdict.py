@@ -43,7 +43,7 @@ def verdict(
     """Peers decide whether it works; whatever else is wrong is a note."""
     peers = standings[UP]
     state = peers.state(now)
-    others = _others(standings, now) + _concerns(inventory, now)
+    others = _others(standings, now) + _concerns(inventory, peers, now)
     if state == "failing" and peers.error is not None:
         since = words.clock(peers.failing_since or now, now)
         return Verdict(
@@ -62,6 +62,17 @@ def verdict(
             tone="none", short="Starting", headline="Starting: no peers read yet"
         )
     age = words.lasting(now - peers.last_success)
+    if state == "ended":
+        return Verdict(
+            tone="bad",
+            short="Not working",
+            headline=f"Not working: peers were last read {age} ago",
+            notes=(
+                "So their metrics have ended. The upstream is slow to answer, or has"
+                " asked for a pause.",
+                *others,
+            ),
+        )
     counted = f"{words.counted(peers.records, 'peer')}, {age} old"
     if state == "late":
         overdue = (
@@ -106,12 +117,13 @@ def _others(standings: Mapping[str, Standing], now: float) -> tuple[str, ...]:
     return (f"Failing, for reasons told below: {', '.join(failing)}.",)
 
 
-def _concerns(inventory: Inventory, now: float) -> tuple[str, ...]:
+def _concerns(inventory: Inventory, peers: Standing, now: float) -> tuple[str, ...]:
     found = []
     if inventory.partial:
         found.append(PARTIAL)
     end = token_end(inventory)
-    if end is not None and end - now < EXPIRES_SOON:
+    # Of a token that is refused, only its end in the past explains anything.
+    if end is not None and end - now < (0 if refused(peers) else EXPIRES_SOON):
         found.append(f"The token {ends(end, now)}: replace it in time.")
     return tuple(found)
 
@@ -132,9 +144,14 @@ def ends(end: float, now: float) -> str:
     return f"expires in {words.lasting(end - now)}"
 
 
+def refused(peers: Standing) -> bool:
+    """Whether the upstream does not accept our token."""
+    return peers.error is not None and peers.error.reason == "auth"
+
+
 def token(peers: Standing) -> tuple[Tone, str]:
     """What the upstream thinks of our token, as far as it said."""
-    if peers.error is not None and peers.error.reason == "auth":
+    if refused(peers):
         return "bad", "refused"
     if peers.error is not None and peers.error.reason == "forbidden":
         return "bad", "accepted, without the right to read peers"

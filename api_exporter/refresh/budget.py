@@ -1,0 +1,126 @@
+"""What one token may ask for: slots, pauses, and an estimate of what is granted.
+
+Pure: time is an argument, in seconds of any clock. Facts: the upstream's limiter may
+allow six requests a minute, and says in no header how many or when to come back.
+"""
+
+from collections import deque
+
+SHORTEST_PAUSE = 15.0
+LONGEST_PAUSE = 240.0
+"""Seconds without any request after a 429 that asks for nothing; doubling from one to
+the other while they follow each other. A longer pause is broken that often."""
+
+SHORTEST_ASKED = 1.0
+"""Seconds: whoever asks for less (Retry-After) asks for nothing."""
+
+LATELY = 120.0
+"""Seconds whose requests tell how many were too many."""
+
+LEAST = 3.0
+"""Requests a minute that are never undercut: the peers, and something beside them."""
+
+GROWTH = 0.1
+"""By how many requests a minute the estimate grows in a minute."""
+
+SAVED = 10.0
+"""Requests that may come at once after a time of few, once there is an estimate."""
+
+
+class Budget:
+    """Decides when a request may be made.
+
+    Attributes:
+        per_minute: requests that we allow ourselves; None until one was refused.
+    """
+
+    def __init__(self) -> None:
+        self.per_minute: float | None = None
+        self._free = {True: 1, False: 1}
+        self._asked: deque[float] = deque()
+        self._saved = 0.0
+        self._saved_at = 0.0
+        self._pause = SHORTEST_PAUSE
+        self._paused_at = self._paused_until = self._broken_at = float("-inf")
+
+    def room(self, *, peers: bool) -> bool:
+        """Whether a slot is free. Of the two, one is for the peers alone."""
+        return self._free[peers] > 0
+
+    def opens_at(self, *, peers: bool, reserved: float | None = None) -> float:
+        """From when on a request may be made, if nothing happens until then.
+
+        Args:
+            reserved: when the next request for the peers has to be affordable, too.
+        """
+        opens = self._affordable_at(1.0)
+        if reserved is not None and self._affordable_at(2.0) > reserved:
+            opens = self._affordable_at(2.0)
+        paused = self._paused_until
+        if peers:
+            paused = min(paused, self._broken_at + LONGEST_PAUSE)
+        return max(opens, paused)
+
+    def begin(self, now: float, *, peers: bool) -> None:
+        """A request is made; `end` must follow."""
+        self._free[peers] -= 1
+        if peers and now < self._paused_until:
+            self._broken_at = now
+        self.spend(now)
+
+    def end(self, *, peers: bool) -> None:
+        """It has ended, however."""
+        self._free[peers] += 1
+
+    def spend(self, now: float) -> None:
+        """Count a request, or one more of its attempts."""
+        self._asked.append(now)
+        while self._asked[0] <= now - LATELY:
+            self._asked.popleft()
+        self._save(now)
+        self._saved -= 1
+
+    def unsent(self) -> None:
+        """The newest request has not reached the upstream: it does not count."""
+        if self._asked:
+            self._asked.pop()
+        self._saved += 1
+
+    def answered(self, began: float) -> None:
+        """A good answer came; to a request made in a pause, it ends the pause."""
+        if began > self._paused_at:
+            self._pause = SHORTEST_PAUSE
+            self._paused_until = min(self._paused_until, began)
+
+    def refused(self, began: float, now: float, asked: float | None) -> float:
+        """A 429 came; returns for how many seconds we are silent.
+
+        Args:
+            began: when the request was made. One that was under way when the pause
+                began tells nothing new.
+            asked: seconds that it asked for, if it said.
+        """
+        if began > self._paused_at:
+            if asked is None or asked < SHORTEST_ASKED:
+                asked = self._pause
+                self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self._paused_at = self._broken_at = now
+            self._paused_until = now + asked
+            self._save(now)
+            lately = 60.0 / LATELY * sum(at > now - LATELY for at in self._asked)
+            self.per_minute = max(LEAST, min(lately, self.per_minute or lately) / 2)
+            self._saved = 1.0  # for the peers, after the pause
+        return max(0.0, self._paused_until - now)
+
+    def _save(self, now: float) -> None:
+        passed = now - self._saved_at
+        self._saved_at = now
+        if self.per_minute is not None:
+            grown = self._saved + passed / 60.0 * self.per_minute
+            self._saved = min(SAVED, grown)
+            self.per_minute += passed / 60.0 * GROWTH
+
+    def _affordable_at(self, requests: float) -> float:
+        if self.per_minute is None:
+            return float("-inf")
+        return self._saved_at + (requests - self._saved) / self.per_minute * 60.0

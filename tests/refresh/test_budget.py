@@ -1,0 +1,165 @@
+"""What one token may ask for, on a time that is only a number."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.limiter import Limiter
+from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, SAVED, Budget
+
+MINUTE = 60.0
+
+
+def asked(budget: Budget, now: float, *, peers: bool = True) -> float:
+    """Make a request that ends at once."""
+    budget.begin(now, peers=peers)
+    budget.end(peers=peers)
+    return now
+
+
+class SlotTests(SynchronousTestCase):
+    def test_two(self) -> None:
+        """Of two slots one is for the peers alone."""
+        budget = Budget()
+        budget.begin(0.0, peers=False)
+        self.assertFalse(budget.room(peers=False))
+        self.assertTrue(budget.room(peers=True))
+        budget.begin(0.0, peers=True)
+        self.assertFalse(budget.room(peers=True))
+        budget.end(peers=False)
+        self.assertTrue(budget.room(peers=False))
+        self.assertFalse(budget.room(peers=True))
+
+
+class PauseTests(SynchronousTestCase):
+    def refused(self, budget: Budget, now: float, wait: float | None = None) -> float:
+        return budget.refused(asked(budget, now), now, wait)
+
+    def test_doubled(self) -> None:
+        """A quarter of a minute, then twice as long, up to four minutes."""
+        budget, now, pauses = Budget(), 0.0, []
+        for _ in range(6):
+            pauses.append(self.refused(budget, now))
+            now += pauses[-1]
+        self.assertEqual([15, 30, 60, 120, 240, 240], pauses)
+
+    def test_good_answer(self) -> None:
+        """After a good answer the next pause is a short one again."""
+        budget = Budget()
+        for now in (0.0, 15.0):
+            self.refused(budget, now)
+        budget.answered(asked(budget, 45.0))
+        self.assertEqual(15, self.refused(budget, 50.0))
+
+    def test_asked_for(self) -> None:
+        """What the upstream asks for holds, but for no time at all."""
+        for wait, pause in ((1.0, 1), (100.0, 100), (0.0, 15), (0.9, 15), (1e9, 1e9)):
+            self.assertEqual(pause, self.refused(Budget(), 0.0, wait), wait)
+
+    def test_silence(self) -> None:
+        """In a pause nothing opens before its end."""
+        budget = Budget()
+        self.refused(budget, 100.0, 50.0)
+        for peers in (True, False):
+            self.assertLessEqual(150.0, budget.opens_at(peers=peers))
+
+    def test_long_pause_is_broken(self) -> None:
+        """One request for the peers every four minutes finds out that it is over."""
+        budget = Budget()
+        self.refused(budget, 0.0, 3600.0)
+        self.assertEqual(3600.0, budget.opens_at(peers=False))
+        for now in (LONGEST_PAUSE, 2 * LONGEST_PAUSE):
+            self.assertEqual(now, budget.opens_at(peers=True))
+            asked(budget, now)
+        budget.answered(now)
+        self.assertLessEqual(budget.opens_at(peers=False, reserved=None), now + 20)
+
+    def test_old_answers_tell_nothing(self) -> None:
+        """What was under way when the pause began neither ends nor lengthens it."""
+        budget = Budget()
+        before = asked(budget, 0.0, peers=False)
+        self.refused(budget, 1.0, 100.0)
+        budget.answered(before)
+        self.assertEqual(101.0, budget.opens_at(peers=False))
+        self.assertEqual(99.0, budget.refused(before, 2.0, 500.0))
+        self.assertEqual(0.0, budget.refused(before, 200.0, None))
+
+
+class EstimateTests(SynchronousTestCase):
+    def test_unknown(self) -> None:
+        """Until something was refused there is no bound."""
+        budget = Budget()
+        for _ in range(1000):
+            asked(budget, 0.0)
+        self.assertIsNone(budget.per_minute)
+        self.assertEqual(float("-inf"), budget.opens_at(peers=False, reserved=0.0))
+
+    def test_half(self) -> None:
+        """After a refusal we allow ourselves half of what we asked for lately."""
+        budget = Budget()
+        for second in range(0, 240, 6):
+            asked(budget, float(second))
+        budget.refused(234.0, 234.0, None)
+        self.assertEqual(5.0, budget.per_minute)
+
+    def test_least(self) -> None:
+        """However often it is refused, some requests remain."""
+        budget = Budget()
+        for now in range(0, 10_000, 500):
+            budget.refused(asked(budget, float(now)), float(now), None)
+        self.assertEqual(LEAST, budget.per_minute)
+
+    def test_grows(self) -> None:
+        """It grows slowly: by six requests a minute in an hour."""
+        budget = Budget()
+        budget.refused(asked(budget, 0.0), 0.0, None)
+        for minute in range(1, 61):
+            asked(budget, minute * MINUTE)
+        assert budget.per_minute is not None
+        self.assertAlmostEqual(LEAST + 6.0, budget.per_minute)
+
+    def test_saved(self) -> None:
+        """What was not asked for may be asked for later, up to a bound."""
+        budget = Budget()
+        budget.refused(asked(budget, 0.0), 0.0, None)
+        budget.answered(asked(budget, 10_000.0))
+        count = 1
+        while budget.opens_at(peers=True) <= 10_000.0:
+            asked(budget, 10_000.0)
+            count += 1
+        self.assertEqual(SAVED, count)
+
+    def test_reserve(self) -> None:
+        """A request for others must leave enough for the next one for the peers."""
+        budget = Budget()
+        budget.refused(asked(budget, 0.0), 0.0, None)  # so three a minute
+        self.assertEqual(15.0, budget.opens_at(peers=True))
+        self.assertEqual(15.0, budget.opens_at(peers=False, reserved=20.0))
+        self.assertEqual(20.0, budget.opens_at(peers=False, reserved=19.0))
+
+    def test_unsent(self) -> None:
+        """What never reached the upstream does not count."""
+        budget = Budget()
+        budget.refused(asked(budget, 0.0), 0.0, None)
+        for _ in range(100):
+            asked(budget, 60.0)
+            budget.unsent()
+        self.assertLessEqual(budget.opens_at(peers=True), 60.0)
+        budget.spend(1000.0)
+        budget.unsent()
+        budget.unsent()  # of one that is forgotten
+
+    @settings(deadline=None, max_examples=30)
+    @given(rate=st.floats(4, 30), burst=st.integers(5, 60))
+    def test_settles(self, rate: float, burst: int) -> None:
+        """Whatever a limiter grants, greed meets few refusals once it is known."""
+        budget, limiter, now, refusals = Budget(), Limiter(rate, burst), 0.0, []
+        while now < 8 * 3600:
+            now = max(now + 1.0, budget.opens_at(peers=True))
+            if limiter.allow(asked(budget, now)):
+                budget.answered(now)
+            else:
+                refusals.append(now)
+                budget.refused(now, now, None)
+        late = [at for at in refusals if at > 3600]
+        self.assertLess(len(late), 7 * 6, "more than one in ten minutes")
