@@ -66,8 +66,7 @@ class Account(MultiService):
 
         def attempted(attempt: Attempt) -> None:
             self.telemetry.attempted(attempt)
-            if attempt.number > 1 and not attempt.unsent:
-                budget.spend(reactor.seconds())
+            budget.observe(attempt, reactor.seconds())
 
         self.client = Client(
             settings,

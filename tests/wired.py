@@ -10,7 +10,7 @@ from api_exporter.collectors.selection import selection
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import Fetch
+from api_exporter.ports import Attempt, Fetch
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
@@ -51,6 +51,7 @@ class Wired:
         metrics_max_age: float | None = None,
         observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
+        self.clock = clock
         self.selected = selection(collectors, intervals or {})
         self.collectors = self.selected.collectors
         self.registry = CollectorRegistry()
@@ -80,6 +81,11 @@ class Wired:
             jitter=jitter,
             observe=observe,
         )
+
+    def observed(self, attempt: Attempt) -> None:
+        """What the client tells of every attempt."""
+        self.telemetry.attempted(attempt)
+        self.budget.observe(attempt, self.clock.seconds())
 
     @property
     def inventory(self) -> Inventory:

@@ -6,6 +6,8 @@ allow six requests a minute, and says in no header how many or when to come back
 
 from collections import deque
 
+from api_exporter.ports import Attempt
+
 SHORTEST_PAUSE = 15.0
 LONGEST_PAUSE = 240.0
 """Seconds without any request after a 429 that asks for nothing; doubling from one to
@@ -73,12 +75,17 @@ class Budget:
         self._free[peers] += 1
 
     def spend(self, now: float) -> None:
-        """Count a request, or one more of its attempts."""
+        """Count a request on the wire."""
         self._asked.append(now)
         while self._asked[0] <= now - LATELY:
             self._asked.popleft()
         self._save(now)
         self._saved -= 1
+
+    def observe(self, attempt: Attempt, now: float) -> None:
+        """Count what `begin` has not: further attempts of a request."""
+        if attempt.number > 1 and not attempt.unsent:
+            self.spend(now)
 
     def unsent(self) -> None:
         """The newest request has not reached the upstream: it does not count."""

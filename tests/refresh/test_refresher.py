@@ -30,14 +30,14 @@ class Bench(Wired):
             **replies,
         }
         self.asked: list[str] = []
-        self.observed: list[Inventory] = []
+        self.inventories: list[Inventory] = []
         self.clock = Clock()
         super().__init__(
             collectors=collectors or ("peers", "groups"),
             fetch=self.fetch,
             clock=self.clock,
             now=lambda: 1_800_000_000 + self.clock.seconds(),
-            observe=self.observed.append,
+            observe=self.inventories.append,
         )
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
@@ -90,10 +90,10 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(61)
         bench.replies["peers"] = DOWN
         bench.advance(30)
-        self.assertEqual(3, len(bench.observed))
-        [peer] = bench.observed[-1].peers or ()
+        self.assertEqual(3, len(bench.inventories))
+        [peer] = bench.inventories[-1].peers or ()
         self.assertTrue(peer.connected)
-        self.assertIs(bench.observed[-1].peers, bench.inventory.peers)
+        self.assertIs(bench.inventories[-1].peers, bench.inventory.peers)
 
     def test_unchanged_body(self) -> None:
         """A body that has not changed is noted and not rendered again."""
@@ -282,9 +282,7 @@ class RefresherTests(SynchronousTestCase):
         ).start()
         told = 'token_id="t",token="",user_id="%s"'
         self.assertIn(told % "me", bench.page())
-        bench.replies["users"] = (
-            b"[" + me % b"false" + b"," + you % b"true" + b"]"
-        )
+        bench.replies["users"] = b"[" + me % b"false" + b"," + you % b"true" + b"]"
         bench.replies["api/users/you/tokens"] = late = Deferred[bytes]()
         bench.advance(601)
         self.assertNotIn("netbird_api_access_token", bench.page())

@@ -1,6 +1,7 @@
 """When what is asked for, on a time that is only a number."""
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from random import Random
 
 from hypothesis import given, settings
@@ -39,9 +40,7 @@ def taken(schedule: Schedule, now: float) -> list[str]:
     return list(iter(lambda: schedule.take(now), None))
 
 
-def round_of(
-    schedule: Schedule, now: float, **errors: UpstreamError
-) -> list[str]:
+def round_of(schedule: Schedule, now: float, **errors: UpstreamError) -> list[str]:
     """All that is due, one after the other, each of which ends at once."""
     names = []
     while (name := schedule.take(now)) is not None:
@@ -218,6 +217,8 @@ class AgainTests(SynchronousTestCase):
 class OutageTests(SynchronousTestCase):
     """The peers fail from 300 on."""
 
+    now = 300.0
+
     def down(
         self, until: float, error: UpstreamError, others: UpstreamError | None
     ) -> list[tuple[float, str]]:
@@ -243,7 +244,6 @@ class OutageTests(SynchronousTestCase):
         periods = {"peers": 30.0, **{f"r{n}": 300.0 for n in range(19)}}
         self.schedule = fresh(periods=periods)
         round_of(self.schedule, 0.0)
-        self.now = 300.0
 
     def test_one_other(self) -> None:
         """While everything fails one other resource is asked for at each period."""
@@ -377,10 +377,9 @@ class PauseTests(SynchronousTestCase):
             wake_at = schedule.wake_at()
             assert wake_at is not None
             now = wake_at
-            for name in round_of(schedule, now):
-                asked.append((now, name))
+            asked += [(wake_at, name) for name in round_of(schedule, now)]
         peers = [at for at, name in asked if name == "peers"]
-        gaps = [b - a for a, b in zip(peers, peers[1:], strict=False)]
+        gaps = [b - a for a, b in pairwise(peers)]
         self.assertLessEqual(max(gaps), 30.0)
         self.assertEqual({"groups", "users"}, {n for _, n in asked} - {"peers"})
         self.assertLessEqual(len(asked), 1 + 5 * 3.5)

@@ -45,9 +45,7 @@ class PauseTests(SynchronousTestCase):
     def test_asked(self, failures: int, chance: float, asked: float) -> None:
         """What the upstream asks for is never undercut, nor is our own pause."""
         own = pause(failures, lambda: chance)
-        self.assertEqual(
-            max(own, asked), pause(failures, lambda: chance, asked=asked)
-        )
+        self.assertEqual(max(own, asked), pause(failures, lambda: chance, asked=asked))
 
 
 class AgainTests(SynchronousTestCase):

@@ -1,0 +1,164 @@
+"""Bad days of the upstream, hours in seconds: what it costs, and when it is over."""
+
+from itertools import pairwise
+from random import Random
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.limiter import Limiter
+from tests.logbook import logbook
+from tests.weather import HUNG, REFUSED, TIMEOUT, WELL, Weather, World
+
+HOUR = 3600.0
+PEERS = "api/peers"
+PERIOD = 30.0
+OTHERS_WITHIN = 15.0
+"""Seconds within which all is fresh, once the peers are."""
+
+
+def down(until: float, *states: int, seed: int = 0) -> Weather:
+    """One of the states, by chance, at every request until then; well from then on."""
+    chance = Random(seed)
+    return lambda _, now: chance.choice(states) if now < until else WELL
+
+
+def from_to(begin: float, end: float, state: int) -> Weather:
+    """One state between two times; well before and after."""
+    return lambda _, now: state if begin < now < end else WELL
+
+
+class RecoveryTests(SynchronousTestCase):
+    def test_start_before_the_server(self) -> None:
+        """Where connections were refused, all is fresh in 6 + 15 s, within a budget."""
+        for seconds in (3.0, 25.0, 299.0, 2 * HOUR):
+            world = World(down(seconds, REFUSED), limiter=Limiter(6, 30)).start()
+            world.until(seconds + 6)
+            age = world.age("peers")
+            assert age is not None, f"peers are not read 6 s after {seconds} s"
+            world.fresh_at(seconds, 6 + OTHERS_WITHIN)
+            world.until(world.clock.seconds() + HOUR)
+            self.assertEqual(0, [code for *_, code in world.asked].count(429))
+
+    def test_restart_of_the_server(self) -> None:
+        """The same where all had been read before."""
+        for seconds in (1.0, 60.0, HOUR):
+            end = 1000.0 + seconds
+            world = World(from_to(1000.0, end, REFUSED)).start().until(end)
+            world.until(end + 6)
+            age = world.age("peers")
+            assert age is not None
+            self.assertLess(age, 30.0)
+            late = [s for s in world.telemetry.standings.values() if s.up is False]
+            world.until(end + 6 + OTHERS_WITHIN)
+            late = [s for s in world.telemetry.standings.values() if s.up is False]
+            self.assertEqual([], late)
+
+    def test_any_order(self) -> None:
+        """Whatever a proxy says while both start, all is well soon, and told once."""
+        for seed in range(20):
+            book = logbook(self)
+            chance = Random(seed)
+            end = chance.uniform(5, 600)
+            states = chance.sample((502, 503, 404, REFUSED, HUNG), chance.randint(1, 5))
+            world = World(down(end, *states, seed=seed), seed=seed).start()
+            hung = TIMEOUT if HUNG in states else 0.0
+            world.fresh_at(end, PERIOD + OTHERS_WITHIN + hung)
+            world.until(world.clock.seconds() + 60)
+            lines = book.lines()
+            self.assertEqual(sorted(set(lines)), sorted(lines), (seed, states))
+            supported = {s.supported for s in world.telemetry.standings.values()}
+            self.assertEqual({True}, supported, (seed, states))
+
+
+class HungPathsTests(SynchronousTestCase):
+    def hung(self, *paths: str) -> World:
+        return World(
+            lambda path, now: HUNG if path in paths and now < HOUR else WELL
+        ).start()
+
+    def test_three(self) -> None:
+        """Three paths hang for an hour: all others are as fresh as ever."""
+        paths = ("api/groups", "api/networks", "api/users")
+        world = self.hung(*paths)
+        worst: dict[str, float] = {}
+        while world.clock.seconds() < HOUR:
+            world.until(world.clock.seconds() + 5)
+            for name, standing in world.telemetry.standings.items():
+                age = world.age(name)
+                if age is None:
+                    age = world.clock.seconds()
+                worst[name] = max(worst.get(name, 0.0), age / standing.period)
+        self.assertLess(worst.pop("peers"), 40 / PERIOD)
+        late = {name for name, periods in worst.items() if periods > 1.5}
+        # Whose tokens to ask for is not known without the users.
+        self.assertEqual({"groups", "networks", "users", "access_tokens"}, late)
+        world.fresh_at(HOUR, 600 + TIMEOUT)
+
+    def test_one_in_the_first_round(self) -> None:
+        """A path that hangs delays all behind it once, for the time of one attempt."""
+        world = self.hung("api/accounts").until(TIMEOUT + 10)
+        starting = {
+            name for name, s in world.telemetry.standings.items() if s.ended is None
+        }
+        self.assertEqual(set(), starting)
+
+    def test_hung_peers(self) -> None:
+        """Peers that hang are told as failing when the first attempt is given up."""
+        world = World(from_to(100, HOUR, HUNG)).start()
+        world.until(100 + 1.1 * PERIOD + TIMEOUT + 1)
+        self.assertIs(False, world.telemetry.standings["peers"].up)
+
+    def test_no_second_attempt(self) -> None:
+        """What hangs is not tried again within its round."""
+        world = World(down(HOUR, HUNG)).start().until(HOUR)
+        hung = [at for at, path, _ in world.asked if path == PEERS]
+        gaps = {round(b - a) for a, b in pairwise(hung)}
+        self.assertGreaterEqual(min(gaps), 57)
+
+
+class BudgetTests(SynchronousTestCase):
+    def test_greedy(self) -> None:
+        """Peers every 5 s at six a minute: few refusals, and they are never old."""
+        world = World(down(0), intervals={"peers": 5.0}, limiter=Limiter(6, 20)).start()
+        world.until(2 * HOUR)
+        refused = [at for at, _, code in world.asked if code == 429]
+        late = [at for at in refused if at > 600]
+        for begin in range(600, int(2 * HOUR), 60):
+            within = [at for at in late if begin <= at < begin + 1800]
+            self.assertLessEqual(len(within), 1, refused)
+        self.assertLessEqual(world.oldest, 40.0)
+        withdrawn = [s for s in world.telemetry.standings.values() if s.withdrawn]
+        self.assertEqual([], withdrawn)
+        self.assertTrue(all(s.up for s in world.telemetry.standings.values()))
+
+    def test_metric(self) -> None:
+        """What we allow ourselves is told once something was refused."""
+        name = "api_exporter_request_budget_per_minute"
+        world = World(down(0), intervals={"peers": 5.0}, limiter=Limiter(6, 20))
+        self.assertIsNone(world.registry.get_sample_value(name))
+        world.start().until(600)
+        value = world.registry.get_sample_value(name)
+        assert value is not None
+        self.assertGreater(value, 2)
+        self.assertLess(value, 9)
+
+    def test_long_pause(self) -> None:
+        """An upstream that wants an hour's rest is told of, and asked now and then."""
+        world = World(down(0)).start().until(1000)
+        begin = len(world.asked)
+        world.budget.refused(1000, 1000, HOUR)
+        world.until(1000 + 230)
+        self.assertEqual(begin, len(world.asked))
+        world.until(1000 + 300)
+        self.assertEqual(PEERS, world.asked[begin][1])
+        self.assertGreater(len(world.asked), begin + 5)
+
+
+class TrafficTests(SynchronousTestCase):
+    def test_day_of_outages(self) -> None:
+        """A dead upstream gets few requests: the peers, one other, and their retries."""
+        for state, most in ((503, 12.0), (401, 4.2), (HUNG, 2.2)):
+            world = World(from_to(60, 7 * HOUR, state)).start().until(60)
+            before = len(world.asked)
+            world.until(60 + 6 * HOUR)
+            self.assertLess((len(world.asked) - before) / 360, most, state)

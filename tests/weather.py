@@ -1,0 +1,185 @@
+"""An exporter with its real client, a clock of ours, and an upstream with bad days."""
+
+from collections.abc import Callable, Mapping
+from random import Random
+
+from treq.testing import RequestTraversalAgent
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionRefusedError as NobodyListens
+from twisted.internet.task import Clock, deferLater
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent, IBodyProducer, IResponse
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+from zope.interface import implementer
+
+from api_exporter.demo.limiter import Limiter
+from api_exporter.demo.network import Network
+from api_exporter.netbird.resources import UP
+from api_exporter.settings import parsers
+from api_exporter.settings.credential import Token
+from api_exporter.upstream.fetching import Upstream
+from tests.wired import Wired
+
+START = 1_800_000_000
+LATENCY = 0.05
+TIMEOUT = 30.0
+
+WELL, REFUSED, HUNG = 200, 0, -1
+"""States of the upstream; any other is the status that it answers with."""
+
+Weather = Callable[[str, float], int]
+"""The state in which a path is at a time in seconds since the start."""
+
+
+class _Answers(Resource):
+    """What the upstream says; the state is in a header."""
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._network = Network(20)
+        self._bodies: dict[str, bytes] = {}
+
+    def render(self, request: Request) -> bytes:
+        [state] = request.requestHeaders.getRawHeaders("state") or [""]
+        path = request.path.decode()
+        if path not in self._bodies:
+            self._bodies[path] = b"".join(self._network.body(path, START) or ())
+        request.setResponseCode(int(state))
+        if int(state) != WELL:
+            plain = b"text/plain" if state == "404" else b"application/json"
+            request.setHeader(b"Content-Type", plain)
+            return b"404 page not found" if state == "404" else b"{}"
+        request.setHeader(b"Content-Type", b"application/json")
+        return self._bodies[path]
+
+
+@implementer(IAgent)
+class _Agent:
+    """Answers after a while, or never; refuses as a closed port does."""
+
+    def __init__(self, clock: Clock, state: Callable[[str], int]) -> None:
+        self._clock = clock
+        self._state = state
+        self._answers = RequestTraversalAgent(_Answers())
+
+    def request(
+        self,
+        method: bytes,
+        uri: bytes,
+        headers: Headers | None = None,
+        _producer: IBodyProducer | None = None,
+    ) -> Deferred[IResponse]:
+        path = uri.decode().partition("/api/")[2]
+        state = self._state(f"api/{path}")
+        if state == HUNG:
+            return Deferred()
+
+        async def answer() -> IResponse:
+            await deferLater(self._clock, LATENCY)
+            if state == REFUSED:
+                raise NobodyListens
+            sent = (headers or Headers()).copy()
+            sent.setRawHeaders("state", [str(state)])
+            asked: Deferred[IResponse] = self._answers.request(method, uri, sent)
+            self._answers.flush()
+            self._clock.callLater(0, self._answers.flush)  # the body, once wanted
+            return await asked
+
+        return Deferred.fromCoroutine(answer())
+
+
+class World(Wired):
+    """All that an account has, in weather.
+
+    Attributes:
+        asked: every request that reached the upstream, as time, path and status.
+        oldest: the age in seconds that the metrics of the peers have ever had.
+    """
+
+    def __init__(
+        self,
+        weather: Weather,
+        *,
+        seed: int = 0,
+        intervals: Mapping[str, float] | None = None,
+        limiter: Limiter | None = None,
+    ) -> None:
+        self.clock = Clock()
+        self.asked: list[tuple[float, str, int]] = []
+        self.oldest = 0.0
+        self._weather = weather
+        self._limiter = limiter
+        chance = Random(seed)
+        upstream = Upstream(
+            agent=_Agent(self.clock, self._state),
+            url="http://netbird.example",
+            token=lambda: Token("secret"),
+            timeout=TIMEOUT,
+            attempts=3,
+            clock=self.clock,
+            now=self.now,
+            jitter=chance.random,
+            observe=self.observed,
+        )
+        super().__init__(
+            collectors=parsers.collectors("default"),
+            fetch=upstream.fetch,
+            clock=self.clock,
+            now=self.now,
+            jitter=chance.random,
+            intervals=intervals,
+        )
+
+    def now(self) -> float:
+        return START + self.clock.seconds()
+
+    def _state(self, path: str) -> int:
+        state = self._weather(path, self.clock.seconds())
+        if state == REFUSED:
+            return state
+        if state == WELL and self._limiter and not self._limiter.allow(self.now()):
+            state = 429
+        self.asked.append((self.clock.seconds(), path, state))
+        return state
+
+    def start(self) -> "World":
+        self.refresher.startService()
+        return self
+
+    def until(self, end: float) -> "World":
+        """Let time pass, from one thing that is due to the next."""
+        while due := [call.getTime() for call in self.clock.getDelayedCalls()]:
+            if min(due) > end:
+                break
+            self.clock.advance(max(0.0, min(due) - self.clock.seconds()))
+            self.oldest = max(self.oldest, self.age(UP) or 0.0)
+        self.clock.advance(max(0.0, end - self.clock.seconds()))
+        return self
+
+    def age(self, name: str) -> float | None:
+        """Seconds since a resource was last read; None where it never was."""
+        success = self.telemetry.standings[name].last_success
+        return None if success is None else self.now() - success
+
+    def fresh_since(self, at: float) -> bool:
+        """Whether everything has been read since a time in seconds since the start."""
+        return all(
+            (standing.last_success or 0.0) >= START + at
+            for standing in self.telemetry.standings.values()
+        )
+
+    def fresh_at(self, at: float, patience: float) -> float:
+        """When all was read that is asked for after a time; how much later that is."""
+        while not self.fresh_since(at):
+            if self.clock.seconds() > at + patience:
+                late = [
+                    name
+                    for name, standing in self.telemetry.standings.items()
+                    if (standing.last_success or 0.0) < START + at
+                ]
+                raise AssertionError(f"not fresh {patience} s after {at}: {late}")
+            self.until(self.clock.seconds() + 0.25)
+        return self.clock.seconds() - at
