@@ -127,7 +127,9 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
 
 
 def _own() -> str:
-    telemetry = AccountTelemetry(registry=CollectorRegistry(), periods={"peers": 30})
+    telemetry = AccountTelemetry(
+        registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
+    )
     process = process_telemetry()
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(

@@ -134,6 +134,19 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual(["STOPPING=1\nSTATUS=stopping"], self.systemd.heard())
         self.assertEqual([], self.clock.getDelayedCalls())
 
+    def test_changed(self) -> None:
+        """A change is told at once to whoever listens, and to nobody else."""
+        notifier = self.notifier()
+        notifier.startService()
+        self.systemd.heard()
+        self.fares = "peers failing: 401"
+        notifier.tell_status()
+        self.assertEqual(["STATUS=peers failing: 401"], self.systemd.heard())
+        notifier.stopService()
+        self.systemd.heard()
+        Notifier(Supervisor({}), lambda: self.fares, self.clock).tell_status()
+        self.assertEqual([], self.systemd.heard())
+
     def test_watchdog(self) -> None:
         """Signs of life come at half the interval, from timers of the event loop."""
         notifier = self.notifier(WATCHDOG_USEC="4000000")

@@ -26,7 +26,20 @@ def attempt(status: int | None = 200, number: int = 1) -> Attempt:
     )
 
 
-class TelemetryTests(SynchronousTestCase):
+def failed(path: str, at: float) -> Attempt:
+    return Attempt(
+        path=path,
+        number=1,
+        started=at,
+        status=None,
+        received=0,
+        seconds=0.3,
+        error=str(DOWN),
+        reason=DOWN.reason,
+    )
+
+
+class AccountTelemetryTests(SynchronousTestCase):
     def test_at_the_start(self) -> None:
         """Counters start at 0 for all they know; gauges are absent until known."""
         _, registry = telemetry()
@@ -107,6 +120,68 @@ class TelemetryTests(SynchronousTestCase):
         self.assertIsNone(value("api_exporter_resource_up", labels))
         self.assertEqual(0, value("api_exporter_resource_supported", labels))
         self.assertEqual(0, value("api_exporter_refresh_failures_total", labels))
+
+    def test_withdrawn(self) -> None:
+        """What has been withdrawn is not up, whatever its newest refresh was like."""
+        ours, registry = telemetry()
+        value = registry.get_sample_value
+        for name in ("peers", "groups"):
+            ours.succeeded(name, records=5, rejected=0, seconds=0.4, at=1000)
+            ours.withdrawn(name)
+            self.assertEqual("ended", ours.standings[name].state(1000))
+            self.assertEqual(0, value("api_exporter_resource_up", {"resource": name}))
+        self.assertEqual(0, value("netbird_api_up"))
+        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=2000)
+        self.assertEqual(1, value("netbird_api_up"))
+
+    def test_failed_attempt(self) -> None:
+        """A failed attempt for the peers is told at once, before its round ends."""
+        ours, registry = telemetry()
+        value = registry.get_sample_value
+        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=1000)
+        ours.attempted(failed("api/groups", 1030))
+        self.assertEqual(1, value("netbird_api_up"))
+        ours.attempted(failed("api/peers", 1030))
+        self.assertEqual(0, value("netbird_api_up"))
+        name = "api_exporter_refresh_failures_total"
+        self.assertEqual(0, value(name, {"resource": "peers"}))
+        ours.attempted(attempt())  # its body has yet to be decoded
+        self.assertEqual(0, value("netbird_api_up"))
+        ours.failed("peers", DOWN, seconds=30, at=1090)
+        self.assertEqual(1030.3, ours.standings["peers"].failing_since)
+        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=1100)
+        self.assertEqual(1, value("netbird_api_up"))
+
+    def test_first_attempt_fails(self) -> None:
+        """The very first failed attempt makes `up` 0, not absent."""
+        ours, registry = telemetry()
+        ours.attempted(failed("api/peers", 1030))
+        self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
+
+    def test_changed(self) -> None:
+        """Who wants to know is called whenever `up` changes, and at no other time."""
+        ours, registry = telemetry()
+        seen: list[float | None] = []
+        value = registry.get_sample_value
+        ours.changed = lambda: seen.append(value("netbird_api_up"))
+        for at in (1, 2):
+            ours.attempted(failed("api/peers", at))
+            ours.failed("peers", DOWN, seconds=30, at=at)
+            ours.failed("groups", DOWN, seconds=30, at=at)
+        for at in (3, 4):
+            ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=at)
+        ours.withdrawn("peers")
+        self.assertEqual([0, 1, 0], seen)
+
+    def test_budget(self) -> None:
+        """The budget is told once there is one."""
+        name, known = "api_exporter_request_budget_per_minute", [None, 4.5]
+        registry = CollectorRegistry()
+        AccountTelemetry(
+            registry=registry, periods={"peers": 30.0}, budget=lambda: known.pop(0)
+        )
+        self.assertIsNone(registry.get_sample_value(name))
+        self.assertEqual(4.5, registry.get_sample_value(name))
 
     def test_attempts(self) -> None:
         """Every request on the wire is counted by its status, retries once more."""

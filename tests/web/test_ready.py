@@ -63,6 +63,12 @@ class ReadyTests(ServedTestCase):
         self.watched.advance(20)
         self.assertEqual((503, ["too_old"]), self.ready())
 
+    def test_withdrawn(self) -> None:
+        """Peers whose metrics have ended are not to be relied on, however young."""
+        self.watched.start()
+        self.watched.telemetry.withdrawn("peers")
+        self.assertEqual((503, ["too_old"]), self.ready())
+
     def test_asks_nobody(self) -> None:
         """However often it is looked at, the upstream is not called."""
         self.watched.start()

@@ -91,6 +91,7 @@ class Watched(Wired):
             received=len(body),
             seconds=seconds,
             error=str(fault or ""),
+            reason=None if fault is None else fault.reason,
         )
 
         def answer() -> None:

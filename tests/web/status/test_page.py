@@ -1,11 +1,13 @@
 """The status page as HTML: what it tells, that it is safe, and that it asks nobody."""
 
+import json
 import re
 from base64 import b64encode
 from hashlib import sha256
 from xml.etree import ElementTree as ET
 
 from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import NOON, URL, VERSION, Watched
@@ -142,6 +144,51 @@ class StatusTests(ServedTestCase):
         self.watched.advance(700)
         text = self.text()
         self.assertEqual(1, text.count(advice(fault)))
+
+    def test_not_asked(self) -> None:
+        """What nobody asks for while the peers fail is not late but waits for them."""
+        self.watch(Watched(collectors=parsers.collectors("default")).start())
+        self.watched.down = UpstreamError("http_5xx", "500: broken")
+        self.watched.advance(500)
+        rows = self.rows("Resources")
+        self.assertEqual("failing", rows["peers"][0])
+        self.assertIn("waiting", {row[0] for row in rows.values()})
+        self.assertNotIn("late", {row[0] for row in rows.values()})
+        self.assertIn("not asked while the peers cannot be read", self.text())
+
+    def test_refused_token(self) -> None:
+        """What was told of a token before it was refused is told as old."""
+        self.watched.down = UpstreamError("auth", "401: the upstream refuses the token")
+        self.watched.advance(300)
+        text = self.text()
+        self.assertIn("refused", text)
+        self.assertRegex(text, r"expires in 61 days\s*, said 12:00 UTC")
+
+    def test_all_say_the_same(self) -> None:
+        """Page, probes, metrics and supervisor know of a failure in the same moment."""
+        told: list[str] = []
+        telemetry = self.watched.telemetry
+        telemetry.changed = lambda: told.append(telemetry.summary(self.watched.now()))
+        self.watched.silent.add("api/peers")
+        self.watched.advance(40)
+        self.assertEqual([], told)
+        attempt = Attempt(
+            path="api/peers",
+            number=1,
+            started=self.watched.now() - 30,
+            status=None,
+            received=0,
+            seconds=30.0,
+            error="no answer within 30 s",
+            reason="timeout",
+        )
+        telemetry.attempted(attempt)
+        self.assertEqual(["peers failing: no answer within 30 s"], told)
+        self.assertIn("Not working since", self.text())
+        self.assertEqual(503, self.request("/ready")[0])
+        health = json.loads(self.request("/health")[2])
+        self.assertIs(False, health["resources"]["peers"]["up"])
+        self.assertIn("netbird_api_up 0.0\n", self.request("/metrics")[2].decode())
 
     def test_left_out(self) -> None:
         """Records that could not be read are told beside those that could."""

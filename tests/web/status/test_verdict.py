@@ -90,6 +90,23 @@ class VerdictTests(SynchronousTestCase):
         *_, told = self.verdict(failing(), Inventory()).notes
         self.assertIn("their metrics ended", told)
 
+    def test_ended(self) -> None:
+        """Peers that ended without a failure are no good news either."""
+        found = self.verdict(
+            Standing(period=30, ended=NOON, last_success=NOON - 77, withdrawn=True),
+            Inventory(),
+        )
+        self.assertEqual(("bad", "Not working"), (found.tone, found.short))
+        self.assertIn("80 seconds ago", found.headline)
+        self.assertIn("metrics have ended", found.notes[0])
+
+    def test_end_of_a_refused_token(self) -> None:
+        """Of a token that is refused only its end in the past is worth telling."""
+        for days, told in ((3.0, False), (-1.0, True)):
+            inventory = known(access_token("t", days=days, used=60))
+            notes = " ".join(self.verdict(failing(), inventory).notes)
+            self.assertEqual(told, "replace it in time" in notes, days)
+
     def test_never_read(self) -> None:
         """A start that fails tells of no earlier success."""
         never = Standing(period=30, ended=NOON, error=failing().error)
