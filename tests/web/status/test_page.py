@@ -149,7 +149,7 @@ class StatusTests(ServedTestCase):
         """What nobody asks for while the peers fail is not late but waits for them."""
         self.watch(Watched(collectors=parsers.collectors("default")).start())
         self.watched.down = UpstreamError("http_5xx", "500: broken")
-        self.watched.advance(500)
+        self.watched.advance(440)
         rows = self.rows("Resources")
         self.assertEqual("failing", rows["peers"][0])
         self.assertIn("waiting", {row[0] for row in rows.values()})
