@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.limiter import Limiter
 from tests.logbook import logbook
+from tests.two_days import lived, outages
 from tests.weather import HUNG, REFUSED, TIMEOUT, WELL, Weather, World
 
 HOUR = 3600.0
@@ -155,6 +156,19 @@ class BudgetTests(SynchronousTestCase):
 
 
 class TrafficTests(SynchronousTestCase):
+    def test_half_a_day(self) -> None:
+        """Outages of all kinds but limits, one after the other: each ends in time."""
+        bad = [o for o in outages(3, 14 * HOUR) if o.state != 429]
+        self.assertGreater(len({outage.state for outage in bad}), 3)
+        found = lived(bad, seed=3)
+        self.assertEqual(0, found.refused)
+        self.assertLess(found.per_minute, 12.0)
+        for state, seconds in found.peers:
+            hung = TIMEOUT if state == HUNG else 0.0
+            self.assertLessEqual(seconds, 1.1 * PERIOD + 1 + hung, state)
+        for state, seconds in found.others:
+            self.assertLessEqual(seconds, OTHERS_WITHIN, state)
+
     def test_day_of_outages(self) -> None:
         """A dead upstream gets few requests: peers, one other, their retries."""
         for state, most in ((503, 12.0), (401, 4.2), (HUNG, 3.1)):

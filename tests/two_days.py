@@ -1,0 +1,146 @@
+"""Two days of outages: `python -m tests.two_days` prints what they cost.
+
+Each outage begins a quarter of an hour to two hours after the one before it, and lasts
+from five seconds to six hours. NetBird's limiter is on.
+"""
+
+import sys
+from collections.abc import Mapping
+from random import Random
+
+from msgspec import Struct
+
+from api_exporter.demo.limiter import Limiter
+from tests.weather import HUNG, REFUSED, START, WELL, World
+
+HOUR = 3600.0
+END = 48 * HOUR
+KINDS = (REFUSED, HUNG, 502, 503, 401, 429, 404)
+WORDS = {
+    "refused connections": (REFUSED,),
+    "silence": (HUNG,),
+    "a 429": (429,),
+    "other answers": (502, 503, 401, 404),
+}
+SETTLED = 15 * 60.0
+"""Seconds after an outage for which ages are looked at."""
+
+
+class Outage(Struct, frozen=True):
+    """One state of the upstream between two times, in seconds since the start."""
+
+    begin: float
+    end: float
+    state: int
+
+
+def outages(seed: int, length: float = END) -> list[Outage]:
+    """What happens in two days, or in so many seconds."""
+    chance = Random(seed)
+    found: list[Outage] = []
+    at = 0.0
+    while True:
+        at += chance.uniform(0.25 * HOUR, 2 * HOUR)
+        lasting = 5.0 * (6 * HOUR / 5.0) ** chance.random()
+        if at + lasting + HOUR > length:
+            return found
+        found.append(Outage(at, at + lasting, chance.choice(KINDS)))
+        at += lasting
+
+
+class Findings(Struct):
+    """What an exporter did in them.
+
+    Attributes:
+        per_minute: requests that reached an upstream that was down, for each minute
+            of that.
+        refused: requests that the limiter refused while it was well.
+        peers: seconds from the end of each outage to the peers' first good answer.
+        others: seconds from then until everything else had been read again. Both with
+            the state in which the upstream was before.
+    """
+
+    per_minute: float
+    refused: int
+    peers: list[tuple[int, float]]
+    others: list[tuple[int, float]]
+
+
+def lived(bad: list[Outage], seed: int) -> Findings:
+    """Live through them, and the hour after them."""
+
+    def weather(_path: str, now: float) -> int:
+        states = (o.state for o in bad if o.begin <= now < o.end)
+        return next(states, WELL)
+
+    world = World(weather, seed=seed, limiter=Limiter(6, 60)).start()
+    peers: list[tuple[int, float]] = []
+    others: list[tuple[int, float]] = []
+    for outage in bad:
+        world.until(outage.begin)
+        ended = {n: s.ended for n, s in world.telemetry.standings.items()}
+        world.until(outage.end)
+        fresh = _fresh(world, outage, ended)
+        peers.append((outage.state, fresh["peers"]))
+        others.append((outage.state, max(fresh.values()) - fresh["peers"]))
+    world.until(bad[-1].end + HOUR)
+    down = sum(outage.end - outage.begin for outage in bad)
+    reached = [at for at, _, code in world.asked if weather("", at) != WELL]
+    refused = sum(
+        code == 429 and weather("", at) == WELL for at, _, code in world.asked
+    )
+    return Findings(len(reached) / down * 60, refused, peers, others)
+
+
+def _fresh(
+    world: World, outage: Outage, ended: Mapping[str, float | None]
+) -> dict[str, float]:
+    """Seconds after its end at which each resource that it touched was well again."""
+    touched = {
+        name
+        for name, standing in world.telemetry.standings.items()
+        if name == "peers"
+        or standing.up is not True
+        or standing.ended != ended[name]
+        or standing.state(world.now()) != "fresh"
+    }
+    fresh: dict[str, float] = {}
+    while touched - fresh.keys():
+        passed = world.clock.seconds() - outage.end
+        for name in touched - fresh.keys():
+            standing = world.telemetry.standings[name]
+            success = standing.last_success or 0.0
+            if standing.up and success >= START + outage.end:
+                fresh[name] = passed
+        if passed > SETTLED:
+            return {**dict.fromkeys(touched, SETTLED), **fresh}
+        world.until(world.clock.seconds() + 0.5)
+    return fresh
+
+
+def main() -> None:
+    every = [
+        lived(outages(seed), seed)
+        for seed in range(int(sys.argv[1]) if sys.argv[1:] else 3)
+    ]
+    rows = [
+        ("requests a minute while down", [found.per_minute for found in every]),
+        ("refused by the limiter", [float(found.refused) for found in every]),
+    ]
+    for words, states in WORDS.items():
+        peers = [x for f in every for state, x in f.peers if state in states]
+        others = [x for f in every for state, x in f.others if state in states]
+        rows.append((f"peers are back after {words}, s", peers))
+        rows.append(("… and all others after that, s", others))
+    for name, values in rows:
+        ordered = sorted(values)
+        p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+        middle = ordered[len(ordered) // 2]
+        sys.stdout.write(
+            f"{name:<40} median {middle:7.1f}  p99 {p99:7.1f}  max {ordered[-1]:7.1f}"
+            f"  of {len(ordered)}\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
