@@ -310,6 +310,35 @@ class RefresherTests(SynchronousTestCase):
         standing = bench.telemetry.standings["access_tokens"]
         self.assertEqual((None, False, None), _told(standing))
 
+    def test_own_tokens_refused_for_a_moment(self) -> None:
+        """Tokens that could be read just now have failed, and come back soon."""
+        users = b'[{"id":"me","is_current":true}]'
+        tokens = b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]'
+        path = "api/users/me/tokens"
+        bench = Bench("users", users=users, **{path: tokens}).start()
+        bench.replies[path] = UpstreamError("forbidden", "403: user is blocked")
+        bench.advance(601)
+        standing = bench.telemetry.standings["access_tokens"]
+        self.assertEqual((False, True, "forbidden"), _told(standing))
+        bench.replies[path] = tokens
+        bench.advance(34)
+        standing = bench.telemetry.standings["access_tokens"]
+        self.assertEqual((True, True, None), _told(standing))
+        self.assertIn("netbird_api_access_token_expiration", bench.page())
+
+    def test_blocked_at_the_start(self) -> None:
+        """Tokens refused to a user who turns out to be blocked are asked for again."""
+        blocked = UpstreamError("forbidden", "403: user is blocked")
+        users = b'[{"id":"me","is_current":true}]'
+        path = "api/users/me/tokens"
+        bench = Bench("users", users=users, **{path: blocked}).start()
+        bench.replies["peers"] = blocked
+        bench.advance(31)
+        bench.replies.update({"peers": PEER, path: b"[]"})
+        bench.advance(34)
+        standing = bench.telemetry.standings["access_tokens"]
+        self.assertEqual((True, True, None), _told(standing))
+
     def test_own_user_unknown(self) -> None:
         """Without a current user nothing is asked for its tokens."""
         bench = Bench("users", users=b'[{"id":"a"}]').start()
@@ -328,6 +357,31 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(
             ["warning cannot refresh groups: 429 reason=rate_limited"], book.lines()
         )
+
+    def test_long_pause(self) -> None:
+        """An hour's pause that was asked for once takes no metrics away."""
+        limit = UpstreamError("rate_limited", "429", retry_after=3600.0)
+        bench = Bench().start()
+        bench.replies["groups"] = limit
+        bench.advance(301)
+        bench.replies["groups"] = GROUP
+        bench.advance(300)
+        self.assertIn("netbird_api_peer_connected", bench.page())
+        ups = {name: s.up for name, s in bench.telemetry.standings.items()}
+        self.assertEqual({"peers": True, "accounts": True, "groups": True}, ups)
+
+    def test_withdrawn_in_a_pause(self) -> None:
+        """Where it lasts, what has ended is not up, although nothing has failed."""
+        bench = Bench().start()
+        bench.replies["groups"] = limit = UpstreamError(
+            "rate_limited", "429", retry_after=1e6
+        )
+        bench.advance(301)
+        bench.replies["peers"] = limit
+        bench.advance(1000)
+        ups = {name: s.up for name, s in bench.telemetry.standings.items()}
+        self.assertEqual(dict.fromkeys(ups, False), ups)
+        self.assertEqual("ended", bench.telemetry.standings["accounts"].state(0))
 
     def test_rejected_records(self) -> None:
         """A record that cannot be read is left out, counted and named in the log."""
