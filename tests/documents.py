@@ -47,7 +47,7 @@ Made from the code by `make docs`: change it there.
     * on (peer_id) group_left (ip, version) netbird_api_peer_info{os=~"Ubuntu.*"}
   ```
 * **Personal data.** Labels in _italics_ are there only with
-  `EXPOSE_PERSONAL_DATA=true`.
+  `EXPOSE_PERSONAL_DATA=true`, or where it lists them.
 
 API fields are named by their path below `/api/`.
 """

@@ -1,6 +1,7 @@
 """The machines of the network: who is connected, on what, and until when."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from api_exporter.exposition.text import (
     Family,
@@ -126,7 +127,8 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     if peers is None:
         return
     yield from _counts(peers)
-    info = _personal_info if inventory.personal else _info
+    told = inventory.personal
+    info = partial(_personal_info, told) if told else _info
     yield Family(INFO, ((labels(**info(peer)), 1) for peer in peers))
     keys: list[Labels] = []
     for start in range(0, len(peers), _KEYS_AT_ONCE):
@@ -221,11 +223,11 @@ def _info(peer: Peer) -> dict[str, str]:
     }
 
 
-def _personal_info(peer: Peer) -> dict[str, str]:
-    return {
-        **_info(peer),
+def _personal_info(told: frozenset[str], peer: Peer) -> dict[str, str]:
+    personal = {
         "city": peer.city_name,
         "hostname": peer.hostname,
         "connection_ip": "" if peer.connection_ip == "<nil>" else peer.connection_ip,
         "serial_number": peer.serial_number,
     }
+    return _info(peer) | {k: v for k, v in personal.items() if k in told}

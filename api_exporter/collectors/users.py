@@ -1,6 +1,7 @@
 """Users, and the access tokens of the exporter's own user."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from api_exporter.exposition.text import (
     Family,
@@ -80,7 +81,8 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     )
     yield count_true(BLOCKED, (user.is_blocked for user in users))
     yield count_true(PENDING_APPROVAL, (user.pending_approval for user in users))
-    info = _personal_info if inventory.personal else _info
+    told = inventory.personal
+    info = partial(_personal_info, told) if told else _info
     yield Family(INFO, ((labels(**info(user)), 1) for user in users))
     keyed = [(labels(user_id=user.id), user) for user in users]
     yield timestamps(LAST_LOGIN, ((key, user.last_login) for key, user in keyed))
@@ -114,5 +116,6 @@ def _info(user: User) -> dict[str, str]:
     }
 
 
-def _personal_info(user: User) -> dict[str, str]:
-    return {**_info(user), "name": user.name, "email": user.email}
+def _personal_info(told: frozenset[str], user: User) -> dict[str, str]:
+    personal = {"name": user.name, "email": user.email}
+    return _info(user) | {k: v for k, v in personal.items() if k in told}

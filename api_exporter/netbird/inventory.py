@@ -5,15 +5,18 @@ from msgspec.structs import replace
 
 from api_exporter.netbird import records
 
+PERSONAL = ("email", "name", "hostname", "connection_ip", "city", "serial_number")
+"""The kinds of personal data: labels that stand on `_info` series only on demand."""
+
 
 class Inventory(Struct, frozen=True, kw_only=True):
     """What may be told of the network. None: not known, or only from too long ago.
 
     Attributes:
-        personal: whether personal data may be told.
+        personal: the kinds of personal data that may be told.
     """
 
-    personal: bool = False
+    personal: frozenset[str] = frozenset()
     peers: tuple[records.Peer, ...] | None = None
     accounts: tuple[records.Account, ...] | None = None
     groups: tuple[records.Group, ...] | None = None

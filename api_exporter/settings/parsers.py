@@ -10,6 +10,7 @@ import idna
 from msgspec import Struct
 
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.netbird.resources import BY_NAME
 
 T = TypeVar("T")
@@ -146,9 +147,16 @@ def optional(parse: Callable[[str], T]) -> Callable[[str], T | None]:
     return lambda text: parse(text) if text else None
 
 
-def yes_or_no(text: str) -> bool:
-    """`true` or `false`, in any case."""
-    return one_of("true", "false")(text) == "true"
+def personal(text: str) -> frozenset[str]:
+    """Kinds of personal data: all, none, or those of a list."""
+    if text.lower() in {"true", "false"}:
+        return frozenset(PERSONAL if text.lower() == "true" else ())
+    kinds = frozenset(filter(None, (kind.strip() for kind in text.split(","))))
+    for kind in sorted(kinds.difference(PERSONAL)):
+        raise ValueError(f"{kind!r} is none of {', '.join(PERSONAL)}")
+    if not kinds:
+        raise ValueError("it names none")
+    return kinds
 
 
 def intervals(text: str) -> dict[str, float]:

@@ -169,10 +169,10 @@ METRICS_MAX_AGE = Setting(
 EXPOSE_PERSONAL_DATA = Setting(
     "EXPOSE_PERSONAL_DATA",
     "false",
-    "true or false",
-    "Whether labels may hold e-mail addresses, user names, public addresses, cities,"
-    " serial numbers and host names.",
-    parsers.yes_or_no,
+    "true, false, or a list such as hostname,city",
+    "Which personal data labels may hold: all of it, none, or these of `email`, `name`,"
+    " `hostname`, `connection_ip`, `city` and `serial_number`.",
+    parsers.personal,
 )
 MAX_CONNECTIONS = Setting(
     "MAX_CONNECTIONS",
@@ -234,7 +234,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     collectors: frozenset[str]
     refresh_intervals: Mapping[str, float]
     metrics_max_age: float | None
-    expose_personal_data: bool
+    expose_personal_data: frozenset[str]
     max_connections: int
     demo_peers: int
     demo_rate_limit: tuple[int, int] | None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from api_exporter.netbird.bodies import Decoded
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import PERSONAL, Inventory
 from api_exporter.netbird.resources import BY_NAME, RESOURCES
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ def decoded(resource: str, raw: bytes) -> Decoded:
 
 def inventory(*, personal: bool = False, **others: str) -> Inventory:
     """All that the bodies tell; `accounts="accounts_sparse"` takes another body."""
-    known = Inventory(personal=personal)
+    known = Inventory(personal=frozenset(PERSONAL if personal else ()))
     for resource in RESOURCES:
         raw = body(others.get(resource.name, resource.name))
         known = known.with_(resource.name, decoded(resource.name, raw).records)

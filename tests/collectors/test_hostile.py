@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird import records
 from api_exporter.netbird.bodies import Document
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import PERSONAL, Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from tests.bodies import decoded
@@ -139,7 +139,7 @@ class HostileTests(SynchronousTestCase):
     @given(bodies=BODIES, personal=st.booleans())
     def test_page(self, bodies: dict[str, object], personal: bool) -> None:
         """What can be read makes a page without repeated samples."""
-        inventory = Inventory(personal=personal)
+        inventory = Inventory(personal=frozenset(PERSONAL if personal else ()))
         for resource, value in bodies.items():
             try:
                 found = decoded(resource, json.dumps(value).encode())

@@ -1,11 +1,12 @@
 """The peers collector, a claim of the contract at a time."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.peers import measure
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import PERSONAL, Inventory
 from api_exporter.netbird.records import Account, AccountSettings, Peer
 from tests.collectors.samples import Told, told
 
@@ -19,8 +20,8 @@ NEVER = (
 DB = '{peer_id="p1",peer="db"}'
 
 
-def of(*peers: Peer, personal: bool = False) -> Told:
-    return told(measure, Inventory(peers=peers, personal=personal))
+def of(*peers: Peer, personal: Iterable[str] = ()) -> Told:
+    return told(measure, Inventory(peers=peers, personal=frozenset(personal)))
 
 
 class TestPeerExporter(SynchronousTestCase):
@@ -117,8 +118,19 @@ class TestPeerExporter(SynchronousTestCase):
         )
         self.assertEqual([public + "} 1"], of(peer)["peer_info"])
         self.assertEqual(
-            [public + personal + "} 1"], of(peer, personal=True)["peer_info"]
+            [public + personal + "} 1"], of(peer, personal=PERSONAL)["peer_info"]
         )
+
+    def test_kinds(self) -> None:
+        """Of personal data, only the kinds that are wanted have a label."""
+        peer = Peer(id="1", hostname="HOST", city_name="Bergen", serial_number="SN")
+        for kinds, shown in (
+            ({"city", "hostname"}, ',city="Bergen",hostname="HOST"} 1'),
+            ({"serial_number"}, ',serial_number="SN"} 1'),
+            ({"email"}, ',ephemeral="false"} 1'),
+        ):
+            [line] = of(peer, personal=kinds)["peer_info"]
+            self.assertTrue(line.endswith(shown), line)
 
     def test_info_of_little(self) -> None:
         """What is not known of a peer is an empty label, `<nil>` for an address too."""
@@ -131,7 +143,7 @@ class TestPeerExporter(SynchronousTestCase):
                     'serial_number=""} 1'
                 )
             ],
-            of(Peer(id="1", connection_ip="<nil>"), personal=True)["peer_info"],
+            of(Peer(id="1", connection_ip="<nil>"), personal=PERSONAL)["peer_info"],
         )
 
     def test_yes_or_no(self) -> None:

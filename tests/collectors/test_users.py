@@ -1,11 +1,12 @@
 """The users collector, a claim of the contract at a time."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.users import measure
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import PERSONAL, Inventory
 from api_exporter.netbird.records import AccessToken, User
 from tests.collectors.samples import Told, told
 
@@ -13,8 +14,8 @@ NOON = datetime(2026, 5, 22, 12, tzinfo=UTC)
 ZERO = datetime(1, 1, 1, tzinfo=UTC)
 
 
-def of(*users: User, personal: bool = False) -> Told:
-    return told(measure, Inventory(users=users, personal=personal))
+def of(*users: User, personal: Iterable[str] = ()) -> Told:
+    return told(measure, Inventory(users=users, personal=frozenset(personal)))
 
 
 class UsersTests(SynchronousTestCase):
@@ -67,7 +68,7 @@ class UsersTests(SynchronousTestCase):
         self.assertEqual([public + "} 1"], of(user)["user_info"])
         self.assertEqual(
             [public + ',name="Åse",email="ase@example.no"} 1'],
-            of(user, personal=True)["user_info"],
+            of(user, personal=PERSONAL)["user_info"],
         )
         self.assertEqual(
             [
@@ -76,8 +77,13 @@ class UsersTests(SynchronousTestCase):
                     'email=""} 1'
                 )
             ],
-            of(User(id="2", is_service_user=True), personal=True)["user_info"],
+            of(User(id="2", is_service_user=True), personal=PERSONAL)["user_info"],
         )
+
+    def test_kinds(self) -> None:
+        """Names may be told without the addresses."""
+        [line] = of(User(id="1", name="Å", email="e@x"), personal={"name"})["user_info"]
+        self.assertTrue(line.endswith(',issued="",name="Å"} 1'), line)
 
     def test_last_login(self) -> None:
         """A user who never logged in has no time of it."""

@@ -8,9 +8,10 @@ class InventoryTests(SynchronousTestCase):
     def test_with(self) -> None:
         """What is learned or forgotten of a resource leaves all others as they were."""
         peers = (Peer(id="p"),)
-        before = Inventory(personal=True, users=())
+        personal = frozenset({"city"})
+        before = Inventory(personal=personal, users=())
         after = before.with_("peers", peers)
-        self.assertEqual(Inventory(personal=True, users=(), peers=peers), after)
+        self.assertEqual(Inventory(personal=personal, users=(), peers=peers), after)
         self.assertEqual(before, after.with_("peers", None))
 
     def test_another_user(self) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.settings.parsers import Address, Endpoint, address
 from api_exporter.settings.table import (
     LISTEN_ADDRESS,
@@ -57,7 +58,7 @@ class AcceptedTests(SynchronousTestCase):
         self.assertEqual(3, found.api_retry_attempts)
         self.assertEqual({}, found.refresh_intervals)
         self.assertIsNone(found.metrics_max_age)
-        self.assertFalse(found.expose_personal_data)
+        self.assertEqual(frozenset(), found.expose_personal_data)
         self.assertEqual(200, found.demo_peers)
 
     def test_empty(self) -> None:
@@ -132,7 +133,18 @@ class AcceptedTests(SynchronousTestCase):
     def test_words(self) -> None:
         """Levels and yes or no may be written in any case."""
         self.accepts("LOG_LEVEL", {"debug": "debug", "ERROR": "error"})
-        self.accepts("EXPOSE_PERSONAL_DATA", {"True": True, "FALSE": False})
+
+    def test_personal_data(self) -> None:
+        """Personal data are told all, not at all, or by kind."""
+        self.accepts(
+            "EXPOSE_PERSONAL_DATA",
+            {
+                "True": frozenset(PERSONAL),
+                "FALSE": frozenset(),
+                "city": frozenset({"city"}),
+                " hostname , city,": frozenset({"city", "hostname"}),
+            },
+        )
 
     def test_whole_numbers(self) -> None:
         """Whole numbers reach from their lowest to their highest."""
@@ -342,7 +354,8 @@ class RefusedTests(SynchronousTestCase):
     def test_words(self) -> None:
         """Other words than those that are allowed are refused with their list."""
         self.refuses("LOG_LEVEL", ["warn", "2"], "one of debug, info, warning, error")
-        self.refuses("EXPOSE_PERSONAL_DATA", ["yes", "1", "on"], "true or false")
+        words = "true, false, or a list such as hostname,city"
+        self.refuses("EXPOSE_PERSONAL_DATA", ["yes", "1", ",", "city,ip"], words)
 
     def test_whole_numbers(self) -> None:
         """Other numbers than whole ones in their range are refused."""
