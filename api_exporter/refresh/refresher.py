@@ -15,8 +15,9 @@ from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.rounds import Rounds
-from api_exporter.refresh.schedule import Schedule, max_age
+from api_exporter.refresh.schedule import Schedule
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.standing import max_age
 from api_exporter.upstream.backoff import Jitter
 
 

@@ -1,4 +1,4 @@
-"""When to ask for what, and how long an answer counts. Pure: time is an argument.
+"""When to ask for what. Pure: time is an argument.
 
 Note [The peers are the probe]. A server that is down answers nothing on any path:
 asking for everything tells no more than asking for the peers. So while they fail, one
@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
-from api_exporter.telemetry.standing import OVERDUE
 from api_exporter.upstream.backoff import Jitter, again, spread
 
 UNSUPPORTED_PERIOD = 3600.0
@@ -27,23 +26,7 @@ SQUEEZED_PERIOD = 30.0
 """Seconds between two requests for the peers, at least, while the budget is tight and
 others are overdue."""
 
-SHORTEST_MAX_AGE = 300.0
-"""Seconds for which metrics stay, at least, although they cannot be refreshed."""
-
 _NEVER = float("inf")
-
-
-def max_age(period: float, wanted: float | None = None) -> float:
-    """Seconds after which records that could not be refreshed are no longer told.
-
-    Args:
-        period: seconds between refreshes. Metrics never end before the next one is
-            overdue, whatever is wanted.
-        wanted: METRICS_MAX_AGE, if it is set.
-    """
-    if wanted is not None:
-        return max(wanted, OVERDUE * period)
-    return max(SHORTEST_MAX_AGE, 3 * period)
 
 
 class _Outage(Struct):

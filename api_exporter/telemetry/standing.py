@@ -14,8 +14,24 @@ UNRELIABLE = 2.0
 longer than usual without a probe noticing; a second one that does not come is trouble.
 """
 
+SHORTEST_MAX_AGE = 300.0
+"""Seconds for which metrics stay, at least, although they cannot be refreshed."""
+
 State = Literal["starting", "fresh", "late", "failing", "ended", "unsupported"]
 """The same in one word."""
+
+
+def max_age(period: float, wanted: float | None = None) -> float:
+    """Seconds after which records that could not be refreshed are no longer told.
+
+    Args:
+        period: seconds between refreshes. Metrics never end before the next one is
+            overdue, whatever is wanted.
+        wanted: METRICS_MAX_AGE, if it is set.
+    """
+    if wanted is not None:
+        return max(wanted, OVERDUE * period)
+    return max(SHORTEST_MAX_AGE, 3 * period)
 
 
 class Standing(Struct, frozen=True, kw_only=True):

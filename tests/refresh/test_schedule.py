@@ -12,7 +12,7 @@ from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.schedule import Schedule, max_age
+from api_exporter.refresh.schedule import Schedule
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -524,13 +524,3 @@ class DefaultPeriodsTests(SynchronousTestCase):
         """An upstream that takes a minute for each answer is asked for everything."""
         world = self.play(60.0, 6 * HOUR)
         self.assertEqual([], [name for name, ends in world.ended.items() if not ends])
-
-
-class MaxAgeTests(SynchronousTestCase):
-    def test_default(self) -> None:
-        """Five minutes, or three periods where that is longer."""
-        self.assertEqual([300, 900], [max_age(p) for p in (30, 300)])
-
-    def test_wanted(self) -> None:
-        """The setting decides, but metrics never end before the next is overdue."""
-        self.assertEqual([60, 450], [max_age(p, 60) for p in (30, 300)])
