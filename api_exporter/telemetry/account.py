@@ -131,9 +131,10 @@ class AccountTelemetry:
         self, resource: str, *, records: int, rejected: int, seconds: float, at: float
     ) -> None:
         """A refresh has ended well, at a time in seconds since the epoch."""
-        self._ended(resource, seconds, at)
-        self._update(
+        self._ended(
             resource,
+            seconds,
+            at,
             error=None,
             failures=0,
             failing_since=None,
@@ -148,12 +149,13 @@ class AccountTelemetry:
         self, resource: str, error: UpstreamError, *, seconds: float, at: float
     ) -> None:
         """A refresh has failed."""
-        self._ended(resource, seconds, at)
         self._failures.labels(resource).inc()
         self._reasons.labels(error.reason).inc()
         before = self.standings[resource]
-        self._update(
+        self._ended(
             resource,
+            seconds,
+            at,
             error=error,
             failures=before.failures + 1,
             failing_since=at if before.error is None else before.failing_since,
@@ -161,18 +163,25 @@ class AccountTelemetry:
 
     def unsupported(self, resource: str, *, seconds: float, at: float) -> None:
         """The upstream does not have the path, which is no failure."""
-        self._ended(resource, seconds, at)
-        self._update(
-            resource, error=None, failures=0, failing_since=None, supported=False
+        self._ended(
+            resource,
+            seconds,
+            at,
+            error=None,
+            failures=0,
+            failing_since=None,
+            supported=False,
         )
 
     def withdrawn(self, resource: str) -> None:
         """Its metrics have ended."""
         self._update(resource, withdrawn=True)
 
-    def _ended(self, resource: str, seconds: float, at: float) -> None:
+    def _ended(
+        self, resource: str, seconds: float, at: float, **changes: object
+    ) -> None:
         self._refreshes.labels(resource).inc()
-        self._update(resource, ended=at, seconds=seconds)
+        self._update(resource, ended=at, seconds=seconds, **changes)
 
     def _update(self, resource: str, **changes: object) -> None:
         before = self.standings[resource]

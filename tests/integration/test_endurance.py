@@ -292,7 +292,7 @@ class EnduranceTests(TestCase):
         self.assertEqual(before, after)
         self.assertLess(grown, GROWTH)
         # What the test claims to have gone through.
-        self.assertGreater(self.api.asked, 3000)
+        self.assertGreater(self.api.asked, 1800)  # few, after the first 429
         self.assertGreater(self.api.failed, 200)
         self.assertGreater(self.scrapes, 2 * HOUR / PEERS_PERIOD)
         self.assertGreater(self.withdrawn, 0)

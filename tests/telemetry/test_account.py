@@ -173,6 +173,20 @@ class AccountTelemetryTests(SynchronousTestCase):
         ours.withdrawn("peers")
         self.assertEqual([0, 1, 0], seen)
 
+    def test_changed_once(self) -> None:
+        """Who is called sees all that has changed, however the first refresh ends."""
+        seen: list[str] = []
+        for end in (
+            lambda t: t.succeeded("peers", records=5, rejected=0, seconds=1, at=1),
+            lambda t: t.failed("peers", DOWN, seconds=1, at=1),
+        ):
+            ours, _ = telemetry()
+            ours.changed = lambda ours=ours: seen.append(ours.summary(1))  # type: ignore[misc]
+            end(ours)
+        self.assertEqual(
+            ["peers fresh, 5 peers, 1.0 s", "peers failing: no answer"], seen
+        )
+
     def test_budget(self) -> None:
         """The budget is told once there is one."""
         name, known = "api_exporter_request_budget_per_minute", [None, 4.5]
