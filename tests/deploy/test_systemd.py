@@ -16,6 +16,7 @@ SERVICE = [
     "WatchdogSec=30s",
     "User=api-exporter",
     "Group=api-exporter",
+    "RuntimeDirectory=api-exporter",
     "EnvironmentFile=/etc/api-exporter/config",
     "Environment=MALLOC_ARENA_MAX=2",
     "Restart=always",
