@@ -6,13 +6,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from acceptance import kubernetes, pythons, release
+from acceptance import installing, kubernetes, pythons, release, roots, service
 from acceptance.check import Check, Failed, Missing
 
 CHECKS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
     Check("pythons", pythons.pythons),
+    *(
+        Check(f"debian-{number}", installing.installs(number))
+        for number in roots.SUITES
+    ),
+    Check("upgrade", installing.upgrades),
+    *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("kube-score", kubernetes.score),
 )
 
