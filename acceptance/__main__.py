@@ -19,6 +19,7 @@ CHECKS = (
     ),
     Check("upgrade", installing.upgrades),
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
+    Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
 )
 

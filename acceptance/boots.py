@@ -131,10 +131,10 @@ def _until(ask: Callable[[], str], text: str, what: str) -> str:
     while True:
         try:
             said = ask()
+            if text in said:
+                return said
         except Failed as error:
             said = str(error)
-        if text in said:
-            return said
         if time.monotonic() > begin + PATIENCE:
             raise Failed(f"{what}: no {text!r} within {PATIENCE:g} s\n{said}")
         time.sleep(0.2)

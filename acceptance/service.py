@@ -16,6 +16,8 @@ UNIT = "api-exporter.service"
 UPSTREAM = "127.0.0.1:9000"
 """Where an exporter of the simulated network is asked for the address of its API."""
 
+HERE = "127.0.0.1:8080"
+
 EXPOSURE = 1.2
 
 READ = "netbird_api_up 1.0"
@@ -46,21 +48,21 @@ def boots(release: int) -> Callable[[Path], str]:
 
             config.write_text(f"UPSTREAM_API_URL={api}\n")
             system.run("systemctl", "enable", "--now", UNIT)
-            system.until_got(READ, "localhost:8080", "/metrics")
+            system.until_got(READ, HERE, "/metrics")
             seen.append(f"it reads; {_hardened(system)}")
             restarted("unix:/run/api-exporter/http.sock")
             system.until_got(READ, "/run/api-exporter/http.sock", "/metrics")
-            seen.append("nobody reads /run/api-exporter/http.sock")
+            seen.append("another user reads /run/api-exporter/http.sock")
             system.run("systemctl", "stop", UNIT)
             system.run("systemctl", "enable", "--now", "api-exporter.socket")
             restarted("systemd:domain=INET6:index=0")
-            for where in ("127.0.0.1:8080", "[::1]:8080"):
+            for where in (HERE, "[::1]:8080"):
                 system.until_got(READ, where, "/metrics")
             seen.append(f"socket: {_logged(system, ' is at ')[-1]}")
             seen.append(_upgraded(system))
             same("what went wrong", [], _logged(system, "Traceback"))
         with booted(root) as system:
-            system.until_got("", "localhost:8080", "/health")
+            system.until_got('"ok"', HERE, "/health")
             system.until("active", "systemctl", "is-active", UNIT)
             seen.append("it is back after the next boot")
             seen.append(_removed(system))
@@ -96,7 +98,7 @@ def _upgraded(system: System) -> str:
     """It is installed again while it runs."""
     before = _main(system)
     system.run(INSTALL)
-    system.until_got(READ, "localhost:8080", "/metrics")
+    system.until_got(READ, HERE, "/metrics")
     if _main(system) == before:
         raise Failed("it has not been restarted")
     program = system.run("readlink", "/opt/api-exporter").strip()
@@ -109,8 +111,7 @@ def _upgraded(system: System) -> str:
 def _removed(system: System) -> str:
     """It stops, and neither unit, user, directory nor process stays."""
     system.run(UNINSTALL, "--purge")
-    units = system.run("systemctl", "list-unit-files", "--no-legend", "api-exporter*")
-    same("units", "", units)
+    same("the unit", "not-found", _property(system, "LoadState"))
     found = system.run(
         "sh",
         "-c",
@@ -124,7 +125,11 @@ def _removed(system: System) -> str:
 
 
 def _main(system: System) -> str:
-    said = system.run("systemctl", "show", "--value", "--property=MainPID", UNIT)
+    return _property(system, "MainPID")
+
+
+def _property(system: System, name: str) -> str:
+    said = system.run("systemctl", "show", "--value", f"--property={name}", UNIT)
     return said.strip()
 
 
