@@ -1,15 +1,23 @@
 """The manifests as kustomize builds them, before a critic's eyes."""
 
 import json
-import os
+import re
 import subprocess
 from pathlib import Path
 
 from acceptance.check import ROOT, Failed, go_tool, run
 
-BASE = ROOT / "deploy/kubernetes"
+_ALONE = "resources: [api-exporter/deploy/kubernetes]"
 
-COMPONENTS = ("netbird", "servicemonitor")
+ADDED = (
+    "cidr: 100.64.0.0/10",
+    "cidr: fc00::/7",
+    "image: registry.example/api-exporter:",
+    "namespace: monitoring",
+    "release: kube-prometheus-stack",
+    "UPSTREAM_API_URL: https://netbird.example",
+)
+"""What the documentation's has, and the base has not."""
 
 KINDS = {"ConfigMap", "Deployment", "NetworkPolicy", "Service"}
 
@@ -25,18 +33,18 @@ EXPLAINED = {
 
 
 def builds(folder: Path) -> str:
-    """The base builds by itself, and with each component has what that adds."""
-    base, whole = _built(folder), _built(folder, *COMPONENTS)
+    """The base builds by itself, and as the documentation builds on it, which adds what
+    the components have.
+    """
+    base, whole = _built(folder, _ALONE), _built(folder, _documented())
     for built, kinds in ((base, KINDS), (whole, KINDS | {"ServiceMonitor"})):
-        found = {
-            x.removeprefix("kind: ") for x in built.splitlines() if x[:6] == "kind: "
-        }
+        found = set(re.findall(r"^kind: (.*)$", built, re.MULTILINE))
         if found != kinds:
             raise Failed(f"kinds: {sorted(found)}")
-    for text in ("cidr: 100.64.0.0/10", "cidr: fc00::/7", "release: kube-"):
+    for text in ADDED:
         if text in base or text not in whole:
-            raise Failed(f"{text} is not what a component adds")
-    return f"{len(base.splitlines())} lines, {len(whole.splitlines())} with components"
+            raise Failed(f"{text!r} is not what the documentation's adds")
+    return f"{len(base.splitlines())} lines, {len(whole.splitlines())} as documented"
 
 
 def score(folder: Path) -> str:
@@ -46,7 +54,7 @@ def score(folder: Path) -> str:
         [tool, "score", "--output-format", "json", "-"],
         check=False,
         capture_output=True,
-        input=_built(folder, *COMPONENTS),
+        input=_built(folder, _documented()),
         text=True,
     ).stdout
     found = {
@@ -63,16 +71,19 @@ def score(folder: Path) -> str:
     )
 
 
-def _built(folder: Path, *components: str) -> str:
-    """What kustomize makes of the base with some components."""
+def _documented() -> str:
+    """What the documentation builds on the base."""
+    text = (ROOT / "docs/deployment.md").read_text()
+    found = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    [kustomization] = [str(x) for x in found if "kind: Kustomization" in x]
+    return kustomization
+
+
+def _built(folder: Path, kustomization: str) -> str:
+    """What kustomize makes of it, beside a checkout that is called api-exporter."""
     tool = go_tool("sigs.k8s.io/kustomize/kustomize/v5", "v5.7.1")
-    base = os.path.relpath(BASE, folder)
-    (folder / "kustomization.yaml").write_text(
-        json.dumps(
-            {
-                "resources": [base],
-                "components": [f"{base}/{name}" for name in components],
-            }
-        )
-    )
+    checkout = folder / "api-exporter"
+    if not checkout.exists():
+        checkout.symlink_to(ROOT)
+    (folder / "kustomization.yaml").write_text(kustomization)
     return run(tool, "build", folder)
