@@ -110,15 +110,19 @@ def _upgraded(system: System) -> str:
 
 def _removed(system: System) -> str:
     """It stops, and neither unit, user, directory nor process stays."""
+    main = _main(system)
     system.run(UNINSTALL, "--purge")
     same("the unit", "not-found", _property(system, "LoadState"))
-    found = system.run(
-        "sh",
-        "-c",
-        "getent passwd api-exporter; pgrep -a twistd; "
-        "ls -d /run/api-exporter /opt/api-exporter* /etc/api-exporter 2>&-; true",
+    places = "/run/api-exporter /opt/api-exporter* /etc/api-exporter"
+    same(
+        "what is left",
+        "",
+        system.run(
+            "sh",
+            "-c",
+            f"getent passwd api-exporter; ls -d /proc/{main} {places} 2>&-; :",
+        ),
     )
-    same("what is left", "", found)
     state = system.run("systemctl", "is-system-running").strip()
     same("the system", "running", state)
     return f"removed: no unit, user, directory or process; the system is {state}"
