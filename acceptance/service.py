@@ -8,7 +8,7 @@ from pathlib import Path
 from acceptance.boots import System, booted
 from acceptance.check import Failed
 from acceptance.installing import INSTALL, UNINSTALL, same
-from acceptance.roots import made
+from acceptance.roots import SOURCE, made
 from api_exporter.demo.server import TOKEN
 
 UNIT = "api-exporter.service"
@@ -19,6 +19,8 @@ UPSTREAM = "127.0.0.1:9000"
 HERE = "127.0.0.1:8080"
 
 EXPOSURE = 1.2
+
+TABLE = ("inet", "api_exporter")
 
 READ = "netbird_api_up 1.0"
 
@@ -32,7 +34,7 @@ def boots(release: int) -> Callable[[Path], str]:
         next boot, and is removed without a trace.
         """
         root = made(folder, release)
-        root.apt("install", "python3-venv")
+        root.apt("install", "nftables", "python3-venv")
         config = root.path / "etc/api-exporter/config"
         with booted(root) as system:
             seen = [system.run("systemctl", "--version").splitlines()[0]]
@@ -59,6 +61,7 @@ def boots(release: int) -> Callable[[Path], str]:
             for where in (HERE, "[::1]:8080"):
                 system.until_got(READ, where, "/metrics")
             seen.append(f"socket: {_logged(system, ' is at ')[-1]}")
+            seen.append(_firewalled(system))
             seen.append(_upgraded(system))
             same("what went wrong", [], _logged(system, "Traceback"))
         with booted(root) as system:
@@ -92,6 +95,19 @@ def _hardened(system: System) -> str:
     if float(exposure) > EXPOSURE:
         raise Failed(f"exposure {exposure}")
     return f"as {user}, exposure {exposure}"
+
+
+def _firewalled(system: System) -> str:
+    """The firewall's file loads with both words, and lets the machine itself in."""
+    file = f"{SOURCE}/deploy/nftables/api-exporter.nft"
+    for word in ("closed", "open"):
+        system.run("sed", "-i", f"/_overlay =/s/= .*/= {word}/", file)
+        system.run("nft", "-f", file)
+        system.until_got(READ, HERE, "/metrics")
+        if f"goto {word}" not in system.run("nft", "list", "table", *TABLE):
+            raise Failed(f"{word} is not what is loaded")
+    system.run("nft", "delete", "table", *TABLE)
+    return system.run("nft", "--version").strip() + ": both words"
 
 
 def _upgraded(system: System) -> str:
