@@ -1,6 +1,7 @@
 """The command: `python -m acceptance [NAME …]`; without names, every check there is."""
 
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -27,6 +28,8 @@ _ROW = "| {:<14} | {:<7} | {:>5} | {}"
 
 
 def main() -> None:
+    # So that a check which is ended leaves nothing running either.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     wanted = sys.argv[1:]
     unknown = set(wanted) - {check.name for check in CHECKS}
     if unknown:
