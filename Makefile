@@ -68,12 +68,14 @@ bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/ben
 acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or minutes; ends with a table.
 	@$(BIN)/python -m acceptance $(ONLY)
 
-# The loader of the executable is compiled with its own zlib, so that libc is all it needs.
+# The loader of the executable is compiled with its own zlib, so that libc is all it needs, and
+# with what says in one line that a thing it needs is missing.
 executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing but libc.
 	@rm -rf build/executable build/lib
 	@$(PYTHON) -m venv build/executable
 	@build/executable/bin/pip install --quiet --disable-pip-version-check .
-	@PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 build/executable/bin/pip install \
+	@$(CC) -c -O2 -Wall -D_GNU_SOURCE -o build/executable/needs.o deploy/executable/needs.c
+	@LDFLAGS=$(abspath build/executable/needs.o) PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 build/executable/bin/pip install \
 		--quiet --disable-pip-version-check --no-binary pyinstaller pyinstaller
 	@build/executable/bin/pyinstaller --log-level WARN --onefile --strip --noconfirm \
 		--name api-exporter-linux-$(ARCH) --distpath dist \

@@ -1,18 +1,26 @@
 """The command: `python -m acceptance [NAME …]`; without names, every check there is."""
 
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from acceptance import kubernetes, pythons, release
+from acceptance import installing, kubernetes, pythons, release, roots, service
 from acceptance.check import Check, Failed, Missing
 
 CHECKS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
     Check("pythons", pythons.pythons),
+    *(
+        Check(f"debian-{number}", installing.installs(number))
+        for number in roots.SUITES
+    ),
+    Check("upgrade", installing.upgrades),
+    *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
+    Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
 )
 
@@ -20,6 +28,8 @@ _ROW = "| {:<14} | {:<7} | {:>5} | {}"
 
 
 def main() -> None:
+    # So that a check which is ended leaves nothing running either.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     wanted = sys.argv[1:]
     unknown = set(wanted) - {check.name for check in CHECKS}
     if unknown:

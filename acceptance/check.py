@@ -1,6 +1,7 @@
 """What a check is, and how it gets the programs that it needs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def go() -> Path:
 def go_tool(module: str, version: str) -> Path:
     """A program of a Go module, built once; raises Missing where it cannot be had."""
     home = BUILD / "bin"
-    name = f"{module.rpartition('/')[2]}"
+    name = re.sub(r"/v\d+$", "", module).rpartition("/")[2]
     found = home / f"{name}@{version}"
     if not found.exists():
         try:

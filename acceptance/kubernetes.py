@@ -1,33 +1,60 @@
-"""The manifests before a critic's eyes."""
+"""The manifests as kustomize builds them, before a critic's eyes."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
-from acceptance.check import ROOT, Failed, go_tool
+from acceptance.check import ROOT, Failed, go_tool, run
+
+_ALONE = "resources: [api-exporter/deploy/kubernetes]"
+
+ADDED = (
+    "cidr: 100.64.0.0/10",
+    "cidr: fc00::/7",
+    "image: registry.example/api-exporter:",
+    "namespace: monitoring",
+    "release: kube-prometheus-stack",
+    "UPSTREAM_API_URL: https://netbird.example",
+)
+"""What the documentation's has, and the base has not."""
+
+KINDS = {"ConfigMap", "Deployment", "NetworkPolicy", "Service"}
 
 EXPLAINED = {
-    "container-image-tag": "the operator's own registry and tag stand there",
     "container-ephemeral-storage-request-and-limit": "it writes nothing",
+    "container-image-pull-policy": "a tag is not moved",
     "container-resources": "a limit of the processor makes a refresh slow, not small",
     "pod-networkpolicy": "the address of the API differs from place to place",
     "deployment-replicas": "two pods would share one token's budget",
+    "deployment-strategy": "so would the old and the new one",
 }
 """Findings that stay, and why."""
 
 
-def score(_folder: Path) -> str:
+def builds(folder: Path) -> str:
+    """The base builds by itself, and as the documentation builds on it, which adds what
+    the components have.
+    """
+    base, whole = _built(folder, _ALONE), _built(folder, _documented())
+    for built, kinds in ((base, KINDS), (whole, KINDS | {"ServiceMonitor"})):
+        found = set(re.findall(r"^kind: (.*)$", built, re.MULTILINE))
+        if found != kinds:
+            raise Failed(f"kinds: {sorted(found)}")
+    for text in ADDED:
+        if text in base or text not in whole:
+            raise Failed(f"{text!r} is not what the documentation's adds")
+    return f"{len(base.splitlines())} lines, {len(whole.splitlines())} as documented"
+
+
+def score(folder: Path) -> str:
     """kube-score has no finding that is not explained."""
     tool = go_tool("github.com/zegl/kube-score/cmd/kube-score", "v1.20.0")
-    manifests = [
-        path
-        for path in sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
-        if path.name != "kustomization.yaml"
-    ]
     printed = subprocess.run(
-        [tool, "score", "--output-format", "json", *manifests],
+        [tool, "score", "--output-format", "json", "-"],
         check=False,
         capture_output=True,
+        input=_built(folder, _documented()),
         text=True,
     ).stdout
     found = {
@@ -42,3 +69,21 @@ def score(_folder: Path) -> str:
     return f"{len(found)} findings, each explained: " + "; ".join(
         f"{name} ({EXPLAINED[name]})" for name in sorted({name for name, _ in found})
     )
+
+
+def _documented() -> str:
+    """What the documentation builds on the base."""
+    text = (ROOT / "docs/deployment.md").read_text()
+    found = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    [kustomization] = [str(x) for x in found if "kind: Kustomization" in x]
+    return kustomization
+
+
+def _built(folder: Path, kustomization: str) -> str:
+    """What kustomize makes of it, beside a checkout that is called api-exporter."""
+    tool = go_tool("sigs.k8s.io/kustomize/kustomize/v5", "v5.7.1")
+    checkout = folder / "api-exporter"
+    if not checkout.exists():
+        checkout.symlink_to(ROOT)
+    (folder / "kustomization.yaml").write_text(kustomization)
+    return run(tool, "build", folder)

@@ -9,6 +9,11 @@ usage="usage: install.sh [--dry-run] [--root DIR] [--source SOURCE]
   --source SOURCE  what pip installs: a wheel, a directory, a name (default: this tree)
 PYTHON names the interpreter to use, 3.11 or newer (default: python3)."
 
+fail() {
+    echo "install.sh: $1" >&2
+    exit 1
+}
+
 deploy=$(cd "$(dirname "$0")" && pwd)
 source=$deploy/..
 root=
@@ -28,10 +33,15 @@ run() {
     if [ "$dry_run" ]; then echo "$*"; else "$@"; fi
 }
 
-if [ "$(id -u)" != 0 ] && [ ! "$dry_run" ]; then
-    echo "install.sh: run it as root" >&2
-    exit 1
-fi
+[ "$(id -u)" = 0 ] || [ "$dry_run" ] || fail "run it as root"
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+    || fail "$python is not Python 3.11 or newer; PYTHON may name another"
+"$python" -c 'import ensurepip, venv' 2>/dev/null \
+    || fail "$python cannot make virtual environments (Debian: apt-get install python3-venv)"
+command -v systemd-sysusers >/dev/null || fail "there is no systemd-sysusers"
+
+[ ! "$root" ] || root=$(realpath -m "$root")
 
 # The user, and its group by number: a scratch root's group has no name outside.
 run install -D -m 644 "$deploy/systemd/sysusers.conf" "$root/etc/sysusers.d/api-exporter.conf"
@@ -46,17 +56,28 @@ run install -d -m 750 -o root -g "$group" "$settings"
 run chown "root:$group" "$settings/config"
 run chmod 640 "$settings/config"
 
-# The program.
+# The program: a new environment beside what runs, which it replaces below, once it works.
 venv=$root/opt/api-exporter
-[ -x "$venv/bin/python" ] || run "${PYTHON:-python3}" -m venv "$venv"
+new=$venv.env-new
+copy=
+if [ ! "$dry_run" ]; then
+    trap 'rm -rf "$copy" "$new"' EXIT
+    trap 'exit 1' HUP INT TERM
+    install -d "$root/opt"
+    new=$(mktemp -d "$venv.env-XXXXXX")
+    chmod 755 "$new"
+fi
+run "$python" -m venv "$new"
 # A tree is built in a copy: nothing of root's stays in it, and nothing old gets in from its build/.
 if [ -d "$source" ] && [ ! "$dry_run" ]; then
     copy=$(mktemp -d)
-    trap 'rm -rf "$copy"' EXIT
     (cd "$source" && tar -cf - --exclude=./.venv --exclude=./build --exclude='./*.egg-info' .) | tar -xf - -C "$copy"
     source=$copy
 fi
-run "$venv/bin/python" -I -m pip install --quiet --disable-pip-version-check --upgrade "$source"
+run "$new/bin/python" -I -m pip install --quiet --disable-pip-version-check "$source"
+# From / because twistd looks for plugins in the current directory, too.
+cd /
+run "$new/bin/twistd" api-exporter --version
 
 # The units. The token comes from its own file where there is one.
 units=$root/etc/systemd/system
@@ -71,11 +92,19 @@ if [ -e "$settings/token" ]; then
 else
     run rm -f "$dropins/token.conf"
 fi
+
+# The change: a link, so that the environment stays where it was made. 0.1 had a directory here.
+if [ -d "$venv" ] && [ ! -L "$venv" ]; then
+    run mv -T "$venv" "$venv.env-old"
+fi
+run ln -s "${new##*/}" "$new.link"
+run mv -T "$new.link" "$venv"
+current=$new
+new=
 if [ ! "$root" ] && [ -d /run/systemd/system ]; then
     run systemctl daemon-reload
     run systemctl try-restart api-exporter.service
 fi
-
-# From / because twistd looks for plugins in the current directory, too.
-cd /
-run "$venv/bin/twistd" api-exporter --version
+for old in "$venv".env-*; do
+    [ "$old" = "$current" ] || run rm -rf "$old"
+done

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Remove what install.sh has installed. The user stays: files may still belong to it.
+# Remove what install.sh has installed.
 set -eu
 
 usage="usage: uninstall.sh [--dry-run] [--root DIR] [--purge]
   --dry-run   print what would be done
   --root DIR  remove below DIR, for images and tests
-  --purge     remove the settings and the token, too"
+  --purge     remove the settings, the token and the user, too"
 
 root=
 dry_run=
@@ -31,15 +31,22 @@ if [ "$(id -u)" != 0 ] && [ ! "$dry_run" ]; then
 fi
 
 units=$root/etc/systemd/system
-if [ ! "$root" ] && [ -d /run/systemd/system ]; then
-    for unit in api-exporter.socket api-exporter.service; do
-        [ ! -e "$units/$unit" ] || run systemctl disable --now "$unit"
-    done
-fi
+running=
+if [ ! "$root" ] && [ -d /run/systemd/system ]; then running=yes; fi
+for unit in api-exporter.socket api-exporter.service; do
+    [ ! -e "$units/$unit" ] \
+        || run systemctl ${root:+"--root=$root"} --quiet ${running:+--now} disable "$unit"
+done
 run rm -rf "$units/api-exporter.service" "$units/api-exporter.socket" \
     "$units/api-exporter.service.d" "$root/etc/sysusers.d/api-exporter.conf" \
-    "$root/opt/api-exporter"
-[ ! "$purge" ] || run rm -rf "$root/etc/api-exporter"
-if [ ! "$root" ] && [ -d /run/systemd/system ]; then
-    run systemctl daemon-reload
-fi
+    "$root/opt/api-exporter" "$root"/opt/api-exporter.env-*
+[ ! "$running" ] || run systemctl daemon-reload
+[ "$purge" ] || exit 0
+
+# Files elsewhere that belong to the user keep its number.
+run rm -rf "$root/etc/api-exporter"
+for kind in user group; do
+    case $kind in user) list=passwd ;; group) list=group ;; esac
+    ! grep -qs '^api-exporter:' "$root/etc/$list" \
+        || run "${kind}del" ${root:+"--prefix=$root"} api-exporter
+done

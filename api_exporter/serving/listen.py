@@ -4,6 +4,7 @@ import socket
 from collections.abc import Callable, Sequence
 
 from twisted.application.service import Service
+from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
     TCP4ServerEndpoint,
@@ -11,7 +12,11 @@ from twisted.internet.endpoints import (
     serverFromString,
 )
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
+from twisted.internet.interfaces import (
+    IAddress,
+    IListeningPort,
+    IStreamServerEndpoint,
+)
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.failure import Failure
 
@@ -98,9 +103,10 @@ class Listener(Service):
             self._ready(self._address(wanted))
 
     def _address(self, wanted: Address | Endpoint) -> str:
+        host = self._ports[-1].getHost()
         if isinstance(wanted, Endpoint):
-            return str(wanted)
-        port = getattr(self._ports[-1].getHost(), "port", wanted.port)
+            return f"{wanted}{_reached(host)}"
+        port = getattr(host, "port", wanted.port)
         return f"http://{Address(wanted.host or 'localhost', port)}"
 
     def stopService(self) -> Deferred[None]:
@@ -115,6 +121,13 @@ class Listener(Service):
                 await closed
         self._ports.clear()
         await self._site.drained(self._reactor)
+
+
+def _reached(host: IAddress) -> str:
+    """What a description may leave open, such as that of a socket of systemd's."""
+    if isinstance(host, (IPv4Address, IPv6Address)):
+        return f" ({Address(host.host, host.port)})"
+    return ""
 
 
 def _listening(endpoint: IStreamServerEndpoint, site: BoundedSite) -> IListeningPort:

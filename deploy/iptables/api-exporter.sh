@@ -6,6 +6,25 @@ set -eu
 
 port=8080
 ranges=10.0.0.0/8,172.16.0.0/12,192.168.0.0/16
+# NetBird's own range, and the IPv6 addresses that are private: closed or open.
+overlay=closed
+overlay_ipv4=100.64.0.0/10
+overlay_ipv6=fc00::/7
+
+case $overlay in
+    open)
+        ipv4="-A API-EXPORTER -s $ranges,$overlay_ipv4 -j ACCEPT"
+        ipv6="-A API-EXPORTER -s $overlay_ipv6 -j ACCEPT"
+        ;;
+    closed)
+        ipv4="-A API-EXPORTER -s $ranges -j ACCEPT"
+        ipv6=
+        ;;
+    *)
+        echo "api-exporter.sh: overlay is $overlay, neither open nor closed" >&2
+        exit 1
+        ;;
+esac
 
 # The chain is replaced as a whole; the jump to it is put in front of INPUT once.
 load() {
@@ -30,8 +49,8 @@ remove() {
 
 case ${1:-load} in
     load)
-        load iptables "-A API-EXPORTER -s $ranges -j ACCEPT"
-        load ip6tables ""
+        load iptables "$ipv4"
+        load ip6tables "$ipv6"
         ;;
     remove)
         remove iptables

@@ -1,9 +1,12 @@
 """Image, Compose and Kubernetes files, as far as they can be judged by reading."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter._version import __version__
 from api_exporter.settings.table import SETTINGS
 from tests.deploy.programs import DEPLOY
 from tests.deploy.yaml_files import documents
@@ -55,18 +58,58 @@ class ContainerTests(SynchronousTestCase):
 class KubernetesTests(SynchronousTestCase):
     def setUp(self) -> None:
         [self.base] = documents(KUBERNETES / "kustomization.yaml")
-        self.objects = {
+        self.objects = self.listed(KUBERNETES)
+        self.objects |= self.listed(KUBERNETES / "servicemonitor")
+
+    def listed(self, directory: Path) -> dict[str, Any]:
+        """The objects that a directory lists: all that are in it."""
+        [kustomization] = documents(directory / "kustomization.yaml")
+        files = {path.name for path in directory.iterdir() if path.is_file()}
+        listed = kustomization["resources"]
+        self.assertEqual(files, {*listed, "kustomization.yaml"})
+        return {
             found["kind"]: found
-            for name in self.base["resources"]
-            for found in documents(KUBERNETES / name)
+            for name in listed
+            for found in documents(directory / name)
         }
 
     def test_complete(self) -> None:
-        """The base lists all files of its directory, each of which is an object."""
-        files = {path.name for path in KUBERNETES.iterdir()}
-        self.assertEqual(files, {*self.base["resources"], "kustomization.yaml"})
-        kinds = {"Deployment", "Service", "ServiceMonitor", "NetworkPolicy"}
-        self.assertEqual(kinds, set(self.objects))
+        """The base has its objects, and the ServiceMonitor is a component."""
+        self.assertEqual(
+            {"Deployment", "Service", "NetworkPolicy"}, set(self.listed(KUBERNETES))
+        )
+        [component] = documents(KUBERNETES / "servicemonitor/kustomization.yaml")
+        self.assertEqual("Component", component["kind"])
+        self.assertEqual(
+            {
+                "app.kubernetes.io/name": "api-exporter",
+                "release": "kube-prometheus-stack",
+            },
+            self.objects["ServiceMonitor"]["metadata"]["labels"],
+        )
+
+    def test_version(self) -> None:
+        """Every object has the recommended labels, and the image a tag: our version."""
+        version = __version__.public()
+        [image] = self.base["images"]
+        self.assertEqual(("api-exporter", version), (image["name"], image["newTag"]))
+        [labels] = self.base["labels"]
+        self.assertTrue(labels["includeTemplates"])
+        self.assertEqual(
+            {"component", "instance", "managed-by", "part-of", "version"},
+            {name.removeprefix("app.kubernetes.io/") for name in labels["pairs"]},
+        )
+        self.assertEqual(version, labels["pairs"]["app.kubernetes.io/version"])
+        for found in self.objects.values():
+            name = found["metadata"]["labels"]["app.kubernetes.io/name"]
+            self.assertEqual("api-exporter", name)
+
+    def test_one_pod(self) -> None:
+        """An update ends the old pod first: two would share one token's budget."""
+        spec = self.objects["Deployment"]["spec"]
+        self.assertEqual(
+            (1, {"type": "Recreate"}), (spec["replicas"], spec["strategy"])
+        )
 
     def test_deployment(self) -> None:
         """It may and writes nothing, is probed, and reads its token from a file."""
@@ -101,12 +144,24 @@ class KubernetesTests(SynchronousTestCase):
         self.assertLessEqual(given, known)
 
     def test_network_policy(self) -> None:
-        """Scrapes come from the private ranges alone."""
+        """Scrapes come from a namespace and the private ranges alone; a component adds
+        NetBird's own range and the IPv6 addresses that are private.
+        """
         [ingress] = self.objects["NetworkPolicy"]["spec"]["ingress"]
+        [namespace, *ranges] = ingress["from"]
+        self.assertEqual(
+            {"kubernetes.io/metadata.name": "monitoring"},
+            namespace["namespaceSelector"]["matchLabels"],
+        )
         self.assertEqual(
             ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"],
-            [source["ipBlock"]["cidr"] for source in ingress["from"]],
+            [source["ipBlock"]["cidr"] for source in ranges],
         )
+        [component] = documents(KUBERNETES / "netbird/kustomization.yaml")
+        [patch] = component["patches"]
+        self.assertEqual("NetworkPolicy", patch["target"]["kind"])
+        for word in ("/spec/ingress/0/from/-", "100.64.0.0/10", "fc00::/7"):
+            self.assertIn(word, patch["patch"])
 
     def test_ports(self) -> None:
         """All name the container's port."""

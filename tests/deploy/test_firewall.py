@@ -18,9 +18,18 @@ IPTABLES = DEPLOY / "iptables/api-exporter.sh"
 PORT, OTHER = 8080, 8081
 
 PRIVATE = ("10.255.1.2", "172.16.0.2", "172.31.255.2", "192.168.7.2")
-OUTSIDE = ("9.255.255.2", "172.15.255.2", "172.32.0.2", "192.169.0.2", "203.0.113.2")
+OVERLAY = ("100.64.0.2", "100.127.255.2", "fd00::2")
+OUTSIDE = (
+    "100.63.255.2",
+    "100.128.0.2",
+    "9.255.255.2",
+    "172.15.255.2",
+    "172.32.0.2",
+    "192.169.0.2",
+    "203.0.113.2",
+)
 IPV6 = ("2001:db8::2", "fd00::2")
-HOSTS = (*PRIVATE, *OUTSIDE, *IPV6)
+HOSTS = tuple(dict.fromkeys((*PRIVATE, *OVERLAY, *OUTSIDE, *IPV6)))
 
 SERVER = f"""
 import select, socket
@@ -136,6 +145,31 @@ class FirewallTests(SynchronousTestCase):
         self.assertEqual(before, self.inside("nft", "list", "ruleset"))
         self.assertReached(HOSTS, HOSTS)
 
+    def opened(self, file: Path, line: str) -> str:
+        """A copy of a file, with one word of one line changed."""
+        text = file.read_text()
+        self.assertEqual(1, text.count(f"{line}closed\n"))
+        copy = Path(self.mktemp()).absolute()
+        copy.write_text(text.replace(f"{line}closed\n", f"{line}open\n"))
+        copy.chmod(0o755)
+        return str(copy)
+
+    def test_overlay(self) -> None:
+        """One word lets NetBird's own range in, and private IPv6 addresses, with nft
+        and with iptables; the same word closes it again.
+        """
+        program("nft")
+        program("iptables")
+        self.inside("nft", "-f", self.opened(NFT, "define api_exporter_overlay = "))
+        self.assertReached({*PRIVATE, *OVERLAY}, HOSTS)
+        self.inside("nft", "-f", str(NFT))
+        self.assertReached(PRIVATE, HOSTS)
+        self.inside("nft", "delete", "table", "inet", "api_exporter")
+        self.inside(self.opened(IPTABLES, "overlay="))
+        self.assertReached({*PRIVATE, *OVERLAY}, HOSTS)
+        self.inside(str(IPTABLES))
+        self.assertReached(PRIVATE, HOSTS)
+
     def test_iptables(self) -> None:
         """iptables: the same, also where another rule refuses everything else."""
         program("iptables")
@@ -166,6 +200,9 @@ class OnePlaceTests(SynchronousTestCase):
         """Port and ranges stand once in each file, above the first rule."""
         for file in (NFT, IPTABLES):
             text = file.read_text()
-            for word in ("8080", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"):
+            for word in (
+                *("8080", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
+                *("100.64.0.0/10", "fc00::/7"),
+            ):
                 self.assertEqual(1, text.count(word), f"{word} in {file.name}")
                 self.assertLess(text.index(word), text.index("{\n"), file.name)

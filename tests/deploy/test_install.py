@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
@@ -16,7 +17,19 @@ from tests.integration.test_daemon import installed
 
 INSTALL, UNINSTALL = DEPLOY / "install.sh", DEPLOY / "uninstall.sh"
 
-TWISTD = "from twisted.scripts.twistd import run\nrun()\n"
+PYTHON = f"""
+case "$*" in
+    "-m venv "*) ;;
+    *) exec {sys.executable} "$@" ;;
+esac
+{sys.executable} -m venv --without-pip "$3"
+site=$(echo "$3"/lib/python*/site-packages)
+echo {sysconfig.get_path("purelib")} >"$site/dependencies.pth"
+printf '#!%s\\n' "$3/bin/python" >"$3/bin/twistd"
+echo "from twisted.scripts.twistd import run; run()" >>"$3/bin/twistd"
+chmod 755 "$3/bin/twistd"
+"""
+"""A Python whose new environments see pip and our dependencies, those of the tests."""
 
 MODES = {
     "etc/api-exporter": 0o750,
@@ -34,26 +47,41 @@ class InstallTests(SynchronousTestCase):
         if os.geteuid():
             raise SkipTest("missing privilege: root")
         self.root = Path(self.mktemp()).absolute()
-        self.addCleanup(shutil.rmtree, self.root)
+        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         [self.wheel] = installed().parent.glob("*.whl")
-        site = next((installed() / "lib").iterdir()) / "site-packages"
-        dependencies = (site / "dependencies.pth").read_text()
-        # Without the network pip installs the wheel alone. What that needs comes from
-        # the environment of the tests, but for the one script of it that we call.
+        self.tools = Path(self.mktemp()).absolute()
+        self.tools.mkdir()
         self.env = environment(
+            PIP_IGNORE_INSTALLED="1",
             PIP_NO_DEPS="1",
             PIP_NO_INDEX="1",
-            PYTHON=sys.executable,
-            PYTHONPATH=dependencies,
+            PYTHON=str(self.script("python", PYTHON)),
         )
-        twistd = self.root / "opt/api-exporter/bin/twistd"
-        twistd.parent.mkdir(parents=True)
-        twistd.write_text(f"#!{twistd.with_name('python')}\n{TWISTD}")
-        twistd.chmod(0o755)
+
+    def script(self, name: str, text: str) -> Path:
+        """A program of that name."""
+        script = self.tools / name
+        script.write_text(f"#!/bin/sh\n{text}")
+        script.chmod(0o755)
+        return script
 
     def install(self, *arguments: str) -> str:
         into = ("--root", self.root, "--source", self.wheel)
         return run(INSTALL, *into, *arguments, env=self.env)
+
+    def refused(self, status: int = 1, **env: str) -> str:
+        """What it says where it cannot install."""
+        into = ("--root", self.root, "--source", self.wheel)
+        return run(INSTALL, *into, status=status, env={**self.env, **env})
+
+    def version(self) -> str:
+        """What the program says that is installed."""
+        twistd = self.root / "opt/api-exporter/bin/twistd"
+        return run(twistd, "api-exporter", "--version", env=self.env)
+
+    def environments(self) -> list[str]:
+        """What there is of environments."""
+        return sorted(path.name for path in (self.root / "opt").iterdir())
 
     def uninstall(self, *arguments: str) -> str:
         return run(UNINSTALL, "--root", self.root, *arguments, env=self.env)
@@ -61,7 +89,7 @@ class InstallTests(SynchronousTestCase):
     def files(self) -> list[str]:
         """All there is below the root, but for the parts of the program."""
         found = (str(path.relative_to(self.root)) for path in self.root.rglob("*"))
-        return sorted(x for x in found if not x.startswith("opt/api-exporter/"))
+        return sorted(x for x in found if not x.startswith("opt/api-exporter"))
 
     def test_install(self) -> None:
         """It makes user, directories, modes, program and units, and asks for the
@@ -123,22 +151,78 @@ class InstallTests(SynchronousTestCase):
         before = self.files()
         said = self.install("--dry-run")
         self.assertEqual(before, self.files())
-        for words in ("systemd-sysusers", "-m venv", "pip install", "--version"):
+        for words in ("systemd-sysusers", "-m venv", "pip install", "--version", "mv"):
             self.assertIn(words, said)
         said = self.uninstall("--dry-run", "--purge")
         self.assertEqual(before, self.files())
         self.assertIn(f"rm -rf {self.root}/etc/api-exporter\n", said)
 
-    def test_uninstall(self) -> None:
-        """Removing leaves the settings, --purge does not; both may be repeated."""
+    def test_prerequisites(self) -> None:
+        """Without a Python that is new enough and makes environments, one line says
+        what is missing, and nothing is installed.
+        """
+        old = self.script("old", "exit 1")
+        bare = self.script("bare", 'case "$2" in *ensurepip*) exit 1 ;; esac')
+        for python, words in (
+            (old, "is not Python 3.11 or newer; PYTHON may name another"),
+            (self.tools / "none", "is not Python 3.11 or newer"),
+            (bare, "cannot make virtual environments (Debian: apt-get install python3"),
+        ):
+            said = self.refused(PYTHON=str(python))
+            self.assertIn(words, said)
+            self.assertEqual(1, said.count("\n"), said)
+            self.assertFalse(self.root.exists())
+
+    def test_half(self) -> None:
+        """Half an environment, such as 0.1 left without python3-venv, is replaced."""
+        half = self.root / "opt/api-exporter"
+        run(sys.executable, "-m", "venv", "--without-pip", half)
         self.install()
+        self.assertIn("api-exporter ", self.version())
+        self.assertEqual(2, len(self.environments()))
+
+    def test_python_gone(self) -> None:
+        """So is one whose Python has been upgraded away."""
+        self.install()
+        [libraries] = (self.root / "opt/api-exporter/lib").iterdir()
+        libraries.rename(libraries.with_name("python3.9"))
+        self.install()
+        self.assertIn("api-exporter ", self.version())
+        self.assertEqual(2, len(self.environments()))
+
+    def test_failed_upgrade(self) -> None:
+        """What fails, wherever it does, leaves what ran and nothing else."""
+        self.install()
+        before, version = self.environments(), self.version()
+        python = self.tools / "python"
+        halfway = self.script("halfway", f'{python} "$@" && [ "$2" != venv ]')
+        mute = self.script("mute", f'{python} "$@" && rm -f "$3/bin/twistd"')
+        for status, env in (
+            (1, {"PYTHON": str(halfway)}),
+            (127, {"PYTHON": str(mute)}),
+            (1, {"PIP_NO_DEPS": "0"}),  # and no index
+        ):
+            self.refused(status, **env)
+            self.assertEqual(before, self.environments())
+            self.assertEqual(version, self.version())
+
+    def test_uninstall(self) -> None:
+        """Removing leaves settings and user, --purge does not; both may be repeated."""
+        self.install()
+        enabled = self.root / "etc/systemd/system/multi-user.target.wants"
+        run("systemctl", f"--root={self.root}", "enable", "api-exporter.service")
+        self.assertNotEqual([], list(enabled.iterdir()))
         for _ in range(2):
             self.uninstall()
             left = [x for x in self.files() if "api-exporter" in x]
             self.assertEqual(["etc/api-exporter", "etc/api-exporter/config"], left)
+            self.assertEqual([], self.environments())
+            self.assertGreater(self.group(), 0)
         for _ in range(2):
             self.uninstall("--purge")
             self.assertEqual([], [x for x in self.files() if "api-exporter" in x])
+            for name in ("passwd", "group", "shadow", "gshadow"):
+                self.assertNotIn("api-exporter", (self.root / "etc" / name).read_text())
 
     def test_command_line(self) -> None:
         """The unit's command line starts a daemon that reads an upstream."""
@@ -156,7 +240,6 @@ class InstallTests(SynchronousTestCase):
             shlex.split(f"{self.root}{command}"),
             UPSTREAM_API_URL=address,
             UPSTREAM_API_TOKEN=TOKEN,
-            PYTHONPATH=self.env["PYTHONPATH"],
         )
         self.assertIn("netbird_api_up 1.0", exporter.page)
         loaded = run("readlink", f"/proc/{exporter.running.process.pid}/exe")

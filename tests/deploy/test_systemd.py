@@ -16,6 +16,7 @@ SERVICE = [
     "WatchdogSec=30s",
     "User=api-exporter",
     "Group=api-exporter",
+    "RuntimeDirectory=api-exporter",
     "EnvironmentFile=/etc/api-exporter/config",
     "Environment=MALLOC_ARENA_MAX=2",
     "Restart=always",
@@ -97,7 +98,8 @@ class PromiseTests(SynchronousTestCase):
 class SocketTests(SynchronousTestCase):
     def test_activation(self) -> None:
         """With the LISTEN_ADDRESS that the socket unit asks for, the first connection
-        to a socket of systemd's starts the exporter, and is answered.
+        to a socket of systemd's starts the exporter, and is answered; the log tells the
+        address that it got.
         """
         activate = program("systemd-socket-activate")
         said = (UNITS / "api-exporter.socket").read_text()
@@ -112,3 +114,4 @@ class SocketTests(SynchronousTestCase):
         waiting = start(self, [*command, *exporter], directory)
         until(lambda: "Listening" in waiting.said(), "the socket")
         until(lambda: get(f"http://{host}/health")[0] == 200, "the exporter")
+        self.assertIn(f" is at {address} ({host})", waiting.said())

@@ -77,6 +77,46 @@ class ExecutableTests(TestCase):
         )
         self.assertRegex(ended.stdout, r"^api-exporter \d+\.\d+\.\d+")
 
+    def refused(self, prepared: str) -> str:
+        """What it says, in a mount namespace of its own, after some preparation."""
+        chrooted = f"exec chroot {self.root} /{NAME} --version"
+        ended = subprocess.run(
+            [program("unshare"), "--mount", "sh", "-ec", f"{prepared}\n{chrooted}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual((1, ""), (ended.returncode, ended.stdout), ended.stderr)
+        return ended.stderr
+
+    def test_missing(self) -> None:
+        """Where a thing is missing that it needs, one line says which."""
+        tmp, null = self.root / "tmp", self.root / "dev/null"
+        mount = f"mount -t tmpfs none {tmp} -o"
+        nowhere = "cannot unpack itself: neither TMPDIR nor /tmp names a directory"
+        for prepared, expected in (
+            (f"{mount} ro", f"{nowhere} it may write"),
+            (f"{mount} noexec", " is mounted noexec: set TMPDIR to a directory"),
+            (f"rmdir {tmp}", nowhere),
+            (f"mkdir -p {tmp}; rm {null}", "there is no /dev/null"),
+        ):
+            said = self.refused(prepared)
+            self.assertTrue(said.startswith("api-exporter: "), said)
+            self.assertIn(expected, said)
+            self.assertEqual(1, said.count("\n"), said)
+
+    def test_another_directory(self) -> None:
+        """TMPDIR names another directory to unpack into."""
+        (self.root / "tmp").rename(self.root / "elsewhere")
+        ended = subprocess.run(
+            [program("chroot"), str(self.root), f"/{NAME}", "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"TMPDIR": "/elsewhere"},
+        )
+        self.assertTrue(ended.stdout.startswith("api-exporter "))
+
     def test_serves(self) -> None:
         """It serves the demo network, and SIGTERM ends it well."""
         port = free_port()

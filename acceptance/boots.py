@@ -1,0 +1,140 @@
+"""A booted system in a container: systemd, a network of its own, nothing shared."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from acceptance.check import Failed, program, run
+from acceptance.roots import Root, clean
+
+PATIENCE = 60.0
+"""Seconds for whatever is waited for."""
+
+# The container has its control groups, of version 2 alone, below one of our own.
+_OWN_GROUPS = """
+umount --recursive /sys/fs/cgroup
+mount -t cgroup2 none /sys/fs/cgroup
+"""
+_BOOT = f"""{_OWN_GROUPS}
+mkdir "/sys/fs/cgroup/$0"
+echo $$ >"/sys/fs/cgroup/$0/cgroup.procs"
+exec "$@"
+"""
+_CLEAN = f"""{_OWN_GROUPS}
+find "/sys/fs/cgroup/$0" -depth -type d -exec rmdir {{}} +
+"""
+
+_GET = """
+import http.client, socket, sys
+where, path = sys.argv[1:]
+if where.startswith("/"):
+    asked = http.client.HTTPConnection("localhost", timeout=5)
+    asked.sock = socket.socket(socket.AF_UNIX)
+    asked.sock.connect(where)
+else:
+    asked = http.client.HTTPConnection(where, timeout=5)
+asked.request("GET", path)
+answer = asked.getresponse()
+print(answer.read().decode())
+sys.exit(answer.status != 200)
+"""
+
+
+class System(Struct, frozen=True):
+    """What has been booted.
+
+    Attributes:
+        leader: its first process, as this machine numbers it.
+    """
+
+    leader: int
+
+    def run(self, *command: str) -> str:
+        """What a program prints that is run there; raises Failed where it fails."""
+        return run("nsenter", f"--target={self.leader}", "--all", *clean(command))
+
+    def get(self, where: str, path: str, user: str = "nobody") -> str:
+        """What a host and port, or a socket's path, answer to a user of the system."""
+        return self.run(
+            "setpriv",
+            f"--reuid={user}",
+            "--regid=nogroup",
+            "--clear-groups",
+            "python3",
+            "-c",
+            _GET,
+            where,
+            path,
+        )
+
+    def until(self, text: str, *command: str) -> str:
+        """What a program prints once it succeeds and prints that text."""
+        return _until(lambda: self.run(*command), text, " ".join(command))
+
+    def until_got(self, text: str, where: str, path: str) -> str:
+        """What is answered, once it holds that text."""
+        return _until(lambda: self.get(where, path), text, f"{where} {path}")
+
+
+@contextmanager
+def booted(root: Root) -> Iterator[System]:
+    """The system, until it is powered off again."""
+    name = f"api-exporter-{os.getpid()}"
+    options = ("--quiet", "--boot", "--register=no", "--keep-unit", "--private-network")
+    command = (
+        program("systemd-nspawn"),
+        *options,
+        "--console=pipe",
+        f"--machine={name}",
+        f"--directory={root.path}",
+    )
+    with (root.path.parent / "boot.log").open("ab") as log:
+        container = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-e", "-c", _BOOT, name, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        system = System(_leader(container, Path(log.name)))
+        system.until("running", "systemctl", "is-system-running", "--wait")
+        yield system
+    finally:
+        container.terminate()  # which powers it off
+        try:
+            container.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            container.kill()
+            container.wait()
+        run("unshare", "--mount", "sh", "-e", "-c", _CLEAN, name)
+
+
+def _leader(container: subprocess.Popen[bytes], log: Path) -> int:
+    children = Path(f"/proc/{container.pid}/task/{container.pid}/children")
+    begin = time.monotonic()
+    while time.monotonic() < begin + PATIENCE and container.poll() is None:
+        with suppress(OSError):  # of processes that have just ended
+            for child in children.read_text().split():
+                if Path(f"/proc/{child}/comm").read_text() == "systemd\n":
+                    return int(child)
+        time.sleep(0.1)
+    raise Failed(f"it does not boot: {log.read_text()}")
+
+
+def _until(ask: Callable[[], str], text: str, what: str) -> str:
+    begin = time.monotonic()
+    while True:
+        try:
+            said = ask()
+            if text in said:
+                return said
+        except Failed as error:
+            said = str(error)
+        if time.monotonic() > begin + PATIENCE:
+            raise Failed(f"{what}: no {text!r} within {PATIENCE:g} s\n{said}")
+        time.sleep(0.2)

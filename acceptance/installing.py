@@ -1,0 +1,108 @@
+"""Installing, upgrading and removing on Debian, where no service manager runs."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from acceptance.check import Failed
+from acceptance.roots import PYTHONS, SOURCE, SUITES, Root, made
+
+INSTALL, UNINSTALL = f"{SOURCE}/deploy/install.sh", f"{SOURCE}/deploy/uninstall.sh"
+
+ACCOUNTS = ("etc/passwd", "etc/group", "etc/shadow", "etc/gshadow")
+
+
+def installs(release: int) -> Callable[[Path], str]:
+    """The check that installs on one release, and removes."""
+
+    def check(folder: Path) -> str:
+        """Without python3-venv one line says so; with it, half an environment is no
+        hindrance, a failed upgrade changes nothing, and --purge leaves nothing.
+        """
+        root = made(folder, release)
+        seen = [_refused(root)]
+        root.run("sh", "-c", "! python3 -m venv /opt/api-exporter")  # as 0.1 did
+        root.apt("install", "python3-venv")
+        before, accounts = root.files(), [root.read(name) for name in ACCOUNTS]
+        version = _installed(root, PYTHONS[release])
+        seen.append(f"over half an environment: {version}")
+        config = root.path / "etc/api-exporter/config"
+        config.write_text("UPSTREAM_API_URL=https://kept.example\n")
+        root.refused(INSTALL, "--source", "/none.whl")
+        same("a failed upgrade", version, _version(root))
+        _installed(root, PYTHONS[release])
+        same("the settings", True, "kept.example" in config.read_text())
+        seen.append("a failed upgrade leaves what ran, another keeps the settings")
+        root.run("systemctl", "enable", "api-exporter.service")
+        root.run(UNINSTALL)
+        same("the settings", True, config.exists())
+        root.run(UNINSTALL, "--purge")
+        same("accounts", accounts, [root.read(name) for name in ACCOUNTS])
+        left = sorted(x for x in root.files() - before if not _others(x))
+        same("what is left", [], left)
+        seen.append("removed: no file more than before, no user")
+        return "\n".join(seen)
+
+    return check
+
+
+def upgrades(folder: Path) -> str:
+    """What was installed as 0.1 did runs again after an upgrade of Debian."""
+    old, new = SUITES
+    root = made(folder, old, *PYTHONS.values())
+    root.apt("install", "python3-venv")
+    root.run("python3", "-m", "venv", "/opt/api-exporter")
+    root.run("/opt/api-exporter/bin/pip", "install", "--quiet", SOURCE)
+    first = _version(root)
+    sources = root.path / "etc/apt/sources.list"
+    sources.write_text(sources.read_text().replace(SUITES[old], SUITES[new]))
+    root.apt("dist-upgrade")
+    broken = root.refused("/opt/api-exporter/bin/twistd", "api-exporter", "--version")
+    second = _installed(root, PYTHONS[new])
+    root.run(UNINSTALL, "--purge")
+    same("what is left", [], [x.name for x in (root.path / "opt").iterdir()])
+    return "\n".join(
+        (
+            f"Debian {old}: {first}",
+            f"Debian {new}, before: {broken.splitlines()[-1]}",
+            f"Debian {new}, installed again: {second}",
+        )
+    )
+
+
+def _refused(root: Root) -> str:
+    """What it says without python3-venv, having done nothing."""
+    before = root.files()
+    said = root.refused(INSTALL).splitlines()[1:]
+    if len(said) != 1 or "apt-get install python3-venv" not in said[0]:
+        raise Failed("\n".join(said))
+    same("what a refusal leaves", [], sorted(root.files() - before))
+    return said[0]
+
+
+def _installed(root: Root, python: str) -> str:
+    """The version that it installs, with that Python."""
+    root.run(INSTALL)
+    [environment] = (root.path / "opt").glob("api-exporter.env-*")
+    same("Python", python, re.findall(r"python(3\.\d+)$", _libraries(environment))[0])
+    return _version(root)
+
+
+def _libraries(environment: Path) -> str:
+    [libraries] = (environment / "lib").iterdir()
+    return str(libraries)
+
+
+def _version(root: Root) -> str:
+    return root.run("/opt/api-exporter/bin/twistd", "api-exporter", "--version").strip()
+
+
+def _others(path: str) -> bool:
+    """Whether others leave it behind: the last version of accounts, and a directory."""
+    return path in {f"{name}-" for name in ACCOUNTS} | {"etc/sysusers.d"}
+
+
+def same(what: str, wanted: object, found: object) -> None:
+    """Raise Failed where something is not what it should be."""
+    if wanted != found:
+        raise Failed(f"{what}: {found!r}, not {wanted!r}")

@@ -1,0 +1,159 @@
+"""The unit as systemd runs it: installed, reached in every way, upgraded, removed."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from acceptance.boots import System, booted
+from acceptance.check import Failed
+from acceptance.installing import INSTALL, UNINSTALL, same
+from acceptance.roots import SOURCE, made
+from api_exporter.demo.server import TOKEN
+
+UNIT = "api-exporter.service"
+
+UPSTREAM = "127.0.0.1:9000"
+"""Where an exporter of the simulated network is asked for the address of its API."""
+
+HERE = "127.0.0.1:8080"
+
+EXPOSURE = 1.2
+
+TABLE = ("inet", "api_exporter")
+
+READ = "netbird_api_up 1.0"
+
+
+def boots(release: int) -> Callable[[Path], str]:
+    """The check that boots one release."""
+
+    def check(folder: Path) -> str:
+        """The hardened unit reads an API with the token as a credential, listens on
+        TCP, a UNIX socket and systemd's, is upgraded while it runs, comes back at the
+        next boot, and is removed without a trace.
+        """
+        root = made(folder, release)
+        root.apt("install", "nftables", "python3-venv")
+        config = root.path / "etc/api-exporter/config"
+        with booted(root) as system:
+            seen = [system.run("systemctl", "--version").splitlines()[0]]
+            system.run(INSTALL)
+            system.run("cp", "-aH", "/opt/api-exporter", "/opt/upstream")
+            api = _simulated(system)
+            (root.path / "etc/api-exporter/token").write_text(f"{TOKEN}\n")
+            system.run(INSTALL)  # for the credential
+
+            def restarted(address: str) -> None:
+                config.write_text(f"UPSTREAM_API_URL={api}\nLISTEN_ADDRESS={address}\n")
+                system.run("systemctl", "restart", UNIT)
+
+            config.write_text(f"UPSTREAM_API_URL={api}\n")
+            system.run("systemctl", "enable", "--now", UNIT)
+            system.until_got(READ, HERE, "/metrics")
+            seen.append(f"it reads; {_hardened(system)}")
+            restarted("unix:/run/api-exporter/http.sock")
+            system.until_got(READ, "/run/api-exporter/http.sock", "/metrics")
+            seen.append("another user reads /run/api-exporter/http.sock")
+            system.run("systemctl", "stop", UNIT)
+            system.run("systemctl", "enable", "--now", "api-exporter.socket")
+            restarted("systemd:domain=INET6:index=0")
+            for where in (HERE, "[::1]:8080"):
+                system.until_got(READ, where, "/metrics")
+            seen.append(f"socket: {_logged(system, ' is at ')[-1]}")
+            seen.append(_firewalled(system))
+            seen.append(_upgraded(system))
+            same("what went wrong", [], _logged(system, "Traceback"))
+        with booted(root) as system:
+            system.until_got('"ok"', HERE, "/health")
+            system.until("active", "systemctl", "is-active", UNIT)
+            seen.append("it is back after the next boot")
+            seen.append(_removed(system))
+        return "\n".join(seen)
+
+    return check
+
+
+def _simulated(system: System) -> str:
+    """The address of a simulated API that runs beside the service."""
+    system.run(
+        "systemd-run", "--quiet", "--unit=upstream",
+        f"--setenv=LISTEN_ADDRESS={UPSTREAM}",
+        "/opt/upstream/bin/python", "-m", "api_exporter", "--demo",
+    )  # fmt: skip
+    said = system.until_got('"url"', UPSTREAM, "/health")
+    url: str = json.loads(said)["upstream"]["url"]
+    return url
+
+
+def _hardened(system: System) -> str:
+    """User and exposure of what runs, by systemd's own judgement."""
+    user = system.run("stat", "-c", "%U", f"/proc/{_main(system)}").strip()
+    same("user", "api-exporter", user)
+    said = system.run("systemd-analyze", "--no-pager", "security", UNIT)
+    [exposure] = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
+    if float(exposure) > EXPOSURE:
+        raise Failed(f"exposure {exposure}")
+    return f"as {user}, exposure {exposure}"
+
+
+def _firewalled(system: System) -> str:
+    """The firewall's file loads with both words, and lets the machine itself in."""
+    file = f"{SOURCE}/deploy/nftables/api-exporter.nft"
+    for word in ("closed", "open"):
+        system.run("sed", "-i", f"/_overlay =/s/= .*/= {word}/", file)
+        system.run("nft", "-f", file)
+        system.until_got(READ, HERE, "/metrics")
+        if f"goto {word}" not in system.run("nft", "list", "table", *TABLE):
+            raise Failed(f"{word} is not what is loaded")
+    system.run("nft", "delete", "table", *TABLE)
+    return system.run("nft", "--version").strip() + ": both words"
+
+
+def _upgraded(system: System) -> str:
+    """It is installed again while it runs."""
+    before = _main(system)
+    system.run(INSTALL)
+    system.until_got(READ, HERE, "/metrics")
+    if _main(system) == before:
+        raise Failed("it has not been restarted")
+    program = system.run("readlink", "/opt/api-exporter").strip()
+    command = system.run("cat", f"/proc/{_main(system)}/cmdline")
+    if f"/{program}/bin/python" not in command:
+        raise Failed(f"{command} does not run in {program}")
+    return "upgraded while it runs"
+
+
+def _removed(system: System) -> str:
+    """It stops, and neither unit, user, directory nor process stays."""
+    main = _main(system)
+    system.run(UNINSTALL, "--purge")
+    same("the unit", "not-found", _property(system, "LoadState"))
+    places = "/run/api-exporter /opt/api-exporter* /etc/api-exporter"
+    same(
+        "what is left",
+        "",
+        system.run(
+            "sh",
+            "-c",
+            f"getent passwd api-exporter; ls -d /proc/{main} {places} 2>&-; :",
+        ),
+    )
+    state = system.run("systemctl", "is-system-running").strip()
+    same("the system", "running", state)
+    return f"removed: no unit, user, directory or process; the system is {state}"
+
+
+def _main(system: System) -> str:
+    return _property(system, "MainPID")
+
+
+def _property(system: System, name: str) -> str:
+    said = system.run("systemctl", "show", "--value", f"--property={name}", UNIT)
+    return said.strip()
+
+
+def _logged(system: System, text: str) -> list[str]:
+    """What the service has logged that holds that text."""
+    said = system.run("journalctl", "--quiet", "--output=cat", f"--unit={UNIT}")
+    return [line for line in said.splitlines() if text in line]
