@@ -49,17 +49,38 @@ class RecoveryTests(SynchronousTestCase):
             age = world.age("peers")
             assert age is not None
             self.assertLess(age, 30.0)
-            late = [s for s in world.telemetry.standings.values() if s.up is False]
             world.until(end + 6 + OTHERS_WITHIN)
-            late = [s for s in world.telemetry.standings.values() if s.up is False]
-            self.assertEqual([], late)
+            for name, standing in world.telemetry.standings.items():
+                self.assertTrue(standing.up, name)
+                self.assertEqual("fresh", standing.state(world.now()), name)
+
+    def test_long_silence(self) -> None:
+        """Two hours in which nothing answers leave no long waits behind."""
+        for peers in (HUNG, 503):
+            world = World(
+                lambda path, now, peers=peers: (
+                    WELL  # type: ignore[misc]
+                    if not 1000 < now < 1000 + 2 * HOUR
+                    else (peers if path == PEERS else HUNG)
+                )
+            ).start()
+            end = 1000 + 2 * HOUR
+            world.until(end)
+            world.fresh_at(end, 1.1 * PERIOD + OTHERS_WITHIN + TIMEOUT)
+
+    def test_lost_for_a_moment(self) -> None:
+        """A proxy that knows no path for six seconds of the start hides none."""
+        for status in (404, 403):
+            world = World(from_to(0.06, 6.0, status)).start().until(60)
+            ups = {n: s.up for n, s in world.telemetry.standings.items()}
+            self.assertEqual(dict.fromkeys(ups, True), ups, status)
 
     def test_any_order(self) -> None:
         """Whatever a proxy says while both start, all is well soon, and told once."""
         for seed in range(20):
             book = logbook(self)
             chance = Random(seed)
-            end = chance.uniform(5, 600)
+            end = chance.choice((chance.uniform(5, 600), chance.uniform(600, 7200)))
             states = chance.sample((502, 503, 404, REFUSED, HUNG), chance.randint(1, 5))
             world = World(down(end, *states, seed=seed), seed=seed).start()
             hung = TIMEOUT if HUNG in states else 0.0
@@ -145,14 +166,51 @@ class BudgetTests(SynchronousTestCase):
 
     def test_long_pause(self) -> None:
         """An upstream that wants an hour's rest is told of, and asked now and then."""
-        world = World(down(0)).start().until(1000)
+        world = World(from_to(1000, 1000 + 20 * 60, 429))
+        world.agent.retry_after = 3600
+        world.start().until(1040)
         begin = len(world.asked)
-        world.budget.refused(1000, 1000, HOUR)
-        world.until(1000 + 230)
-        self.assertEqual(begin, len(world.asked))
-        world.until(1000 + 300)
-        self.assertEqual(PEERS, world.asked[begin][1])
-        self.assertGreater(len(world.asked), begin + 5)
+        peers = world.telemetry.standings["peers"]
+        self.assertEqual((False, "failing"), (peers.up, peers.state(world.now())))
+        world.until(1000 + 20 * 60)
+        paths = [path for _, path, _ in world.asked[begin:]]
+        self.assertEqual([PEERS] * 4, paths)
+        world.until(1000 + 25 * 60)
+        self.assertIs(True, world.telemetry.standings["peers"].up)
+        world.until(1000 + 60 * 60)
+        self.assertTrue(all(s.up for s in world.telemetry.standings.values()))
+
+    def test_strict(self) -> None:
+        """A limiter that grants hardly more than the peers need is not fought."""
+        world = World(down(0), limiter=Limiter(3, 10)).start().until(8 * HOUR)
+        late = [at for at, _, code in world.asked if code == 429 and at > 7 * HOUR]
+        self.assertLess(len(late), 20)
+        self.assertIs(True, world.telemetry.standings["peers"].up)
+
+    def test_peers_fail_after_a_limit(self) -> None:
+        """With a tight budget, peers that fail alone take no other metrics away."""
+        world = World(
+            lambda path, now: (
+                429
+                if 690 < now < 692
+                else (503 if path == PEERS and now > 700 else WELL)
+            )
+        ).start()
+        world.until(2 * HOUR)
+        ended = {n for n, s in world.telemetry.standings.items() if s.withdrawn}
+        self.assertEqual({"peers"}, ended)
+
+    def test_short_max_age(self) -> None:
+        """However short METRICS_MAX_AGE, a tight budget does not end the peers."""
+        world = World(
+            down(0),
+            intervals={"peers": 5.0},
+            limiter=Limiter(6, 20),
+            metrics_max_age=1.0,
+        ).start()
+        book = logbook(self)
+        world.until(HOUR)
+        self.assertNotIn("peers could not be refreshed", " ".join(book.lines()))
 
 
 class TrafficTests(SynchronousTestCase):

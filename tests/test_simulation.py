@@ -82,12 +82,11 @@ class SimulationTests(SynchronousTestCase):
         self.assertEqual([], failures)
 
     def test_greedy_intervals(self) -> None:
-        """Peers every 5 s are more than is allowed: refusals, pauses, but no gaps."""
+        """Peers every 5 s are more than is allowed: few refusals, and no gaps."""
         world = World({"peers": 5})
         world.run(12 * HOUR)
-        self.assertGreater(world.refused, 10)
-        # One refusal, or two of one burst, for each pause of a minute at least.
-        self.assertLess(world.refused, 2 * 12 * 60)
+        self.assertGreater(world.refused, 1)
+        self.assertLess(world.refused, 2 * 12)  # two an hour
         self.assertEqual(0, world.gaps)
-        self.assertLess(world.oldest, 300)
+        self.assertLess(world.oldest, 60)
         self.assertIs(True, world.telemetry.standings["groups"].up)

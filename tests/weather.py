@@ -48,6 +48,8 @@ class _Answers(Resource):
         if path not in self._bodies:
             self._bodies[path] = b"".join(self._network.body(path, START) or ())
         request.setResponseCode(int(state))
+        for wait in request.requestHeaders.getRawHeaders("wait") or ():
+            request.setHeader("Retry-After", wait)
         if int(state) != WELL:
             plain = b"text/plain" if state == "404" else b"application/json"
             request.setHeader(b"Content-Type", plain)
@@ -64,6 +66,7 @@ class _Agent:
         self._clock = clock
         self._state = state
         self._answers = RequestTraversalAgent(_Answers())
+        self.retry_after = 0
 
     def request(
         self,
@@ -83,6 +86,8 @@ class _Agent:
                 raise NobodyListens
             sent = (headers or Headers()).copy()
             sent.setRawHeaders("state", [str(state)])
+            if state == 429 and self.retry_after:
+                sent.setRawHeaders("wait", [str(self.retry_after)])
             asked: Deferred[IResponse] = self._answers.request(method, uri, sent)
             self._answers.flush()
             self._clock.callLater(0, self._answers.flush)  # the body, once wanted
@@ -97,6 +102,7 @@ class World(Wired):
     Attributes:
         asked: every request that reached the upstream, as time, path and status.
         oldest: the age in seconds that the metrics of the peers have ever had.
+        agent: whose `retry_after` goes with every 429.
     """
 
     def __init__(
@@ -106,6 +112,7 @@ class World(Wired):
         seed: int = 0,
         intervals: Mapping[str, float] | None = None,
         limiter: Limiter | None = None,
+        metrics_max_age: float | None = None,
     ) -> None:
         self.clock = Clock()
         self.asked: list[tuple[float, str, int]] = []
@@ -113,8 +120,9 @@ class World(Wired):
         self._weather = weather
         self._limiter = limiter
         chance = Random(seed)
+        self.agent = _Agent(self.clock, self._state)
         upstream = Upstream(
-            agent=_Agent(self.clock, self._state),
+            agent=self.agent,
             url="http://netbird.example",
             token=lambda: Token("secret"),
             timeout=TIMEOUT,
@@ -131,6 +139,7 @@ class World(Wired):
             now=self.now,
             jitter=chance.random,
             intervals=intervals,
+            metrics_max_age=metrics_max_age,
         )
 
     def now(self) -> float:
@@ -155,7 +164,8 @@ class World(Wired):
             if min(due) > end:
                 break
             self.clock.advance(max(0.0, min(due) - self.clock.seconds()))
-            self.oldest = max(self.oldest, self.age(UP) or 0.0)
+            age = self.age(UP)
+            self.oldest = max(self.oldest, self.clock.seconds() if age is None else age)
         self.clock.advance(max(0.0, end - self.clock.seconds()))
         return self
 

@@ -25,6 +25,9 @@ LEAST = 3.0
 GROWTH = 0.1
 """By how many requests a minute the estimate grows in a minute."""
 
+MOST = 60.0
+"""Requests a minute that are as good as no bound."""
+
 SAVED = 10.0
 """Requests that may come at once after a time of few, once there is an estimate."""
 
@@ -92,6 +95,8 @@ class Budget:
         if self._asked:
             self._asked.pop()
         self._saved += 1
+        if self._broken_at > self._paused_at:  # so the pause has not been broken
+            self._broken_at = self._paused_at - LONGEST_PAUSE
 
     def answered(self, began: float) -> None:
         """A good answer came; to a request made in a pause, it ends the pause."""
@@ -115,17 +120,20 @@ class Budget:
             self._paused_until = now + asked
             self._save(now)
             lately = 60.0 / LATELY * sum(at > now - LATELY for at in self._asked)
-            self.per_minute = max(LEAST, min(lately, self.per_minute or lately) / 2)
-            self._saved = 1.0  # for the peers, after the pause
+            known, granted = self.per_minute, min(lately, self.per_minute or lately)
+            self.per_minute = max(LEAST, granted / 2)
+            # One request is affordable when the pause is over: that for the peers.
+            left = 1.0 - min(asked, LONGEST_PAUSE) / 60.0 * self.per_minute
+            self._saved = left if known is None else min(self._saved, left)
         return max(0.0, self._paused_until - now)
 
     def _save(self, now: float) -> None:
-        passed = now - self._saved_at
+        passed = max(0.0, now - self._saved_at)
         self._saved_at = now
         if self.per_minute is not None:
             grown = self._saved + passed / 60.0 * self.per_minute
             self._saved = min(SAVED, grown)
-            self.per_minute += passed / 60.0 * GROWTH
+            self.per_minute = min(MOST, self.per_minute + passed / 60.0 * GROWTH)
 
     def _affordable_at(self, requests: float) -> float:
         if self.per_minute is None:

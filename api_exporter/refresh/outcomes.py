@@ -49,11 +49,8 @@ class Outcomes:
         self._complaints[name] = known.complaints
         if name in self._told:
             self._told.discard(name)
-            self.log.info(
-                "{resource} can be refreshed again after {failures} failures",
-                resource=name,
-                failures=failures,
-            )
+            after = f" after {failures} failures" if failures else ""
+            self.log.info("{resource} can be refreshed again" + after, resource=name)
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
         """A round failed. What fails as the peers do is not worth a line of its own."""
@@ -77,9 +74,15 @@ class Outcomes:
         self._telemetry.unsupported(name, seconds=seconds, at=self._now())
 
     def withdrawn(self, name: str, max_age: float) -> None:
-        """It could not be refreshed for too long."""
+        """It could not be refreshed for too long.
+
+        While the peers fail that is no news: nobody asks for it.
+        """
         self._complaints.pop(name, None)
         self._telemetry.withdrawn(name)
+        if name != UP and self._telemetry.standings[UP].error is not None:
+            return
+        self._told.add(name)
         self.log.warn(
             "{resource} could not be refreshed for {seconds:g} s:"
             " its metrics end until it can be",

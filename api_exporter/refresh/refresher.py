@@ -131,12 +131,15 @@ class Refresher(Service):
             self._schedule.skipped(name, begin)
             return
         try:
-            known = await self._rounds.read(resource, path, self._periods[name])
+            patience = self._schedule.patience(name)
+            known = await self._rounds.read(resource, path, patience)
             if name == UP:
                 self._observe(self._rounds.inventory)
         except CancelledError:
             if self.running:  # not ours; without an end it would never be due again
                 self._failed(name, UpstreamError("internal", "cancelled"), begin)
+            else:
+                self._schedule.abandoned(name)
         except UpstreamError as error:
             self._refused(resource, error, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
@@ -184,8 +187,10 @@ class Refresher(Service):
 
         A proxy that has lost its way answers the same to every path, for a moment, and
         a user who is blocked is refused all: then the peers fail too, or it is known
-        that the resource was there just now.
+        that the resource was there just now. What was known before is no news.
         """
+        if self._standings[name].supported is False:
+            return True
         return self._standings[UP].error is None and not self._rounds.knows(name)
 
     def _unsupported(self, name: str, begin: float, why: str) -> None:

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
-from api_exporter.upstream.backoff import Jitter, again, spread
+from api_exporter.telemetry.standing import SQUEEZED_PERIOD
+from api_exporter.upstream.backoff import FIRST_AGAIN, Jitter, again, spread
 
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds until a path that the upstream did not have is asked for again."""
@@ -21,10 +22,6 @@ UNSUPPORTED_PERIOD = 3600.0
 UNSENT_PERIOD = 5.0
 """Seconds until peers are tried again that could not even be asked for, at most: that
 costs the upstream nothing."""
-
-SQUEEZED_PERIOD = 30.0
-"""Seconds between two requests for the peers, at least, while the budget is tight and
-others are overdue."""
 
 _NEVER = float("inf")
 
@@ -75,6 +72,7 @@ class Schedule:
         self._awaited: float | None = -_NEVER
         """Since when all others wait for the first: from the start, after a pause."""
         self._outage: _Outage | None = None
+        self._recovered_at = -_NEVER
 
     def take(self, now: float) -> str | None:
         """The resource to refresh now, if any; the first one before all others."""
@@ -115,10 +113,14 @@ class Schedule:
             self._outage.alone = True
 
     def unsupported(self, name: str, now: float) -> None:
-        """The upstream does not have this resource."""
+        """The upstream does not have this resource, which it has to say twice.
+
+        What answers for it while it starts says so of everything.
+        """
+        twice = name in self._unsupported
         self._unsupported.add(name)
-        hour = spread(UNSUPPORTED_PERIOD, self._jitter)
-        self._answered(name, self._end(name), now + hour)
+        wait = spread(UNSUPPORTED_PERIOD if twice else FIRST_AGAIN, self._jitter)
+        self._answered(name, self._end(name), now + wait)
 
     def failed(self, name: str, now: float, error: UpstreamError) -> None:
         """A refresh failed, for another reason than a limit."""
@@ -135,6 +137,9 @@ class Schedule:
                 self._doubt()
             self._tried(began)
             self._fails(now, error.reason)
+        elif began <= self._recovered_at:  # the outage is over, and this was of it
+            self._failures[name] = 0
+            self._due[name] = now
         elif self._outage is not None and error.reason == self._outage.reason:
             self._outage.alone = False
 
@@ -144,14 +149,32 @@ class Schedule:
         Args:
             asked: seconds that it asked for, if it said.
         """
-        pause = self._budget.refused(self._end(name), now, asked)
-        self._due[name] = now  # when the pause is over
-        self.make_due(self.first, now)
-        if self._awaited is None and pause:
+        began = self._end(name)
+        pause = self._budget.refused(began, now, asked)
+        if self._awaited is None and pause and self._outage is None:
             self._awaited = now
         if name == self.first:
+            self._due[name] = now  # when the pause is over
             self._fails(now, "rate_limited")
+        else:
+            self._failures[name] += 1
+            wait = again(self._failures[name], self._periods[name], self._jitter)
+            self._due[name] = now + wait
+            self.make_due(self.first, now)
         return pause
+
+    def patience(self, name: str) -> float:
+        """Seconds that a round may take for its attempts together.
+
+        In an outage a tight budget has none left for retries: what they take would
+        keep all others from being asked.
+        """
+        tight = self._budget.per_minute is not None and self._outage is not None
+        return 0.0 if tight else self._periods[name]
+
+    def abandoned(self, name: str) -> None:
+        """A refresh was given up, because we stop."""
+        self._end(name)
 
     def skipped(self, name: str, now: float) -> None:
         """Nothing was asked: what the path is made of is not known yet."""
@@ -224,6 +247,7 @@ class Schedule:
         if self._outage is None:
             return
         self._outage = None
+        self._recovered_at = now
         for name, failures in self._failures.items():
             if failures:
                 self.make_due(name, now)

@@ -163,7 +163,7 @@ METRICS_MAX_AGE = Setting(
     "a duration such as 10m",
     "How long metrics stay although they cannot be refreshed; without it 5 minutes or"
     " three refresh intervals of the resource, whichever is longer. Never less than one"
-    " and a half intervals.",
+    " and a half intervals, or 45 s.",
     parsers.optional(parsers.duration),
 )
 EXPOSE_PERSONAL_DATA = Setting(

@@ -14,6 +14,10 @@ UNRELIABLE = 2.0
 longer than usual without a probe noticing; a second one that does not come is trouble.
 """
 
+SQUEEZED_PERIOD = 30.0
+"""Seconds between two requests for the peers, at least, while the budget is tight and
+others are overdue."""
+
 SHORTEST_MAX_AGE = 300.0
 """Seconds for which metrics stay, at least, although they cannot be refreshed."""
 
@@ -26,11 +30,11 @@ def max_age(period: float, wanted: float | None = None) -> float:
 
     Args:
         period: seconds between refreshes. Metrics never end before the next one is
-            overdue, whatever is wanted.
+            overdue, whatever is wanted; a tight budget makes short periods longer.
         wanted: METRICS_MAX_AGE, if it is set.
     """
     if wanted is not None:
-        return max(wanted, OVERDUE * period)
+        return max(wanted, OVERDUE * max(period, SQUEEZED_PERIOD))
     return max(SHORTEST_MAX_AGE, 3 * period)
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.limiter import Limiter
-from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, SAVED, Budget
+from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, MOST, SAVED, Budget
 
 MINUTE = 60.0
 
@@ -134,8 +134,40 @@ class EstimateTests(SynchronousTestCase):
         budget = Budget()
         budget.refused(asked(budget, 0.0), 0.0, None)  # so three a minute
         self.assertEqual(15.0, budget.opens_at(peers=True))
-        self.assertEqual(15.0, budget.opens_at(peers=False, reserved=20.0))
-        self.assertEqual(20.0, budget.opens_at(peers=False, reserved=19.0))
+        self.assertEqual(15.0, budget.opens_at(peers=False, reserved=36.0))
+        self.assertEqual(35.0, budget.opens_at(peers=False, reserved=34.0))
+
+    def test_refusals_pay_nothing(self) -> None:
+        """However often it is refused, no more is asked for than is allowed."""
+        budget, now, made = Budget(), 0.0, 0
+        while now < 3600:
+            now = max(now, budget.opens_at(peers=True))
+            budget.refused(asked(budget, now), now, 1.0)
+            made += 1
+        self.assertLess(made, LEAST * 60 + 10)
+
+    def test_clock_set_back(self) -> None:
+        """A clock that is set back takes nothing away."""
+        budget = Budget()
+        budget.refused(asked(budget, 7200.0), 7200.0, None)
+        asked(budget, 3600.0)
+        assert budget.per_minute is not None
+        self.assertGreaterEqual(budget.per_minute, LEAST)
+
+    def test_most(self) -> None:
+        """After a long time without refusals the bound is as good as none."""
+        budget = Budget()
+        budget.refused(asked(budget, 0.0), 0.0, None)
+        asked(budget, 1e7)
+        self.assertEqual(MOST, budget.per_minute)
+
+    def test_unsent_in_a_pause(self) -> None:
+        """A long pause is not broken by what never reached the upstream."""
+        budget = Budget()
+        budget.refused(asked(budget, 0.0), 0.0, 3600.0)
+        asked(budget, 300.0)
+        budget.unsent()
+        self.assertLessEqual(budget.opens_at(peers=True), 305.0)
 
     def test_unsent(self) -> None:
         """What never reached the upstream does not count."""

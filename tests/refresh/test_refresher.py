@@ -193,10 +193,12 @@ class RefresherTests(SynchronousTestCase):
         """A path that the upstream does not have is no failure and asked for hourly."""
         book = logbook(self)
         bench = Bench(groups=UNKNOWN_PATH).start()
+        bench.advance(31)
+        self.assertEqual(2, bench.asked.count("groups"))  # it has to say so twice
         bench.advance(3500)
-        self.assertEqual(1, bench.asked.count("groups"))
-        bench.advance(200)
         self.assertEqual(2, bench.asked.count("groups"))
+        bench.advance(200)
+        self.assertEqual(3, bench.asked.count("groups"))
         standing = bench.telemetry.standings["groups"]
         self.assertEqual((None, False, None), _told(standing))
         self.assertEqual(["info the upstream does not have groups"], book.lines())
@@ -382,6 +384,50 @@ class RefresherTests(SynchronousTestCase):
         ups = {name: s.up for name, s in bench.telemetry.standings.items()}
         self.assertEqual(dict.fromkeys(ups, False), ups)
         self.assertEqual("ended", bench.telemetry.standings["accounts"].state(0))
+
+    def test_restarted(self) -> None:
+        """What was given up at a stop is asked for after the next start."""
+        bench = Bench(accounts=Deferred[bytes]()).start()
+        self.successResultOf(bench.refresher.stopService())
+        bench.replies["accounts"] = b"[]"
+        bench.start()
+        self.assertTrue(all(s.up for s in bench.telemetry.standings.values()))
+
+    def test_one_outage_is_one_line(self) -> None:
+        """However long everything fails, the log says it once, and when it ends."""
+        book = logbook(self)
+        bench = Bench().start()
+        bench.replies.update(peers=DOWN, groups=DOWN, accounts=DOWN)
+        bench.advance(4000)
+        bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
+        bench.advance(40)
+        withdrawn, again = "peers could not be refreshed", "peers can be refreshed"
+        first, second, third = book.lines()
+        self.assertIn("cannot refresh peers", first)
+        self.assertIn(withdrawn, second)
+        self.assertIn(again, third)
+
+    def test_end_of_a_withdrawal(self) -> None:
+        """A withdrawal that was told has an end that is told."""
+        book = logbook(self)
+        bench = Bench().start()
+        bench.replies["groups"] = Deferred[bytes]()
+        bench.advance(1000)
+        bench.replies["groups"].callback(GROUP)  # type: ignore[union-attr]
+        bench.advance(1)
+        self.assertEqual("info groups can be refreshed again", book.lines()[-1])
+
+    def test_still_missing(self) -> None:
+        """What the upstream never had is not failing when the peers fail, too."""
+        book = logbook(self)
+        bench = Bench(groups=UNKNOWN_PATH).start()
+        bench.replies["peers"] = DOWN
+        bench.advance(5400)
+        standing = bench.telemetry.standings["groups"]
+        self.assertEqual((None, False, None), _told(standing))
+        self.assertEqual(
+            [], [line for line in book.lines() if "refresh groups" in line]
+        )
 
     def test_rejected_records(self) -> None:
         """A record that cannot be read is left out, counted and named in the log."""

@@ -132,13 +132,18 @@ class PeriodTests(SynchronousTestCase):
             self.assertEqual(due, schedule.wake_at())
 
     def test_unsupported(self) -> None:
-        """A path that the upstream does not have is asked for again an hour later."""
+        """What the upstream does not have it says twice, and then every hour."""
         schedule = fresh(periods={"peers": 1e6, "groups": 300.0})
-        round_of(schedule, 0.0, groups=BROKEN)
-        self.assertEqual(["groups"], taken(schedule, 30.0))
-        schedule.unsupported("groups", 40.0)
-        self.assertEqual(40.0 + HOUR, schedule.wake_at())
-        self.assertEqual(["groups"], taken(schedule, 40.0 + HOUR))
+        self.assertEqual(["peers"], taken(schedule, 0.0))
+        schedule.refreshed("peers", 0.0)
+        for now, wait in ((0.0, 30.0), (30.0, HOUR), (30.0 + HOUR, HOUR)):
+            self.assertEqual(["groups"], taken(schedule, now))
+            schedule.unsupported("groups", now)
+            self.assertEqual(now + wait, schedule.wake_at())
+        self.assertEqual(["groups"], round_of(schedule, 30.0 + 2 * HOUR))
+        self.assertEqual(["groups"], taken(schedule, 3 * HOUR))
+        schedule.unsupported("groups", 3 * HOUR)
+        self.assertEqual(3 * HOUR + 30, schedule.wake_at())
 
     def test_skipped(self) -> None:
         """What could not be asked for is due again after its period, or when it can."""
@@ -291,6 +296,28 @@ class OutageTests(SynchronousTestCase):
         self.assertEqual("peers", names[0])
         self.assertEqual({f"r{n}" for n in range(19)}, set(names[1:]))
 
+    def test_under_way(self) -> None:
+        """What was under way when the outage ended, and fails, is due at once."""
+        self.down(900.0, BROKEN, BROKEN)
+        [name] = [name for name in taken(self.schedule, 930.0) if name != "peers"]
+        self.schedule.failed("peers", 930.0, BROKEN)
+        self.schedule.make_due("peers", 931.0)
+        self.assertEqual(["peers"], taken(self.schedule, 931.0))
+        self.schedule.refreshed("peers", 931.0)
+        self.schedule.failed(name, 935.0, BROKEN)
+        self.assertIn(name, round_of(self.schedule, 935.0))
+
+    def test_no_retries_with_a_tight_budget(self) -> None:
+        """Retries of the peers must not take what the others need."""
+        schedule = settled()
+        self.assertEqual(30.0, schedule.patience("peers"))
+        self.assertEqual(["peers"], taken(schedule, 30.0))
+        schedule.rate_limited("peers", 30.0, None)
+        self.assertEqual(0.0, schedule.patience("peers"))
+        self.assertEqual(["peers"], taken(schedule, 45.0))
+        schedule.refreshed("peers", 46.0)
+        self.assertEqual(30.0, schedule.patience("peers"))
+
     def test_what_is_fresh_stays(self) -> None:
         """A short outage makes nothing due that was not."""
         schedule = settled()
@@ -309,9 +336,9 @@ class OutageTests(SynchronousTestCase):
             schedule = fresh(periods={"peers": 30.0, "groups": 300.0})
             taken(schedule, 0.0)
             schedule.refreshed("peers", 0.0)
-            taken(schedule, 0.0)
-            schedule.unsupported("groups", 0.0)
-            taken(schedule, 30.0)
+            for now in (0.0, 30.0):
+                self.assertIn("groups", taken(schedule, now))
+                schedule.unsupported("groups", now)
             error = UpstreamError(reason, "", unsupported=unsupported)
             schedule.failed("peers", 30.0, error)
             self.assertEqual(doubted, "groups" in round_of(schedule, 60.0), reason)
@@ -328,10 +355,7 @@ class PauseTests(SynchronousTestCase):
         self.assertEqual(316.0, schedule.wake_at())
         self.assertEqual(["peers"], taken(schedule, 316.0))
         schedule.refreshed("peers", 317.0)
-        wake_at = schedule.wake_at()
-        assert wake_at is not None
-        self.assertLess(wake_at, 346.0)
-        self.assertEqual(["groups"], taken(schedule, wake_at))
+        self.assertIn("groups", round_of(schedule, 360.0))
 
     def test_long(self) -> None:
         """A long pause that was asked for ends with the peers' first good answer."""
@@ -344,7 +368,7 @@ class PauseTests(SynchronousTestCase):
         self.assertEqual(HOUR - 240, schedule.rate_limited("peers", 540.0, HOUR - 240))
         self.assertEqual(["peers"], taken(schedule, 780.0))
         schedule.refreshed("peers", 780.0)
-        self.assertEqual(["groups"], taken(schedule, 800.0))
+        self.assertIn("groups", round_of(schedule, 860.0))
 
     def test_first_under_way(self) -> None:
         """A first resource that was under way when the pause began comes once more."""
@@ -364,7 +388,7 @@ class PauseTests(SynchronousTestCase):
         self.assertEqual(["peers"], taken(schedule, 315.0))
         schedule.refreshed("peers", 315.0)
         self.assertEqual(0.0, schedule.rate_limited("groups", 320.0, None))
-        self.assertIn("groups", taken(schedule, 345.0))
+        self.assertIn("groups", taken(schedule, 360.0))
 
     def test_squeezed(self) -> None:
         """With a tight budget the peers go every 30 s, and what is left to others."""

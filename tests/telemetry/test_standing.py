@@ -13,3 +13,4 @@ class MaxAgeTests(SynchronousTestCase):
     def test_wanted(self) -> None:
         """The setting decides, but metrics never end before the next is overdue."""
         self.assertEqual([60, 450], [max_age(p, 60) for p in (30, 300)])
+        self.assertEqual([45, 45], [max_age(p, 1) for p in (1, 30)])

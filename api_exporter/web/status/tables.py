@@ -43,11 +43,13 @@ def resources(
     """
     rows: list[Tag] = []
     states: set[str] = set()
-    peers = standings[UP]
+    peers, waiting = standings[UP], _wait(standings)
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
     for resource in sorted(RESOURCES, key=lambda r: r.name not in standings):
         standing = standings.get(resource.name)
-        word = "off" if standing is None else _word(standing, peers, now)
+        word: str = "off" if standing is None else standing.state(now)
+        if waiting and word in {"starting", "late"}:
+            word = "waiting"
         states.add(word)
         rows.append(_row(resource, standing, word, series.get(resource.name), now))
         if standing is not None and standing.error is not None and word == "failing":
@@ -67,12 +69,12 @@ def resources(
     )
 
 
-def _word(standing: Standing, peers: Standing, now: float) -> str:
-    """Its state; what is late because nobody asks for it is not to blame."""
-    word = standing.state(now)
-    if peers.error is not None and word in {"starting", "late", "ended"}:
-        return "waiting"
-    return word
+def _wait(standings: Mapping[str, Standing]) -> bool:
+    """Whether others are not asked for: the peers fail, and no other fared better."""
+    since = standings[UP].failing_since
+    return since is not None and all(
+        (standing.last_success or 0.0) <= since for standing in standings.values()
+    )
 
 
 def _row(
