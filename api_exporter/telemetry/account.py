@@ -63,7 +63,8 @@ class AccountTelemetry:
             self._reasons.labels(reason)
         self._requests = Counter(
             "api_exporter_upstream_requests",
-            "Attempts on the wire by HTTP status, none where no answer came.",
+            "Attempts on the wire by HTTP status, none where no answer came,"
+            " other where there is no such status.",
             ["code"],
             registry=registry,
         )
@@ -100,8 +101,7 @@ class AccountTelemetry:
         """Count one request on the wire; any answer to it proves an upstream there."""
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
-        status = "none" if attempt.status is None else str(attempt.status)
-        self._requests.labels(status).inc()
+        self._requests.labels(_code(attempt.status)).inc()
         self._request_seconds.observe(attempt.seconds)
         self._received.inc(attempt.received)
         if attempt.number > 1:
@@ -151,3 +151,10 @@ class AccountTelemetry:
 
     def _update(self, resource: str, **changes: object) -> None:
         self.standings[resource] = replace(self.standings[resource], **changes)
+
+
+def _code(status: int | None) -> str:
+    """A label's value, of which there are not too many."""
+    if status is None:
+        return "none"
+    return str(status) if 100 <= status < 600 else "other"
