@@ -2,11 +2,22 @@
 
 from collections.abc import Callable
 
+from msgspec import Struct
 from twisted.logger import Logger
 
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.rounds import Known
 from api_exporter.telemetry.account import AccountTelemetry
+
+COMPLAINT_PERIOD = 3600.0
+"""Seconds, at least, between two times that a resource's bad records are told of."""
+
+
+class Complained(Struct, frozen=True):
+    """What was wrong with a resource's records when that was said, and when."""
+
+    kinds: frozenset[str]
+    at: float
 
 
 class Outcomes:
@@ -23,7 +34,7 @@ class Outcomes:
     ) -> None:
         self._telemetry = telemetry
         self._now = now
-        self._complaints: dict[str, tuple[str, ...]] = {}
+        self._complained: dict[str, Complained] = {}
 
     def succeeded(self, name: str, known: Known, seconds: float) -> None:
         """A round ended well, after so many seconds."""
@@ -42,9 +53,8 @@ class Outcomes:
             rejected=known.rejected,
             milliseconds=round(1000 * seconds),
         )
-        if known.complaints != self._complaints.get(name, ()):
+        if known.complaints:
             self._rejected(name, known)
-        self._complaints[name] = known.complaints
         if failures:
             self.log.info(
                 "{resource} can be refreshed again after {failures} failures",
@@ -54,7 +64,7 @@ class Outcomes:
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
         """A round failed."""
-        self._telemetry.failed(name, error, seconds=seconds, at=self._now())
+        self._telemetry.failed(name, error.kept(), seconds=seconds, at=self._now())
         if self._telemetry.standings[name].failures == 1:
             self.log.warn(
                 "cannot refresh {resource}: {why}",
@@ -71,7 +81,7 @@ class Outcomes:
 
     def withdrawn(self, name: str, max_age: float) -> None:
         """It could not be refreshed for too long."""
-        self._complaints.pop(name, None)
+        self._complained.pop(name, None)
         self.log.warn(
             "{resource} could not be refreshed for {seconds:g} s:"
             " its metrics end until it can be",
@@ -80,6 +90,13 @@ class Outcomes:
         )
 
     def _rejected(self, name: str, known: Known) -> None:
+        """Say what is wrong with records, but not again where only places change."""
+        now = self._now()
+        kinds = frozenset(words.partition("]: ")[2] for words in known.complaints)
+        before = self._complained.get(name)
+        if before and (kinds == before.kinds or now < before.at + COMPLAINT_PERIOD):
+            return
+        self._complained[name] = Complained(kinds, now)
         for complaint in known.complaints:
             self.log.warn(
                 "a record is left out: {resource}{complaint}",

@@ -136,15 +136,19 @@ class Refresher(Service):
             else:
                 self._failed(name, error, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
-            self.log.failure("a defect while refreshing {resource}", resource=name)
-            self._failed(
-                name, UpstreamError("internal", "a defect, see the log"), begin
-            )
+            self._defect(name, begin)
         else:
             now = self._clock.seconds()
             self._expires[name] = now + self._max_ages[name]
             self._outcomes.succeeded(name, known, now - begin)
             self._schedule.refreshed(name, now)
+
+    def _defect(self, name: str, begin: float) -> None:
+        """What is being handled ought not to have happened; tell so when it begins."""
+        before = self._standings[name].error
+        if before is None or before.reason != "internal":
+            self.log.failure("a defect while refreshing {resource}", resource=name)
+        self._failed(name, UpstreamError("internal", "a defect, see the log"), begin)
 
     def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()
