@@ -57,6 +57,11 @@ class UpstreamError(Exception):
         self.unsupported = unsupported
         self.said = said
 
+    def kept(self) -> "UpstreamError":
+        """The same as a state to keep: a traceback would keep bodies alive."""
+        self.__context__ = None
+        return self.with_traceback(None)
+
 
 Fetch = Callable[[str, float], Awaitable[bytes]]
 """Given a path below the upstream's base URL, its decompressed body; retries included.

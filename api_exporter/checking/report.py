@@ -1,11 +1,11 @@
 """`--check` and `--once`: what one round found, printed."""
 
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
-from twisted.internet.defer import maybeDeferred
+from twisted.internet.defer import CancelledError, maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.logger import globalLogBeginner
+from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
 from api_exporter.checking.survey import Finding, survey
@@ -17,6 +17,8 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
 from api_exporter.upstream.advice import PARTIAL, advice
 from api_exporter.upstream.fetching import UNREACHABLE
+
+log = Logger()
 
 
 async def run(reactor: PosixReactorBase, options: Options) -> None:
@@ -39,12 +41,23 @@ async def run(reactor: PosixReactorBase, options: Options) -> None:
         good = await once(account.collectors, findings)
     else:
         _print(f"upstream: {account.url}")
-        good = await check(await account.client.upstream.reach(), findings)
+        good = await check(await reached(account.client.upstream.reach), findings)
     await account.client.stopService()
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)
     if not good:
         raise SystemExit(1)
+
+
+async def reached(reach: Callable[[], Awaitable[str]]) -> str:
+    """Why the upstream cannot be reached; a defect of ours is a reason, too."""
+    try:
+        return await reach()
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - there still is a table to be made
+        log.failure("a defect while trying the connection")
+        return f"a defect: {type(error).__name__}"
 
 
 async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:

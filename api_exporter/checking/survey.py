@@ -3,12 +3,16 @@
 from collections.abc import AsyncIterator, Iterable
 
 from msgspec import Struct
+from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Fetch, UpstreamError
 from api_exporter.refresh.slices import Slicer
+
+log = Logger()
 
 PATIENCE = 60.0
 """Seconds after which somebody who waits wants no further attempt."""
@@ -68,12 +72,17 @@ async def visit(
     try:
         body = await fetch(path, PATIENCE)
         decoded = await Slicer(clock).run(resource.body.decode(body))
-    except UpstreamError as error:
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a defect of ours is a row, too
+        if not isinstance(error, UpstreamError):
+            log.failure("a defect while reading {resource}", resource=resource.name)
+            error = UpstreamError("internal", f"a defect: {type(error).__name__}")
         return Finding(
             resource=resource,
             inventory=inventory,
             seconds=clock.seconds() - begin,
-            error=error,
+            error=error.kept(),
         )
     return Finding(
         resource=resource,

@@ -8,10 +8,14 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter.netbird import records
+from api_exporter.netbird.elements import FAILURES, LONG, elements
 from api_exporter.ports import UpstreamError
 
-_SLICE = 200
-"""Records decoded between two places to pause: about a millisecond's work."""
+_SLICE = 256 * 1024
+"""Bytes decoded between two places to pause: about a millisecond's work."""
+
+_EACH = 1024
+"""What a record costs beside its bytes, in bytes: bad ones cost most."""
 
 _INSTANTS = frozenset(
     field.encode_name
@@ -25,18 +29,14 @@ _ZERO_TIME = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:")
 """Go's zero time. In a zone west of Greenwich it falls into the year 0, which Python's
 calendar does not have."""
 
-_FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
-"""All that msgspec raises for hostile input: its errors, bad UTF-8, deep nesting."""
-
 _NAMED = 20
 """Rejected records of one body that are named."""
 
-_SHORTEST_VALUE = 5
-"""Bytes for each comma of a long body, at least: records have more than twenty. Many
-million tiny values would stop the event loop for seconds while they are split."""
+_HOPELESS = 1000
+"""Records of a long body that cannot be read, and not one that can."""
 
-_LONG = 1024 * 1024
-"""Bytes of a body from which on that matters."""
+_LONGEST_REREAD = 128 * 1024
+"""Bytes of a record in which `null` and the like is looked for: that takes long."""
 
 _LONGEST_DOCUMENT = 1024 * 1024
 """Bytes: far more than any real one has."""
@@ -71,52 +71,62 @@ class Body(Protocol):
 
 
 class Listing:
-    """A JSON array of records, or `null`, which is an empty one.
+    """A JSON array of records.
 
     Decoded in two steps: splitting the array is quick even for a hundred thousand
     records, then each record is decoded on its own, so that one bad record costs only
     itself and the caller may pause in between.
+
+    Args:
+        nullable: whether the upstream may write an empty one as `null`.
     """
 
-    def __init__(self, record: type[Struct]) -> None:
-        self._split = msgspec.json.Decoder(list[msgspec.Raw] | None)
+    def __init__(self, record: type[Struct], *, nullable: bool = True) -> None:
         self._decoder = msgspec.json.Decoder(record)
+        self._nullable = nullable
 
     def decode(
         self, body: bytes, before: Sequence[Struct] = ()
     ) -> Generator[None, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
-        if len(body) > _LONG and _SHORTEST_VALUE * body.count(b",") > len(body):
-            raise UpstreamError("decode", "a list of something shorter than records")
-        try:
-            raws = self._split.decode(body) or []
-        except _FAILURES as error:
-            raise UpstreamError("decode", str(error)) from None
         old = {record.id: record for record in before}  # type: ignore[attr-defined]
         found: dict[str, Struct] = {}
-        rejected = 0
+        count = rejected = work = 0
         complaints: list[str] = []
         decode = self._decoder.decode
-        for place, raw in enumerate(raws):
-            if place % _SLICE == 0:
-                yield
-            try:
-                record = decode(raw)
-            except _FAILURES:
+        for raws in elements(body):
+            yield
+            if raws is None and not self._nullable:
+                raise UpstreamError("decode", "null, where a list is promised")
+            for place, raw in enumerate(raws or (), count):
+                work += len(raw) + _EACH
+                if work > _SLICE:
+                    work = 0
+                    yield
                 try:
-                    record = _leniently(self._decoder, raw)
-                except _FAILURES as error:
-                    rejected += 1
-                    if rejected <= _NAMED:
-                        complaints.append(f"[{place}]: {error}")
-                    continue
-            id_: str = record.id  # type: ignore[attr-defined]  # listed: all have one
-            same = old.get(id_)
-            found[id_] = record if same is None or same != record else same
+                    record = decode(raw)
+                except FAILURES:
+                    try:
+                        record = _leniently(self._decoder, raw)
+                    except FAILURES as error:
+                        rejected += 1
+                        if rejected <= _NAMED:
+                            complaints.append(f"[{place}]: {error}")
+                        if rejected == _HOPELESS and not found and len(body) > LONG:
+                            raise _unreadable(complaints) from None
+                        continue
+                id_: str = record.id  # type: ignore[attr-defined]  # listed: all have one
+                same = old.get(id_)
+                found[id_] = record if same is None or same != record else same
+            count += len(raws or ())
+        if rejected and rejected == count:
+            raise _unreadable(complaints)
         found.pop("", None)
-        if rejected and rejected == len(raws):
-            raise UpstreamError("decode", f"no record can be read: {complaints[0]}")
         return Decoded(tuple(found.values()), rejected, tuple(complaints))
+
+
+def _unreadable(complaints: list[str]) -> UpstreamError:
+    return UpstreamError("decode", f"no record can be read: {complaints[0]}")
 
 
 class Document:
@@ -139,13 +149,19 @@ class Document:
             )
         try:
             return Decoded((_leniently(self._decoder, msgspec.Raw(body)),))
-        except _FAILURES as error:
+        except FAILURES as error:
             raise UpstreamError("decode", str(error)) from None
 
 
 def _leniently(decoder: msgspec.json.Decoder[Struct], raw: msgspec.Raw) -> Struct:
-    """Decode with every `null` and zero time taken for an absent key."""
-    return msgspec.convert(_present(msgspec.json.decode(raw)), decoder.type)
+    """Decode with every `null` and zero time taken for an absent key.
+
+    A byte that is not UTF-8 becomes the character that stands for such bytes.
+    """
+    if len(raw) > _LONGEST_REREAD:
+        return decoder.decode(raw)
+    text = bytes(raw).decode("utf-8", "replace")
+    return msgspec.convert(_present(msgspec.json.decode(text)), decoder.type)
 
 
 def _present(value: object) -> object:

@@ -2,12 +2,23 @@
 
 from collections.abc import Callable
 
+from msgspec import Struct
 from twisted.logger import Logger
 
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.rounds import Known
 from api_exporter.telemetry.account import AccountTelemetry
+
+COMPLAINT_PERIOD = 3600.0
+"""Seconds, at least, between two times that a resource's bad records are told of."""
+
+
+class Complained(Struct, frozen=True):
+    """What was wrong with a resource's records when that was said, and when."""
+
+    kinds: frozenset[str]
+    at: float
 
 
 class Outcomes:
@@ -25,7 +36,7 @@ class Outcomes:
         self._telemetry = telemetry
         self._now = now
         self._told: set[str] = set()
-        self._complaints: dict[str, tuple[str, ...]] = {}
+        self._complained: dict[str, Complained] = {}
 
     def succeeded(self, name: str, known: Known, seconds: float) -> None:
         """A round ended well, after so many seconds."""
@@ -44,9 +55,8 @@ class Outcomes:
             rejected=known.rejected,
             milliseconds=round(1000 * seconds),
         )
-        if known.complaints != self._complaints.get(name, ()):
+        if known.complaints:
             self._rejected(name, known)
-        self._complaints[name] = known.complaints
         if name in self._told:
             self._told.discard(name)
             after = f" after {failures} failures" if failures else ""
@@ -54,7 +64,7 @@ class Outcomes:
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
         """A round failed. What fails as the peers do is not worth a line of its own."""
-        self._telemetry.failed(name, error, seconds=seconds, at=self._now())
+        self._telemetry.failed(name, error.kept(), seconds=seconds, at=self._now())
         peers = self._telemetry.standings[UP].error
         alike = name != UP and peers is not None and peers.reason == error.reason
         if name not in self._told and not alike:
@@ -78,7 +88,7 @@ class Outcomes:
 
         While the peers fail that is no news: nobody asks for it.
         """
-        self._complaints.pop(name, None)
+        self._complained.pop(name, None)
         self._telemetry.withdrawn(name)
         if name != UP and self._telemetry.standings[UP].error is not None:
             return
@@ -91,6 +101,13 @@ class Outcomes:
         )
 
     def _rejected(self, name: str, known: Known) -> None:
+        """Say what is wrong with records, but not again where only places change."""
+        now = self._now()
+        kinds = frozenset(words.partition("]: ")[2] for words in known.complaints)
+        before = self._complained.get(name)
+        if before and (kinds == before.kinds or now < before.at + COMPLAINT_PERIOD):
+            return
+        self._complained[name] = Complained(kinds, now)
         for complaint in known.complaints:
             self.log.warn(
                 "a record is left out: {resource}{complaint}",

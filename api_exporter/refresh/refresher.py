@@ -143,10 +143,7 @@ class Refresher(Service):
         except UpstreamError as error:
             self._refused(resource, error, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
-            self.log.failure("a defect while refreshing {resource}", resource=name)
-            self._failed(
-                name, UpstreamError("internal", "a defect, see the log"), begin
-            )
+            self._defect(name, begin)
         else:
             now = self._clock.seconds()
             self._expires[name] = now + self._max_ages[name]
@@ -172,6 +169,13 @@ class Refresher(Service):
             self._unsupported(resource.name, begin, why)
         else:
             self._failed(resource.name, error, begin)
+
+    def _defect(self, name: str, begin: float) -> None:
+        """What is being handled ought not to have happened; tell so when it begins."""
+        before = self._standings[name].error
+        if before is None or before.reason != "internal":
+            self.log.failure("a defect while refreshing {resource}", resource=name)
+        self._failed(name, UpstreamError("internal", "a defect, see the log"), begin)
 
     def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()

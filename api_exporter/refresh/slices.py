@@ -29,9 +29,13 @@ class Slicer:
     async def run(self, steps: Generator[object, None, T]) -> T:
         """What the generator returns or raises; cancelling stops it between steps."""
         returned: list[T] = []
+        raised: list[Exception] = []
 
         def to_the_end() -> Generator[object, None, None]:
-            returned.append((yield from steps))
+            try:
+                returned.append((yield from steps))
+            except Exception as error:  # noqa: BLE001 - raised below
+                raised.append(error)
 
         task = self._cooperator.cooperate(to_the_end())
         try:
@@ -39,5 +43,8 @@ class Slicer:
         except CancelledError:
             task.stop()
             raise
-        # Stopping what has ended would raise, and the error keep all of this alive.
+        # Neither may end as the task's failure: that would be kept for ever, in a
+        # circle, and with it the frames of all that it went through.
+        if raised:
+            raise raised.pop()
         return returned.pop()

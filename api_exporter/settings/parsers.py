@@ -51,15 +51,24 @@ def url(text: str) -> str:
     if parts.port == 0:  # reading it raises ValueError where it is no port
         raise ValueError("port 0 cannot be called")
     port = "" if parts.port is None else f":{parts.port}"
-    return f"{parts.scheme}://{_host(parts.hostname)}{port}"
+    host = _host(parts.hostname, certified=parts.scheme == "https")
+    return f"{parts.scheme}://{host}{port}"
 
 
-def _host(text: str) -> str:
-    """An IP address or a DNS name, as it stands in a URL."""
+_PLAIN_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
+
+
+def _host(text: str, *, certified: bool) -> str:
+    """An IP address or a name, as it stands in a URL.
+
+    Networks of containers have names with `_`, which no domain and no certificate has.
+    """
     if ":" in text:
         if "%" in text:
             raise ValueError("leave out the zone of the address")
         return f"[{ip_address(text)}]"
+    if not certified and _PLAIN_NAME.fullmatch(text):
+        return text
     return idna.encode(text).decode()
 
 

@@ -70,7 +70,8 @@ class AccountTelemetry:
             self._reasons.labels(reason)
         self._requests = Counter(
             "api_exporter_upstream_requests",
-            "Attempts on the wire by HTTP status, none where no answer came.",
+            "Attempts on the wire by HTTP status, none where no answer came,"
+            " other where there is no such status.",
             ["code"],
             registry=registry,
         )
@@ -111,8 +112,7 @@ class AccountTelemetry:
         """
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
-        status = "none" if attempt.status is None else str(attempt.status)
-        self._requests.labels(status).inc()
+        self._requests.labels(_code(attempt.status)).inc()
         self._request_seconds.observe(attempt.seconds)
         self._received.inc(attempt.received)
         if attempt.number > 1:
@@ -188,3 +188,10 @@ class AccountTelemetry:
         self.standings[resource] = after = replace(before, **changes)
         if resource == UP and after.up is not before.up:
             self.changed()
+
+
+def _code(status: int | None) -> str:
+    """A label's value, of which there are not too many."""
+    if status is None:
+        return "none"
+    return str(status) if 100 <= status < 600 else "other"

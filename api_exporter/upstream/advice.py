@@ -86,7 +86,8 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         reason="tls",
-        meaning="The upstream's certificate cannot be trusted, or it speaks no TLS.",
+        meaning="The upstream's certificate cannot be trusted, or it speaks no TLS, or"
+        " only one older than 1.2.",
         remedy="Check the certificate's name, its end and its issuer. If an authority"
         " of your own has issued it, this machine has to trust that one.",
     ),

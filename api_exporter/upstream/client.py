@@ -13,10 +13,12 @@ from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
 from api_exporter.settings.table import Settings
 from api_exporter.upstream.backoff import Jitter
+from api_exporter.upstream.connection import Endpoints
+from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.fetching import Upstream
 
-IDLE_CONNECTION = 70
-"""Seconds for which an idle connection to the upstream is kept: proxies grant more."""
+IDLE_CONNECTION = 50
+"""Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
 
 RESOLVER_THREADS = 4
 """They resolve names; each costs address space."""
@@ -46,10 +48,13 @@ class Client(Service):
         reactor.suggestThreadPoolSize(RESOLVER_THREADS)
         self._pool = HTTPConnectionPool(reactor)
         self._pool.cachedConnectionTimeout = IDLE_CONNECTION
-        self._pool.retryAutomatically = False  # our own retries are counted
+        # Only where a kept connection ends without a single byte: the upstream closed
+        # it at the moment of its reuse, which is nobody's failure and counts nowhere.
+        self._pool.retryAutomatically = True
+        endpoints = Endpoints(reactor, KeptContexts(), settings.http_timeout)
         self._probing: Deferred[None] | None = None
         self.upstream = Upstream(
-            agent=Agent(reactor, connectTimeout=settings.http_timeout, pool=self._pool),
+            agent=Agent.usingEndpointFactory(reactor, endpoints, self._pool),
             url=settings.upstream_api_url,
             token=token_source(settings),
             timeout=settings.http_timeout,

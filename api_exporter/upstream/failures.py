@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import NoReturn
 
 import msgspec
@@ -16,10 +14,22 @@ from twisted.web.client import PartialDownloadError, ResponseFailed
 from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
+from api_exporter.upstream.headers import GZIP, codings, media_type, retry_after
+from api_exporter.upstream.masking import masked
 
 _CANCELLED = (CancelledError, error.ConnectingCancelledError)
-_TLS = (SSL.Error, VerificationError, CertificateError)
-_LONGEST_MESSAGE = 200
+TLS = (SSL.Error, VerificationError, CertificateError)
+"""With which a TLS layer ends a connection that it does not trust or understand."""
+
+
+_MOVED = (
+    "the upstream redirects elsewhere, and the token is not sent there;"
+    " UPSTREAM_API_URL must be the final address"
+)
+_NOT_MODIFIED = (
+    "a cache in front of the upstream answers in its place, without a body;"
+    " it must let /api/ pass"
+)
 
 
 class _Message(msgspec.Struct):
@@ -31,20 +41,20 @@ class _Message(msgspec.Struct):
 def refusal(
     status: int, headers: Headers, body: bytes, *, now: float, secret: str
 ) -> UpstreamError:
-    """What an answer other than 2xx means; a secret that it echoes is cut out.
+    """What an answer other than 200 means; a secret that it echoes is cut out.
 
     Facts: the upstream's 404 is three things: an unknown token (JSON, the message
     starts with "invalid token"), an unknown path (plain text), an unknown object (other
     JSON). The body of the first holds a hash of the token and is never repeated.
     """
-    said = _said(body).replace(secret, "<token>")[:_LONGEST_MESSAGE]
+    said = masked(_said(body), secret)
     detail = f"{status}: {said}" if said else str(status)
     if status == 401 or (status == 404 and said.startswith("invalid token")):
         return UpstreamError("auth", f"{status}: the upstream refuses the token")
     if status == 403:
         return UpstreamError("forbidden", detail)
     if status == 404:
-        plain = _media_type(headers) == "text/plain"
+        plain = media_type(headers) == "text/plain"
         return UpstreamError(
             "not_found",
             "404: the upstream does not have this path" if plain else detail,
@@ -55,31 +65,34 @@ def refusal(
     if status == 429:
         return UpstreamError("rate_limited", detail, retry_after=wait)
     if 300 <= status < 400:
-        return UpstreamError(
-            "redirect",
-            f"{status}: the upstream redirects elsewhere, and the token is not sent"
-            " there; UPSTREAM_API_URL must be the final address",
-        )
-    if status >= 500:
+        words = _NOT_MODIFIED if status == 304 else _MOVED
+        return UpstreamError("redirect", f"{status}: {words}")
+    if 500 <= status < 600:
         return UpstreamError("http_5xx", detail, retryable=True, retry_after=wait)
-    return UpstreamError("http_4xx", detail)
+    if 400 <= status < 500:
+        return UpstreamError("http_4xx", detail)
+    return UpstreamError("decode", f"the status is {status}, where 200 is promised")
 
 
-def unusable(headers: Headers) -> UpstreamError | None:
-    """Why a 2xx answer cannot be what was asked for, if its headers tell."""
-    if _media_type(headers) == "text/html":
+def unusable(headers: Headers, *, secret: str) -> UpstreamError | None:
+    """Why a 200 cannot be what was asked for, if its headers tell."""
+    if media_type(headers) == "text/html":
         return UpstreamError(
             "decode",
             "a web page instead of JSON: is UPSTREAM_API_URL the API's address?",
         )
+    if codings(headers) not in ([], [GZIP]):
+        named = masked(_one_line(", ".join(codings(headers))), secret)
+        return UpstreamError("decode", f"packed as {named!r}, where gzip was asked for")
     return None
 
 
 def translate(failure: Failure) -> NoReturn:
     """Raise what a failure of the network means; raise anything else as it is."""
-    if failure.check(UpstreamError):
-        failure.raiseException()
     causes = list(_causes(failure))
+    for cause in causes:
+        if isinstance(cause, UpstreamError):
+            raise cause from None
     if any(isinstance(cause, _CANCELLED) for cause in causes):
         raise CancelledError from None
     for kinds, reason, words in _TABLE:
@@ -101,7 +114,7 @@ _UNSENT = (error.DNSLookupError, error.ConnectError)
 
 _TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     ((MemoryError,), "internal", "not enough memory"),
-    (_TLS, "tls", "no TLS connection that can be trusted"),
+    (TLS, "tls", "no TLS connection that can be trusted"),
     ((error.DNSLookupError,), "dns", "the name cannot be resolved"),
     (
         (error.TimeoutError, error.TCPTimedOutError),
@@ -148,22 +161,3 @@ def _said(body: bytes) -> str:
 
 def _one_line(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text)
-
-
-def _media_type(headers: Headers) -> str:
-    (value, *_) = headers.getRawHeaders("content-type") or [""]
-    return value.partition(";")[0].strip().lower()
-
-
-def retry_after(headers: Headers, *, now: float) -> float | None:
-    """Seconds to wait (RFC 9110, 10.2.3: seconds or a date); None where not asked."""
-    (value, *_) = headers.getRawHeaders("retry-after") or [""]
-    if value.isascii() and value.isdigit() and len(value) <= 9:
-        return float(value)
-    try:
-        date = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - datetime.fromtimestamp(now, UTC)).total_seconds())

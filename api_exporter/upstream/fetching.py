@@ -6,27 +6,26 @@ It knows HTTP and nothing of what the bodies mean.
 from collections.abc import Callable
 from typing import NoReturn
 
-from hyperlink import EncodedURL
-from treq.client import HTTPClient
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IAgent
+from twisted.web.iweb import IAgent, IResponse
 
 from api_exporter.netbird.resources import PROBE
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.settings.credential import Source, Token
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.answer import Answer
+from api_exporter.upstream.headers import GZIP, codings
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
 """Bytes, decompressed: more than a hundred thousand peers need."""
 
 _LONGEST_REFUSAL = 64 * 1024
-"""Bytes of an error's body that are read; the rest of it is not worth waiting for."""
+"""Bytes of an error's body that are read: a longer one has no words for us."""
 
 SHORTEST_RETRY = 0.1
 """Of the time for an attempt: a retry that has less left does not begin."""
@@ -34,20 +33,14 @@ SHORTEST_RETRY = 0.1
 UNREACHABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls", "timeout"})
 """Reasons that prove nothing but that there was no answer."""
 
-_USER_AGENT = f"api-exporter/{this_build().version}"
-
-
-class _Url(EncodedURL):
-    """A URL that is sent as it stands: treq would take an IPv6 address for a name."""
-
-    def to_uri(self) -> "_Url":
-        return self
+_USER_AGENT = f"api-exporter/{this_build().version}".encode("ascii")
 
 
 class Upstream:
-    """Fetches bodies.
+    """Fetches bodies. Redirects are not followed: the token belongs to one host alone.
 
     Args:
+        agent: makes no attempts of its own, but for kept connections that were closed.
         token: asked for at every fetch, and again when it was refused.
         timeout: seconds for a whole attempt, from connecting to the body's end.
         attempts: of one fetch, the first included.
@@ -70,7 +63,7 @@ class Upstream:
         observe: Callable[[Attempt], None],
         longest_body: int = LONGEST_BODY,
     ) -> None:
-        self._client = HTTPClient(agent)
+        self._agent = agent
         self._url = url
         self._token = token
         self._timeout = timeout
@@ -104,7 +97,8 @@ class Upstream:
         token = self._token()
         while True:
             try:
-                return await self._attempt(path, number, token, deadline, Answer())
+                answer = Answer(self._clock)
+                return await self._attempt(path, number, token, deadline, answer)
             except UpstreamError as error:
                 # Cancelling the look-up of a name fails as if there were no such name.
                 if given_up():
@@ -124,7 +118,7 @@ class Upstream:
 
     async def reach(self) -> str:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
-        answer = Answer()
+        answer = Answer(self._clock)
         try:
             await self._attempt(PROBE, 1, self._token(), self._timeout, answer)
         except UpstreamError as error:
@@ -184,38 +178,43 @@ class Upstream:
             )
 
     async def _exchange(self, path: str, token: Token, answer: Answer) -> bytes:
-        response = await self._client.get(
-            _Url.from_text(f"{self._url}/{path}"),
-            headers=Headers(
+        response = await self._agent.request(
+            b"GET",
+            f"{self._url}/{path}".encode("ascii"),
+            Headers(
                 {
-                    "Authorization": [f"Bearer {token.reveal()}"],
-                    "User-Agent": [_USER_AGENT],
-                    "Accept": ["application/json"],
+                    b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],
+                    b"User-Agent": [_USER_AGENT],
+                    b"Accept": [b"application/json"],
+                    b"Accept-Encoding": [b"gzip"],
                 }
             ),
-            allow_redirects=False,  # the token belongs to this host alone
-            unbuffered=True,
         )
         answer.status = response.code
-        good = 200 <= response.code < 300
-        answer.limit = self._longest_body if good else _LONGEST_REFUSAL
-        response.deliverBody(answer)
-        body = await answer.whole
-        if not good:
+        if codings(response.headers) == [GZIP]:
+            answer.unpack()
+        if response.code != 200:
             raise failures.refusal(
                 response.code,
                 response.headers,
-                body,
+                await _words(response, answer),
                 now=self._now(),
                 secret=token.reveal(),
             )
-        if answer.received > answer.limit:
-            raise UpstreamError(
-                "too_large", f"the body is longer than {answer.limit} bytes"
-            )
-        if problem := failures.unusable(response.headers):
-            raise problem
-        return body
+        answer.limit = self._longest_body
+        answer.problem = failures.unusable(response.headers, secret=token.reveal())
+        response.deliverBody(answer)
+        return await answer.whole
+
+
+async def _words(response: IResponse, answer: Answer) -> bytes:
+    """The body of a refusal, which need not be readable."""
+    answer.limit = _LONGEST_REFUSAL
+    response.deliverBody(answer)
+    try:
+        return await answer.whole
+    except UpstreamError:
+        return b""
 
 
 def _too_late(_result: object, timeout: float) -> NoReturn:

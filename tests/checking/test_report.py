@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.report import check, once
+from api_exporter.checking.report import check, once, reached
 from api_exporter.checking.survey import Finding
 from api_exporter.collectors.selection import selection
 from api_exporter.netbird.inventory import Inventory
@@ -96,6 +96,18 @@ class CheckTests(SynchronousTestCase):
         inventory = Inventory(users=(User(id="me", role="user", is_current=True),))
         finding = Finding(resource=PEERS, inventory=inventory, records=1)
         self.assertIn(PARTIAL, self.checked(finding)[1])
+
+
+class ReachedTests(SynchronousTestCase):
+    def test_defect(self) -> None:
+        """A defect of ours ends the trial of the connection, not the check."""
+
+        async def reach() -> str:
+            raise ZeroDivisionError
+
+        done = Deferred.fromCoroutine(reached(reach))
+        self.assertEqual("a defect: ZeroDivisionError", self.successResultOf(done))
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
 
 class OnceTests(SynchronousTestCase):

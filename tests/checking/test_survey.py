@@ -25,13 +25,13 @@ class VisitTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.asked: list[str] = []
-        self.answer: bytes | UpstreamError = b"[]"
+        self.answer: bytes | Exception = b"[]"
         self.seconds = 0.0
 
     async def fetch(self, path: str, _patience: float) -> bytes:
         self.asked.append(path)
         self.clock.advance(self.seconds)
-        if isinstance(self.answer, UpstreamError):
+        if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
@@ -84,6 +84,22 @@ class VisitTests(SynchronousTestCase):
             found = self.visit()
             assert found.error is not None
             self.assertEqual(("decode", "decode"), (found.outcome, found.error.reason))
+
+    def test_defect(self) -> None:
+        """A defect of ours is an outcome, too, and its traceback is in the log."""
+        self.answer = ZeroDivisionError("oops")
+        found = self.visit()
+        self.assertEqual("internal", found.outcome)
+        self.assertEqual("a defect: ZeroDivisionError", str(found.error))
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+    def test_null(self) -> None:
+        """`null` is no list of peers; elsewhere it is an empty one."""
+        self.answer = b"null"
+        self.assertEqual("decode", self.visit().outcome)
+        self.assertEqual(
+            ("ok", 0), (self.visit("groups").outcome, self.visit("groups").records)
+        )
 
     def test_rejected(self) -> None:
         """Records that are left out are told with their places."""

@@ -171,7 +171,7 @@ class FullTransport(StringTransport):
         super().write(data)
         self._when_full(self.producer)
 
-    def writeSequence(self, data: list[bytes]) -> None:  # noqa: N802 - Twisted's name
+    def writeSequence(self, data: list[bytes]) -> None:
         self.write(b"".join(data))
 
 

@@ -31,12 +31,12 @@ PAGES = (
 
 DEFECT = """
 import sys
-from treq.client import HTTPClient
+from twisted.web.client import Agent
 
-def get(self, url, headers=None, **others):
-    return {headers: others}[url]
+def request(self, method, uri, headers=None, bodyProducer=None):
+    return {headers: method}[uri]
 
-HTTPClient.get = get
+Agent.request = request
 sys.argv[0] = "api-exporter"
 from api_exporter.cli import main
 main()

@@ -116,7 +116,7 @@ class AccessTokensTests(SynchronousTestCase):
                 f"api/users/{segment}/tokens", TOKENS.located(as_user(id_)), id_
             )
 
-    @given(st.text(min_size=1))
+    @given(st.text(min_size=1).filter(lambda id_: id_ not in {".", ".."}))
     def test_any_id(self, id_: str) -> None:
         """Any id can be read back from the path, which has always four segments."""
         path = TOKENS.located(as_user(id_)) or ""

@@ -1,5 +1,8 @@
 """The refresher with a clock of our own and an upstream that is a dictionary."""
 
+import gc
+import tracemalloc
+
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -449,6 +452,28 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(21, len(book.lines()))
         self.assertIn("980 more records of peers are left out", book.lines()[-1])
 
+    def test_bad_records_that_move(self) -> None:
+        """That other places hold the same bad records is nothing new."""
+        book = logbook(self)
+        bench = Bench(peers=b'[{"id":"a"},{"id":7}]').start()
+        for good in range(1, 20):
+            bench.replies["peers"] = (
+                b'[{"id":"a"}' + b',{"id":""}' * good + b',{"id":7}]'
+            )
+            bench.advance(30)
+        self.assertEqual(1, sum("left out" in line for line in book.lines()))
+
+    def test_ever_new_bad_records(self) -> None:
+        """Whatever is wrong with records is told once an hour."""
+        book = logbook(self)
+        bench = Bench().start()
+        for number in range(240):
+            bad = (b'{"id":7}', b'{"name":"x"}', b"[]")[number % 3]
+            bench.replies["peers"] = b'[{"id":"a"},' + bad + b"]"
+            bench.advance(30)
+        told = sum("left out" in line for line in book.lines())
+        self.assertTrue(2 <= told <= 3, told)
+
     def test_undecodable(self) -> None:
         """A body that is no list is a failure of its own kind."""
         bench = Bench(peers=b'{"message":"hello"}').start()
@@ -470,6 +495,41 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["groups"] = GROUP
         bench.advance(301)
         self.assertIs(True, bench.telemetry.standings["groups"].up)
+
+    def test_defect_that_stays(self) -> None:
+        """A defect is logged when it begins, not at every refresh."""
+        bench = Bench("peers").start()
+        for _ in range(3):
+            waiting = Deferred[bytes]()
+            bench.replies["peers"] = waiting
+            bench.advance(30)
+            waiting.errback(ZeroDivisionError("oops"))
+        self.assertEqual(3, bench.telemetry.standings["peers"].failures)
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+        bench.replies["peers"] = PEER
+        bench.advance(30)
+        waiting = Deferred[bytes]()
+        bench.replies["peers"] = waiting
+        bench.advance(30)
+        waiting.errback(ZeroDivisionError("oops"))
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+    def test_failures_keep_nothing(self) -> None:
+        """Of bodies that could not be decoded nothing stays, collector or not."""
+        bench = Bench("peers").start()
+        name = b"x" * 1_000_000
+        cut = b"[" + b",".join([b'{"id":"a","name":"' + name + b'"}'] * 20)
+        bad = b"[" + b",".join([b'{"id":7,"name":"' + name + b'"}'] * 20) + b"]"
+        gc.disable()
+        self.addCleanup(gc.enable)
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        for number in range(1, 21):
+            bench.replies["peers"] = b" " * number + (cut if number % 2 else bad)
+            bench.advance(30)
+            self.assertEqual(number, bench.telemetry.standings["peers"].failures)
+        del bench.replies["peers"]
+        self.assertLess(tracemalloc.get_traced_memory()[0], 5_000_000)
 
     def test_stray_cancellation(self) -> None:
         """A cancellation that is not ours is a defect, and not the last refresh."""

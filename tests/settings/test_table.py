@@ -84,6 +84,8 @@ class AcceptedTests(SynchronousTestCase):
                 "HTTPS://Api.Example": "https://api.example",
                 "https://api.example.:443": "https://api.example.:443",
                 "https://münchen.example": "https://xn--mnchen-3ya.example",
+                "http://net_bird": "http://net_bird",
+                "http://r3---sn_1.my-net.:80": "http://r3---sn_1.my-net.:80",
             },
         )
 
@@ -267,6 +269,8 @@ class RefusedTests(SynchronousTestCase):
             "https://[fe80::1%eth0]": "leave out the zone",
             "https://net_bird": "Codepoint U+005F",
             "https://a..b": "Empty Label",
+            "http://a..b": "Empty Label",
+            f"http://{'a_' * 32}": "U+005F",
             "https://h;x": "Codepoint U+003B",
             "https://%zz": "Codepoint U+0025",
             "https://-a": "must not start or end with a hyphen",

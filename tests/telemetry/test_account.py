@@ -213,6 +213,14 @@ class AccountTelemetryTests(SynchronousTestCase):
         seconds = "api_exporter_upstream_request_duration_seconds"
         self.assertEqual(2, value(f"{seconds}_count"))
 
+    def test_no_such_status(self) -> None:
+        """Numbers that are no status share one label, so that it has few values."""
+        ours, registry = telemetry()
+        for status in (-1, 0, 99, 600, 10**9):
+            ours.attempted(attempt(status))
+        requests = "api_exporter_upstream_requests_total"
+        self.assertEqual(5, registry.get_sample_value(requests, {"code": "other"}))
+
     def test_recent(self) -> None:
         """The newest twenty requests are remembered, whatever became of them."""
         ours, _ = telemetry()

@@ -1,5 +1,6 @@
 """The client against a scripted server, with a clock of our own."""
 
+import gzip
 from collections.abc import Sequence
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -13,6 +14,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import Agent
+from twisted.web.server import Request
 from zope.interface import implementer
 
 from api_exporter.ports import Attempt, UpstreamError
@@ -121,6 +123,11 @@ class FetchTests(SynchronousTestCase):
             (says(502, html, "text/html"), "http_5xx", True),
             (says(200, html, "text/html"), "decode", False),
             (says(200, b"x" * 1001), "too_large", False),
+            (says(204, b""), "decode", False),
+            (says(206, b"[]"), "decode", False),
+            (says(304, b""), "redirect", False),
+            (says(600, b"[]"), "decode", False),
+            (says(999, b"[]"), "decode", False),
         ):
             error = self.failing(answer)
             self.assertEqual((reason, retryable), (error.reason, error.retryable))
@@ -137,6 +144,65 @@ class FetchTests(SynchronousTestCase):
         self.assertEqual("500: no rules in the policy", str(error))
         hash_ = b'{"message":"invalid token: pat: vgw+iaq06i77= not found"}'
         self.assertNotIn("vgw", str(self.failing(says(404, hash_))))
+
+    def test_statuses(self) -> None:
+        """What is neither a good answer nor a refusal is told with its number."""
+        self.assertIn("the status is 206", str(self.failing(says(206))))
+        self.assertIn("a cache", str(self.failing(says(304, b""))))
+
+    def test_packed(self) -> None:
+        """A gzipped answer is unpacked, and one that says it is not packed is not."""
+        for body, coding in ((gzip.compress(b"[1]"), "gzip"), (b"[1]", "identity")):
+            bench = Bench(says(200, body, content_encoding=coding))
+            fetched = bench.fetch()
+            bench.advance(0)
+            self.assertEqual(b"[1]", self.successResultOf(fetched))
+            self.assertEqual(3, bench.seen[0].received)
+            self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_packed_otherwise(self) -> None:
+        """What was not asked for is not unpacked: a few bytes could become millions."""
+        twice = gzip.compress(gzip.compress(b"[1]"))
+        for body, coding in (
+            (twice, "gzip, gzip"),
+            (b"[1]", "br"),
+            (gzip.compress(b"[1]"), "deflate, gzip"),
+            (b"[1]", "nbp_canarycanary\xff"),
+        ):
+            error = self.failing(says(200, body, content_encoding=coding))
+            self.assertEqual("decode", error.reason)
+            self.assertIn(coding.partition("nbp")[0], str(error))
+            self.assertNotIn("nbp_", str(error))
+
+    def test_packed_refusal(self) -> None:
+        """A refusal counts, whether its body can be read or not."""
+        words = b'{"message":"too many requests"}'
+        for body, coding, told in (
+            (gzip.compress(words), "gzip", "429: too many requests"),
+            (words, "gzip", "429"),
+            (gzip.compress(words), "gzip, gzip", "429"),
+        ):
+            bench = Bench(says(429, body, content_encoding=coding), attempts=1)
+            fetched = bench.fetch()
+            bench.advance(0)
+            error = self.failureResultOf(fetched, UpstreamError).value
+            self.assertEqual(("rate_limited", told), (error.reason, str(error)))
+
+    def test_headers(self) -> None:
+        """Bytes that are no text in a header do no harm."""
+        for name in (b"Content-Type", b"Retry-After", b"Content-Encoding", b"Server"):
+            for status in (200, 404, 429, 503):
+
+                def answer(
+                    request: Request, status: int = status, name: bytes = name
+                ) -> bytes:
+                    request.setResponseCode(status)
+                    request.responseHeaders.setRawHeaders(name, [b"\xff\xfe"])
+                    return b"[]"
+
+                bench = Bench(answer, attempts=1)
+                fetched = bench.fetch().addErrback(lambda f: f.trap(UpstreamError))
+                self.successResultOf(fetched)
 
     def test_retry_after(self) -> None:
         """What the upstream asks for is passed on, as seconds or as a date."""
@@ -248,12 +314,14 @@ class FetchTests(SynchronousTestCase):
     def test_token_stays_secret(self) -> None:
         """Neither errors nor attempts repeat the token, whatever the upstream says."""
         echo = b'{"message":"who is nbp_canary?"}'
-        for answer in (says(401, echo), says(403, echo), says(500, echo)):
+        part = b'{"message":"no pat begins with nbp_cana"}'
+        answers = [says(status, echo) for status in (401, 403, 500)]
+        for answer in (*answers, says(500, part)):
             bench = Bench(answer, attempts=1)
             error = self.failureResultOf(bench.fetch(), UpstreamError)
             self.assertNotIn(SECRET, str(error.value))
             self.assertNotIn(SECRET, error.getTraceback())
-            self.assertNotIn(SECRET, repr(bench.seen))
+            self.assertNotIn("nbp_", str(error.value) + repr(bench.seen))
 
 
 class ProbeTests(SynchronousTestCase):

@@ -40,8 +40,12 @@ def milliseconds(seconds: float) -> str:
     return f"{1000 * seconds:,.0f}"
 
 
+_LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+"""There are later instants, west of Greenwich, but no calendar for them."""
+
+
 def _utc(at: float) -> datetime:
-    return datetime.fromtimestamp(at, UTC)
+    return datetime.fromtimestamp(min(at, _LAST), UTC)
 
 
 def day(at: float) -> str:

@@ -42,3 +42,7 @@ class WordsTests(SynchronousTestCase):
             self.shown(words.ago(NOON + 0.5, NOON + 4)),
         )
         self.assertIn(">12:00:00<", self.shown(words.second(NOON)))
+
+    def test_last_days(self) -> None:
+        """An instant for which no calendar has a day is told as the last one."""
+        self.assertEqual("9999-12-31", words.day(253402300799 + 12 * 3600))

@@ -1,0 +1,41 @@
+"""What an answer's headers say. No byte in one of them can do harm."""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from twisted.web.http_headers import Headers
+
+GZIP = "gzip"
+"""The one way of packing that is asked for."""
+
+
+def codings(headers: Headers) -> list[str]:
+    """How the body is packed, the outermost layer last (RFC 9110, 8.4)."""
+    listed = ",".join(_values(headers, b"content-encoding")).lower().split(",")
+    named = [coding.strip() for coding in listed]
+    return [coding for coding in named if coding not in {"", "identity"}]
+
+
+def _values(headers: Headers, name: bytes) -> list[str]:
+    """A header's values; no byte in one of them can do harm."""
+    return [value.decode("latin-1") for value in headers.getRawHeaders(name, [])]
+
+
+def media_type(headers: Headers) -> str:
+    """Such as `application/json`, "" where nothing is said."""
+    (value, *_) = _values(headers, b"content-type") or [""]
+    return value.partition(";")[0].strip().lower()
+
+
+def retry_after(headers: Headers, *, now: float) -> float | None:
+    """Seconds to wait (RFC 9110, 10.2.3: seconds or a date); None where not asked."""
+    (value, *_) = _values(headers, b"retry-after") or [""]
+    if value.isascii() and value.isdigit() and len(value) <= 9:
+        return float(value)
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - datetime.fromtimestamp(now, UTC)).total_seconds())

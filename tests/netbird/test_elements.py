@@ -1,0 +1,79 @@
+"""Long lists in pieces hold what they hold as a whole."""
+
+import json
+from itertools import chain
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird import elements
+from api_exporter.ports import UpstreamError
+
+INNER: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.integers() | st.text('ab},{"[]: \\\n', max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.fixed_dictionaries({"id": inner}, optional={"a": inner})
+    ),
+)
+RECORDS = st.lists(
+    st.fixed_dictionaries(
+        {"id": st.text(max_size=3)}, optional={"a": INNER, "z": INNER}
+    ),
+    min_size=1,
+)
+STYLES = st.sampled_from(
+    [
+        {"separators": (",", ":")},
+        {"separators": (", ", ": ")},
+        {"indent": 2},
+        {"separators": (" ,", " :")},
+    ]
+)
+
+
+class ElementsTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.patch(elements, "_SHORTEST", 1)
+
+    def pieces(self, body: bytes) -> list[list[bytes]]:
+        """What is in the pieces; those that only are pauses are left out."""
+        return [
+            [bytes(raw) for raw in piece] for piece in elements.elements(body) if piece
+        ]
+
+    @settings(deadline=None)
+    @given(records=RECORDS, style=STYLES, size=st.integers(1, 100))
+    def test_any(
+        self, records: list[object], style: dict[str, object], size: int
+    ) -> None:
+        """Whatever the records hold, and however they are written, none is lost."""
+        self.patch(elements, "LONG", size)
+        body = json.dumps(records, **style).encode()  # type: ignore[arg-type]
+        whole = [
+            bytes(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])
+        ]
+        self.assertEqual(whole, list(chain(*self.pieces(body))))
+
+    def test_sizes(self) -> None:
+        """Pieces are as long as they should be, in every usual style."""
+        records = [{"id": str(n), "in": [{"id": "x"}] * 3} for n in range(60_000)]
+        for style in ({}, {"indent": 1}, {"separators": (",", ":")}):
+            body = json.dumps(records, **style).encode()
+            pieces = self.pieces(body)
+            self.assertEqual(60_000, sum(map(len, pieces)))
+            for piece in pieces:
+                self.assertLess(sum(map(len, piece)), elements.LONG + 1000)
+
+    def test_long_record(self) -> None:
+        """A record of megabytes is one, and one of far too many is none."""
+        inner = b'{"id":"x","name":"a]}"},'
+        for size, good in ((60_000, True), (400_000, False)):
+            long = b'{"id":"g","peers":[' + inner * size + b'{"id":"x"}]}'
+            body = b"[" + b",".join([long, b'{"id":"h"}', long]) + b"]"
+            if good:
+                self.assertEqual([3], [len(p) for p in self.pieces(body)])
+            else:
+                self.assertRaises(UpstreamError, self.pieces, body)

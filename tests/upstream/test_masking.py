@@ -1,0 +1,50 @@
+"""Words of others, in which our secret may be."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.upstream.masking import masked
+
+SECRET = "nbp_8sYvTtQ2WxRkMpLz4JcHdNgFbA1eUi0aBcDe"
+
+
+class MaskedTests(SynchronousTestCase):
+    def test_pieces(self) -> None:
+        """Whatever a NetBird token is, or eight characters of ours, is not shown."""
+        for said, shown in (
+            (f"who is {SECRET}?", "who is <token>?"),
+            (f"who is {SECRET[:10]}…?", "who is <token>…?"),
+            ("not nbp_ but", "not <token> but"),
+            ("nbp_otherOther1", "<token>"),
+            (f"the end is {SECRET[-8:]}", "the end is <token>"),
+            (f"{SECRET[8:20]}, {SECRET[20:30]}", "<token>, <token>"),
+            (f"it begins with {SECRET[4:11]}", f"it begins with {SECRET[4:11]}"),
+            ("no rules in the policy", "no rules in the policy"),
+            ("", ""),
+        ):
+            self.assertEqual(shown, masked(said, SECRET))
+
+    def test_short_secret(self) -> None:
+        """A short secret is cut out as a whole."""
+        self.assertEqual("a <token> b", masked("a hush b", "hush"))
+
+    def test_long(self) -> None:
+        """No more than the beginning is shown, and no piece where it is cut."""
+        for length in range(180, 205):
+            shown = masked("." * length + SECRET + "x" * 10**5, SECRET)
+            self.assertLessEqual(len(shown), 200)
+            self.assertNotIn("nbp_", shown)
+
+    @given(
+        before=st.text("ab nbp_"),
+        start=st.integers(0, 32),
+        size=st.integers(8, 40),
+        after=st.text("ab nbp_"),
+    )
+    def test_any_place(self, before: str, start: int, size: int, after: str) -> None:
+        """No eight characters of the secret in a row are ever shown."""
+        piece = SECRET[start : start + size]
+        shown = masked(before + piece + after, SECRET)
+        for place in range(len(SECRET) - 7):
+            self.assertNotIn(SECRET[place : place + 8], shown)
