@@ -116,6 +116,7 @@ def assemble(
             metrics_path=settings.metrics_path,
             pprof=pprof,
             uptime=lambda: reactor.seconds() - started,
+            seconds=reactor.seconds,
             now=time.time,
         ),
         health=Health(

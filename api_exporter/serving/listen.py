@@ -18,6 +18,10 @@ from twisted.python.failure import Failure
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.parsers import Address, Endpoint
 
+BACKLOG = 1024
+"""Connections that the system keeps until we come to accept them. Where there is no
+room for one more, its client tries again after a second."""
+
 
 class CannotServe(Exception):
     """Why we cannot listen, in one line for the operator."""
@@ -57,10 +61,12 @@ def endpoints(
     read, and other exceptions where a description is wrong.
     """
     if isinstance(wanted, Endpoint):
-        return [serverFromString(reactor, str(wanted))]
+        own = wanted.startswith("systemd:") or ":backlog=" in wanted
+        backlog = "" if own else f":backlog={BACKLOG}"
+        return [serverFromString(reactor, f"{wanted}{backlog}")]
     return [
         (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
-            reactor, wanted.port, interface=interface
+            reactor, wanted.port, interface=interface, backlog=BACKLOG
         )
         for interface in interfaces(wanted.host)
     ]

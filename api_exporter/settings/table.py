@@ -178,8 +178,9 @@ MAX_CONNECTIONS = Setting(
     "MAX_CONNECTIONS",
     "512",
     "a whole number from 1 to 65536",
-    "Connections above which every request but `/health` is answered with 503; 16 more,"
-    " and a connection is closed unanswered.",
+    "Connections that there may be. For one more, the address that holds most of the"
+    " idle ones loses one; where none is idle, every request but `/health` is answered"
+    " with 503, and from 16 more on a connection is closed unanswered.",
     parsers.whole(1, 65536),
 )
 DEMO_PEERS = Setting(
