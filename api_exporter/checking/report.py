@@ -1,5 +1,6 @@
 """`--check` and `--once`: what one round found, printed."""
 
+import os
 import sys
 from collections.abc import AsyncIterator, Iterable
 
@@ -11,6 +12,7 @@ from api_exporter import service
 from api_exporter.checking.survey import Finding, survey
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
+from api_exporter.daemon.threads import own_threads
 from api_exporter.exposition.text import render
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
@@ -21,10 +23,11 @@ from api_exporter.upstream.fetching import UNREACHABLE
 
 async def run(reactor: PosixReactorBase, options: Options) -> None:
     """Read every enabled resource once; raises SystemExit(1) without the peers."""
-    _, terminal = logs.standard_streams()
+    _, terminal = logs.to_streams("text", os.environ)
     globalLogBeginner.beginLoggingTo(
-        [logs.observer("warning", "text", terminal, terminal)], redirectStandardIO=False
+        [logs.observer("warning", terminal, terminal)], redirectStandardIO=False
     )
+    own_threads(reactor)
     configured = service.configure(options, reactor)
     account = service.account(configured.settings, reactor)
     if configured.simulation is not None:

@@ -16,7 +16,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.failure import Failure
 
 from api_exporter.serving.site import BoundedSite
-from api_exporter.settings.parsers import Address, Endpoint
+from api_exporter.settings.addresses import Address, Endpoint
 
 BACKLOG = 1024
 """Connections that the system keeps until we come to accept them. Where there is no
@@ -70,6 +70,26 @@ def endpoints(
         )
         for interface in interfaces(wanted.host)
     ]
+
+
+def wrong(
+    addresses: Sequence[Address | Endpoint], reactor: PosixReactorBase
+) -> list[str]:
+    """What is wrong with descriptions, a line each, as far as nothing will mend it.
+
+    A file may still come, and so may a socket of systemd's.
+    """
+    found = []
+    for description in addresses:
+        if not isinstance(description, Endpoint):
+            continue
+        try:
+            endpoints(description, reactor)
+        except (OSError, LookupError):
+            pass
+        except Exception as error:  # noqa: BLE001 - it may be wrong in any way
+            found.append(_explain(description, error))
+    return found
 
 
 class Listener(Service):

@@ -18,9 +18,6 @@ from api_exporter.upstream.fetching import Upstream
 IDLE_CONNECTION = 70
 """Seconds for which an idle connection to the upstream is kept: proxies grant more."""
 
-RESOLVER_THREADS = 4
-"""They resolve names; each costs address space."""
-
 log = Logger()
 
 
@@ -32,6 +29,7 @@ class Client(Service):
 
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
+        token: gives the token to use now.
     """
 
     def __init__(
@@ -43,15 +41,15 @@ class Client(Service):
         jitter: Jitter,
         observe: Callable[[Attempt], None],
     ) -> None:
-        reactor.suggestThreadPoolSize(RESOLVER_THREADS)
         self._pool = HTTPConnectionPool(reactor)
         self._pool.cachedConnectionTimeout = IDLE_CONNECTION
         self._pool.retryAutomatically = False  # our own retries are counted
         self._probing: Deferred[None] | None = None
+        self.token = token_source(settings)
         self.upstream = Upstream(
             agent=Agent(reactor, connectTimeout=settings.http_timeout, pool=self._pool),
             url=settings.upstream_api_url,
-            token=token_source(settings),
+            token=self.token,
             timeout=settings.http_timeout,
             attempts=settings.api_retry_attempts,
             clock=reactor,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.file import (
+    MOST,
     ConfigurationError,
     assignment,
     below,
@@ -185,6 +186,41 @@ class LoadTests(SynchronousTestCase):
         for start, problem in zip(starts, problems, strict=True):
             self.assertTrue(problem.startswith(start), problem)
             self.assertNotIn("canary", problem)
+
+    def test_many_mistakes(self) -> None:
+        """Of many wrong lines the first twenty are told, then how many more."""
+        path = self.file("x\n" * 400_000)
+        problems = self.refused(path)
+        self.assertEqual(21, len(problems))
+        self.assertEqual(f"{path}: 399980 more lines are wrong", problems[-1])
+        self.assertTrue(problems[-2].startswith(f"{path}:20: "))
+
+    def test_too_long(self) -> None:
+        """It has 1 MB at most, and no more than that is read."""
+        self.assertEqual({}, load(self.file("#" * MOST)))
+        for path in (self.file("#" * (MOST + 1)), Path("/dev/zero")):
+            self.assertEqual(
+                [f"{path}: it has more than {MOST} bytes"], self.refused(path)
+            )
+
+    def test_pipe(self) -> None:
+        """It may be a pipe, which can be read only once."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        os.write(writer, b"A=1\n")
+        os.close(writer)
+        self.assertEqual({"A": "1"}, load(Path(f"/dev/fd/{reader}")))
+
+    def test_lasting(self) -> None:
+        """A file that cannot be read yet is told apart from one that is wrong."""
+        for path, lasting in (
+            (Path("/nowhere/config"), False),
+            (self.file("x\n"), True),
+            (self.file(b"\xff"), True),
+        ):
+            with self.assertRaises(ConfigurationError) as raised:
+                load(path)
+            self.assertEqual(lasting, raised.exception.lasting, path)
 
     def test_several_lines(self) -> None:
         """A value cannot run over lines: where it begins is told."""
