@@ -6,7 +6,9 @@ BIN := $(VENV)/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs bench executable release-check clean
+TESTS ?= tests
+
+.PHONY: help run test lowest pythons with check format docs bench executable release-check clean
 
 help: ## Say what there is to make.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,6 +41,31 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
+
+lowest: ## Run all tests with exactly the oldest dependencies that setup.cfg allows.
+	@$(MAKE) --no-print-directory with INTO=build/lowest AS===
+
+pythons: ## Run all tests with each Python from 3.11 to 3.14 that is there.
+	@for minor in 11 12 13 14; do \
+		for python in python3.$$minor \
+				"$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$minor.*/bin/python; do \
+			"$$python" -c '' 2>/dev/null || continue; \
+			"$$python" --version; \
+			$(MAKE) --no-print-directory with PYTHON="$$python" INTO=build/python3.$$minor \
+				AS='>=' || exit; \
+			continue 2; \
+		done; \
+		echo "no Python 3.$$minor here"; \
+	done
+
+# All tests in an environment of its own, whose dependencies are as setup.cfg says or older.
+with:
+	@rm -rf $(INTO) && $(PYTHON) -m venv $(INTO)
+	@sed -n '/^install_requires/,/^$$/s/^    \(.*\)>=/\1$(AS)/p' setup.cfg >$(INTO)/wanted
+	@$(INTO)/bin/pip install --quiet --disable-pip-version-check \
+		--requirement $(INTO)/wanted hypothesis 'setuptools >= 77'
+	@PATH="$(CURDIR)/$(INTO)/bin:$$PATH" $(INTO)/bin/python -m twisted.trial \
+		--temp-directory=$(INTO)/trial $(TRIAL) $(TESTS)
 
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .

@@ -1,6 +1,7 @@
 """`--check` and `--once`: what one round found, printed."""
 
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterable
 
@@ -20,9 +21,21 @@ from api_exporter.settings.options import Options
 from api_exporter.upstream.advice import PARTIAL, advice
 from api_exporter.upstream.fetching import UNREACHABLE
 
+READER_GONE = 128 + signal.SIGPIPE
+"""The status that a shell sees of whoever writes on after its reader has gone."""
+
 
 async def run(reactor: PosixReactorBase, options: Options) -> None:
     """Read every enabled resource once; raises SystemExit(1) without the peers."""
+    try:
+        await _run(reactor, options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as behind `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(READER_GONE) from None
+
+
+async def _run(reactor: PosixReactorBase, options: Options) -> None:
     _, terminal = logs.to_streams("text", os.environ)
     globalLogBeginner.beginLoggingTo(
         [logs.observer("warning", terminal, terminal)], redirectStandardIO=False

@@ -187,7 +187,7 @@ class WhereTests(HealthTestCase):
         self.assertEqual("http://127.0.0.1:8080/health", from_settings(None, {}))
 
     def test_file(self) -> None:
-        """The settings are the exporter's: of a file, below those of the environment."""
+        """The settings are the exporter's: of the environment, then of a file."""
         config = self.directory / "config"
         config.write_text("LISTEN_ADDRESS=127.0.0.1:1\n")
         for arguments in (["-c", str(config)], [f"--config={config}"]):
@@ -221,8 +221,8 @@ class WhereTests(HealthTestCase):
         with self.assertRaises(CannotAsk) as raised:
             from_settings(None, {"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
         self.assertEqual(
-            "LISTEN_ADDRESS=systemd:domain=INET:index=0 does not say where to ask: add a"
-            " URL",
+            "LISTEN_ADDRESS=systemd:domain=INET:index=0 does not say where to ask: add"
+            " a URL",
             str(raised.exception),
         )
         status, line = self.asked(LISTEN_ADDRESS="?")
