@@ -176,7 +176,7 @@ def _answer(connection: HTTPConnection, path: str) -> tuple[int, str]:
     """Exit status and words. Whoever shakes no hand without a certificate is alive."""
     try:
         connection.connect()
-        with suppress(ConnectionError):  # its reason is there to be read
+        with suppress(OSError):  # the reason is there to be read
             connection.request("GET", path)
         status = connection.getresponse().status
     except ssl.SSLError as error:
