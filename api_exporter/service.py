@@ -36,6 +36,7 @@ log = Logger()
 
 def makeService(options: Options) -> MultiService:
     """What `twistd` calls. Wrong settings end it here, before it becomes a daemon."""
+    life.need_standard_streams()
     from twisted.internet import reactor  # noqa: PLC0415 - installed by now, not before
 
     assert isinstance(reactor, PosixReactorBase)

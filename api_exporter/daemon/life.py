@@ -20,6 +20,23 @@ from api_exporter.settings.table import Settings
 log = Logger()
 
 
+def need_standard_streams() -> None:
+    """Begin again with nothing in place of those that were closed at the start.
+
+    By now the event loop may have their numbers, and loses them when twistd becomes a
+    daemon.
+    """
+    streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
+    if None not in streams:
+        return
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number, stream in enumerate(streams):
+        if stream is None:
+            os.dup2(nothing, number)
+            os.set_inheritable(number, True)
+    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - it is what runs already
+
+
 def refusal(problems: list[str], *, lasting: bool) -> SystemExit:
     """Say why the program does not start, a line each.
 
@@ -28,8 +45,7 @@ def refusal(problems: list[str], *, lasting: bool) -> SystemExit:
     """
     mark = logs.mark(logs.standard_streams()[1], os.environ)
     for problem in problems:
-        if sys.stderr is not None:
-            sys.stderr.write(f"{mark}api-exporter: {problem}\n")
+        sys.stderr.write(f"{mark}api-exporter: {problem}\n")
     return SystemExit(os.EX_CONFIG if lasting else 1)
 
 
@@ -143,11 +159,9 @@ def heed_signals(
     ends = _at_a_terminal(twistd)
     # nohup has it ignored.
     stays = ends and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)
+    reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)  # after Twisted's own
     if not stays:
-        reactor.callWhenRunning(
-            signal.signal, signal.SIGHUP, stop if ends else look_again
-        )
+        signal.signal(signal.SIGHUP, stop if ends else look_again)
     if file is not None:
         signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(file.renew))
 

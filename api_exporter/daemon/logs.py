@@ -6,7 +6,6 @@ journal, `<4>warning cannot refresh peers: … reason=timeout`.
 
 import json
 import re
-import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from string import Formatter
@@ -21,7 +20,7 @@ from twisted.logger import (
 )
 from zope.interface import implementer
 
-from api_exporter.daemon.outlets import Nowhere, Outlet, Stream
+from api_exporter.daemon.outlets import Outlet, Stream
 
 _LEVELS = {
     "debug": LogLevel.debug,
@@ -230,25 +229,15 @@ def to_streams(
     return _to_stream(form, out, environ), _to_stream(form, err, environ)
 
 
-def _to_stream(form: str, stream: Outlet, environ: Mapping[str, str]) -> Destination:
-    return Destination(_FORMS[form][_is_journal(stream, environ)], stream)
+def _to_stream(form: str, stream: Stream, environ: Mapping[str, str]) -> Destination:
+    return Destination(_FORMS[form][stream.is_journal(environ)], stream)
 
 
-def _is_journal(stream: Outlet, environ: Mapping[str, str]) -> bool:
-    return isinstance(stream, Stream) and stream.is_journal(environ)
-
-
-def mark(stream: Outlet, environ: Mapping[str, str]) -> str:
+def mark(stream: Stream, environ: Mapping[str, str]) -> str:
     """What an error begins with there, outside of the log."""
-    return _priority(LogLevel.error) if _is_journal(stream, environ) else ""
+    return _priority(LogLevel.error) if stream.is_journal(environ) else ""
 
 
-def standard_streams() -> tuple[Outlet, Outlet]:
-    """The real ones: once twistd logs, `sys.stdout` and `sys.stderr` lead back here.
-
-    What was closed at the start has no object, and its number may be anything by now.
-    """
-    return (
-        Nowhere() if sys.__stdout__ is None else Stream(1),
-        Nowhere() if sys.__stderr__ is None else Stream(2),
-    )
+def standard_streams() -> tuple[Stream, Stream]:
+    """The real ones: once twistd logs, `sys.stdout` and `sys.stderr` lead back here."""
+    return Stream(1), Stream(2)

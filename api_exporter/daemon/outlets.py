@@ -22,13 +22,6 @@ class Outlet(Protocol):
         ...
 
 
-class Nowhere:
-    """What is closed takes everything."""
-
-    def write(self, _line: str) -> bool:
-        return True
-
-
 class Stream:
     """A descriptor that was given to us, and that others may use as well.
 

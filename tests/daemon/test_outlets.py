@@ -6,7 +6,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.daemon.outlets import MOST_AT_ONCE, LogFile, Nowhere, Stream
+from api_exporter.daemon.outlets import MOST_AT_ONCE, LogFile, Stream
 from tests.logbook import logbook
 
 LINE = "x" * 99 + "\n"
@@ -88,10 +88,6 @@ class StreamTests(SynchronousTestCase):
         full = os.open("/dev/full", os.O_WRONLY)
         self.addCleanup(os.close, full)
         self.assertFalse(Stream(full).write(LINE))
-
-    def test_nowhere(self) -> None:
-        """What was closed before the start takes everything."""
-        self.assertTrue(Nowhere().write(LINE))
 
     def test_journal(self) -> None:
         """The journal is known by device and inode."""

@@ -163,6 +163,17 @@ class StreamsTests(MachineTestCase):
                 self.assert_ends(running)
                 self.assertNotIn("Traceback", running.said())
 
+    def test_closed_daemon(self) -> None:
+        """Nor are they one for a daemon, whose parent has none either."""
+        twistd = [word for word in self.twistd if word != "-n"]
+        exporter = shlex.join([*twistd, "--demo"])
+        line = self.shell(f"exec {exporter} <&- >&- 2>&-")
+        self.assertEqual(0, self.ended(line, self.settings()).returncode)
+        pid = int((self.directory / "twistd.pid").read_text())
+        until(lambda: get(self.url("/health"))[0] == 200, "the start")
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not (self.directory / "twistd.pid").exists(), "the end")
+
     def test_reader_stops(self) -> None:
         """A reader who takes no more lines holds nobody up, and is told later."""
         environ = self.settings(LOG_LEVEL="debug")
@@ -342,7 +353,7 @@ class HangingTests(MachineTestCase):
                     client, _ = listening.accept()
                     shaken = context.wrap_socket(client, server_side=True)
                     shaken.recv(10_000)
-                    shaken.sendall(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n")
+                    shaken.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
                 except OSError:
                     return
                 kept.append(shaken)
@@ -351,7 +362,7 @@ class HangingTests(MachineTestCase):
         url = f"https://localhost:{listening.getsockname()[1]}"
         environ = self.reading(url, UPSTREAM_API_TOKEN=GOOD, SSL_CERT_FILE=str(public))
         running = self.serving(self.exporter, environ)
-        until(lambda: bool(kept), "a request")
+        until(lambda: len(kept) > 1, "requests")
         self.assert_ends(running)
         for connection in kept:
             connection.close()
