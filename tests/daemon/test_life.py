@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import life
@@ -56,7 +57,7 @@ class LogTests(SynchronousTestCase):
         self.addCleanup(file.close)
         observer = life.log_observer(SETTINGS, twistd(logfile=name), file)
         assert observer is not None
-        observer({"log_time": 0.0, "log_format": "seen"})
+        observer({"log_time": 0.0, "log_format": "seen", "log_level": LogLevel.info})
         self.assertIn("info seen", Path(name).read_text())
 
     def test_elsewhere(self) -> None:
