@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from twisted.logger import LogLevel
+from twisted.logger import Logger, LogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import life
@@ -57,7 +57,8 @@ class LogTests(SynchronousTestCase):
         self.addCleanup(file.close)
         observer = life.log_observer(SETTINGS, twistd(logfile=name), file)
         assert observer is not None
-        observer({"log_time": 0.0, "log_format": "seen", "log_level": LogLevel.info})
+        log = Logger("api_exporter.test", observer=LogPublisher(observer))
+        log.info("seen")
         self.assertIn("info seen", Path(name).read_text())
 
     def test_elsewhere(self) -> None:
