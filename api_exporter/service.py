@@ -200,6 +200,11 @@ def assemble(
         notifier,
         profiles,
     )
+
+    def look() -> None:
+        shown.look()
+        listener.look()
+
     return Assembled(
-        [service for service in services if service is not None], look=shown.look
+        [service for service in services if service is not None], look=look
     )

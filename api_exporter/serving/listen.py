@@ -2,10 +2,12 @@
 
 import socket
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
+    SSL4ServerEndpoint,
     TCP4ServerEndpoint,
     TCP6ServerEndpoint,
     serverFromString,
@@ -13,6 +15,10 @@ from twisted.internet.endpoints import (
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IStreamServerEndpoint
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.protocol import Factory
+from twisted.internet.tcp import Port
+from twisted.logger import Logger
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 
 from api_exporter.serving.site import BoundedSite
@@ -21,6 +27,9 @@ from api_exporter.settings.addresses import Address, Endpoint
 BACKLOG = 1024
 """Connections that the system keeps until we come to accept them. Where there is no
 room for one more, its client tries again after a second."""
+
+
+log = Logger()
 
 
 class CannotServe(Exception):
@@ -112,16 +121,40 @@ class Listener(Service):
         self._reactor = reactor
         self._ready = ready
         self._ports: list[IListeningPort] = []
+        self._secured: list[tuple[Endpoint, Port]] = []
 
     def privilegedStartService(self) -> None:
         super().privilegedStartService()
         for wanted in self._addresses:
             try:
                 for endpoint in endpoints(wanted, self._reactor):
-                    self._ports.append(_listening(endpoint, self._site))
+                    port = _listening(endpoint, self._site)
+                    self._ports.append(port)
+                    secured = isinstance(endpoint, SSL4ServerEndpoint)
+                    if secured and isinstance(port, Port):
+                        self._secured.append((Endpoint(str(wanted)), port))
             except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
                 raise CannotServe(_explain(wanted, error)) from None
             self._ready(self._address(wanted))
+
+    def look(self) -> None:
+        """Use keys and certificates as they are now, for connections that begin.
+
+        Where they cannot be used, those from before are.
+        """
+        for wanted, port in self._secured:
+            try:
+                [endpoint] = endpoints(wanted, self._reactor)
+            except Exception as error:  # noqa: BLE001 - a file may be wrong in any way
+                why = _explain(wanted, error)
+                log.warn("{why}; the certificate of before stays in use", why=why)
+                continue
+            assert isinstance(endpoint, SSL4ServerEndpoint)
+            certificate = endpoint._sslContextFactory
+            # Connections that are open keep the factory that made them.
+            port.factory = cast(
+                Factory, TLSMemoryBIOFactory(certificate, False, self._site)
+            )
 
     def _address(self, wanted: Address | Endpoint) -> str:
         if isinstance(wanted, Endpoint):

@@ -94,6 +94,34 @@ class SignalTests(MachineTestCase):
             self.assertIn("warning the token file cannot be read: ", said)
             self.assert_ends(running)
 
+    def test_certificate(self) -> None:
+        """SIGHUP changes over to a new certificate, and keeps the old for a bad one."""
+        both, public = key_and_certificate(self.directory)
+        address = f"ssl:{self.port}:privateKey={both}:interface=127.0.0.1"
+        environ = self.settings(LISTEN_ADDRESS=address)
+        running = start(self, [*self.exporter, "--demo"], self.directory, environ)
+        until(lambda: " is at " in running.said(), "the start")
+        where = ("127.0.0.1", self.port)
+
+        def certificate() -> str:
+            return ssl.get_server_certificate(where).strip()
+
+        def in_file() -> str:
+            return public.read_text().partition("-----BEGIN PRIVATE")[0].strip()
+
+        first = in_file()
+        self.assertEqual(first, certificate())
+        key_and_certificate(self.directory)
+        second = in_file()
+        self.assertNotEqual(first, second)
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: certificate() == second, "the new certificate")
+        both.write_text("nonsense")
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: "of before stays in use" in running.said(), "the warning")
+        self.assertEqual(second, certificate())
+        self.assert_ends(running)
+
     def at_a_terminal(self, *before: str) -> tuple[subprocess.Popen[bytes], int]:
         """An exporter in a window of its own; closing the number closes the window."""
         window, terminal = os.openpty()
