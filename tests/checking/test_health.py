@@ -213,6 +213,7 @@ class WhereTests(HealthTestCase):
             (["http://u:p@127.0.0.1/"], "the URL must be http://host:port/path"),
             (["health"], "the URL must be http://host:port/path, or https; "),
             (["http://a:b/"], "the URL is none: "),
+            (["http://127.0.0.1:1/", "nbp_x"], "'nbp_…' is no number of seconds"),
             (["http://a/\u00e4"], "the URL holds a space or a non-ASCII character"),
         ):
             status, line = self.asked(*arguments)

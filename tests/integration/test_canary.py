@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
