@@ -60,7 +60,8 @@ def by_systemd(file: Path, home: Path) -> dict[str, str]:
         env={"XDG_CONFIG_HOME": str(home.absolute())},
         timeout=30,
     ).stdout.decode()
-    pairs = (x.partition("=") for x in shlex.split(printed))
+    # It escapes every ` in its double quotes, of which shlex knows nothing.
+    pairs = (x.partition("=") for x in shlex.split(printed.replace("\\`", "`")))
     return {name: value for name, _, value in pairs if name.startswith(OURS)}
 
 
