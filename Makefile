@@ -6,12 +6,14 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units check format docs bench acceptance executable release-check clean
+.PHONY: help run test units lowest pythons with check format docs bench acceptance executable release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
 UNITS := $(filter-out $(SLOW),$(subst /,.,$(basename $(wildcard tests/test_*.py)) \
 	$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py))))
+# What `make lowest` and `make pythons` run; TESTS=tests is everything.
+TESTS ?= $(UNITS)
 
 help: ## Say what there is to make.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -48,6 +50,31 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 
 units: $(VENV)/dev ## Run the tests that start no programs: a minute.
 	@$(BIN)/python -m twisted.trial -j2 $(UNITS)
+
+lowest: ## Run the fast tests with exactly the oldest dependencies that setup.cfg allows.
+	@$(MAKE) --no-print-directory with INTO=build/lowest AS===
+
+pythons: ## Run the fast tests with each Python from 3.11 to 3.14 that is there.
+	@for minor in 11 12 13 14; do \
+		for python in python3.$$minor \
+				"$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.$$minor.*/bin/python; do \
+			"$$python" -c '' 2>/dev/null || continue; \
+			"$$python" --version; \
+			$(MAKE) --no-print-directory with PYTHON="$$python" INTO=build/python3.$$minor \
+				AS='>=' || exit; \
+			continue 2; \
+		done; \
+		echo "no Python 3.$$minor here"; \
+	done
+
+# Tests in an environment of its own, whose dependencies are as setup.cfg says or older.
+with:
+	@rm -rf $(INTO) && $(PYTHON) -m venv $(INTO)
+	@sed -n '/^install_requires/,/^$$/s/^    \(.*\)>=/\1$(AS)/p' setup.cfg >$(INTO)/wanted
+	@$(INTO)/bin/pip install --quiet --disable-pip-version-check \
+		--requirement $(INTO)/wanted hypothesis 'setuptools >= 77' treq
+	@PATH="$(CURDIR)/$(INTO)/bin:$$PATH" $(INTO)/bin/python -m twisted.trial \
+		--temp-directory=$(INTO)/trial $(TRIAL) $(TESTS)
 
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .

@@ -1,5 +1,4 @@
-"""A Prometheus exporter for the management API of NetBird networks."""
+"""A Prometheus exporter for the management API of NetBird networks.
 
-from api_exporter._version import __version__
-
-__all__ = ["__version__"]
+Its version is in `api_exporter.version`: the first import of the package is quick.
+"""

@@ -1,5 +1,5 @@
 """`python -m api_exporter` is the `api-exporter` command."""
 
-from api_exporter.cli import main
+from api_exporter.entry import main
 
 main()

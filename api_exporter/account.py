@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
+from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 
 from api_exporter.collectors.selection import selection
@@ -19,11 +20,16 @@ from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
+from api_exporter.settings.credential import Rereading
 from api_exporter.settings.table import Settings
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
+
+LONGEST_END = 0.5
+"""Seconds that an upstream may take to let go of us."""
 
 
 class Account(MultiService):
@@ -51,6 +57,7 @@ class Account(MultiService):
         jitter: Jitter,
     ) -> None:
         super().__init__()
+        self._clock = reactor
         self.selection = selected = selection(
             settings.collectors, settings.refresh_intervals
         )
@@ -75,6 +82,9 @@ class Account(MultiService):
             jitter=jitter,
             observe=attempted,
         )
+        token = self.client.token
+        if isinstance(token, Rereading):
+            token_readable(registry, lambda: token.readable)
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(personal=settings.expose_personal_data),
@@ -95,6 +105,23 @@ class Account(MultiService):
         )
         self.addService(self.client)
         self.addService(refresher)
+
+    def stopService(self) -> Deferred[None]:
+        """Fires when nothing is under way, or the upstream does not let go."""
+        over: Deferred[None] = Deferred()
+        timer = self._clock.callLater(LONGEST_END, over.callback, None)
+
+        def stopped(_: object) -> None:
+            if timer.active():
+                timer.cancel()
+                over.callback(None)
+
+        super().stopService().addBoth(stopped)
+        return over
+
+    def look(self) -> None:
+        """Look at files that may have been replaced, and complain where one is gone."""
+        self.client.token()
 
     @property
     def collectors(self) -> Sequence[Collector]:

@@ -16,6 +16,7 @@ from twisted.python import usage
 from twisted.scripts._twistd_unix import ServerOptions
 from twisted.scripts.twistd import runApp
 
+from api_exporter.daemon.life import refusal
 from api_exporter.settings.options import Options
 
 MAKER = ServiceMaker("api-exporter", "api_exporter.service", "", "api-exporter")
@@ -24,11 +25,15 @@ MAKER = ServiceMaker("api-exporter", "api_exporter.service", "", "api-exporter")
 class CommandOptions(Options):
     """What the daemon takes, and what only makes sense at a terminal."""
 
-    synopsis = f"{Options.synopsis} [--check | --once]"
+    synopsis = (
+        f"{Options.synopsis} [--check | --once]\n"
+        "       api-exporter --health [--config FILE] [URL [SECONDS]]"
+    )
     optFlags: ClassVar = [
         *Options.optFlags,
         ["check", None, "Read everything once and say how it went; then exit."],
         ["once", None, "Read everything once and print the metrics; then exit."],
+        ["health", None, "Ask a running exporter whether it is well; then exit."],
     ]
 
 
@@ -53,7 +58,8 @@ def main() -> None:
             react(_report, [options])
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:
-        raise SystemExit(f"api-exporter: {error}; see api-exporter --help") from None
+        problem = f"{error}; see api-exporter --help"
+        raise refusal([problem], lasting=True) from None
     runApp(config)
 
 

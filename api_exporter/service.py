@@ -3,6 +3,7 @@
 import os
 import random
 import time
+from collections.abc import Callable
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
@@ -13,7 +14,8 @@ from twisted.logger import Logger
 from api_exporter.account import Account
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
-from api_exporter.serving.listen import Listener
+from api_exporter.daemon.threads import own_threads
+from api_exporter.serving import listen
 from api_exporter.serving.site import BoundedSite, max_connections
 from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
@@ -34,6 +36,7 @@ log = Logger()
 
 def makeService(options: Options) -> MultiService:
     """What `twistd` calls. Wrong settings end it here, before it becomes a daemon."""
+    life.need_standard_streams()
     from twisted.internet import reactor  # noqa: PLC0415 - installed by now, not before
 
     assert isinstance(reactor, PosixReactorBase)
@@ -41,13 +44,22 @@ def makeService(options: Options) -> MultiService:
     # Twisted's timers go by the wall clock: set back an hour, it stops them for one.
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
-    exporter = life.Exporter(
-        life.log_observer(configured.settings, options.parent, reactor)
+    if problems := listen.wrong(configured.settings.listen_address, reactor):
+        told = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
+        raise life.refusal(told, lasting=True)
+    file = life.log_file(options.parent)
+    observer = life.log_observer(configured.settings, options.parent, file)
+    exporter = life.Exporter(observer)
+    assembled = assemble(
+        configured,
+        reactor,
+        pprof=options["enable-pprof"],
+        dropped=lambda: 0 if observer is None else observer.dropped,
     )
-    for service in assemble(configured, reactor, pprof=options["enable-pprof"]):
+    for service in assembled.services:
         exporter.addService(service)
     life.explain_failures(options.parent)
-    life.end_well(reactor)
+    life.heed_signals(options.parent, file, reactor, look=assembled.look)
     return exporter
 
 
@@ -60,6 +72,13 @@ class Configured(Struct, frozen=True):
 
 def configure(options: Options, reactor: PosixReactorBase) -> Configured:
     """What the operator wants; raises SystemExit where that cannot be."""
+    try:
+        return _configure(options, reactor)
+    except configuration.Refused as error:
+        raise life.refusal(error.problems, lasting=error.lasting) from None
+
+
+def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     if not options["demo"]:
         return Configured(configuration.configured(options, {}), None)
     # Nobody but the demo pays for importing it.
@@ -77,6 +96,18 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configured:
     return Configured(settings, simulation)
 
 
+class Assembled(Struct, frozen=True):
+    """The whole program.
+
+    Attributes:
+        services: in the order in which they start; they stop in reverse.
+        look: looks at the files of tokens and certificates.
+    """
+
+    services: list[Service]
+    look: Callable[[], None]
+
+
 def account(settings: Settings, reactor: PosixReactorBase) -> Account:
     """An account with the world's time and chance."""
     return Account(
@@ -89,25 +120,34 @@ def account(settings: Settings, reactor: PosixReactorBase) -> Account:
 
 
 def assemble(
-    configured: Configured, reactor: PosixReactorBase, *, pprof: bool
-) -> list[Service]:
-    """All parts, wired, in the order in which they start; they stop in reverse.
+    configured: Configured,
+    reactor: PosixReactorBase,
+    *,
+    pprof: bool,
+    dropped: Callable[[], int],
+) -> Assembled:
+    """All parts, wired.
 
     Args:
         pprof: whether profiles are served.
+        dropped: how many log lines nobody took.
     """
     settings = configured.settings
     started = reactor.seconds()
+    threads = own_threads(reactor)
     build = this_build()
     process = ProcessTelemetry(
-        registry=CollectorRegistry(), build=build, threads=reactor.getThreadPool()
+        registry=CollectorRegistry(),
+        build=build,
+        threads=[reactor.getThreadPool(), threads],
+        dropped=dropped,
     )
     shown = account(settings, reactor)
     profiles = None
     if pprof:  # nobody else pays for importing the profilers
         from api_exporter.web.pprof import Profiles  # noqa: PLC0415
 
-        profiles = Profiles(reactor, time.time)
+        profiles = Profiles(reactor, threads, time.time)
     tree = root(
         status=Status(
             shown,
@@ -116,6 +156,7 @@ def assemble(
             metrics_path=settings.metrics_path,
             pprof=pprof,
             uptime=lambda: reactor.seconds() - started,
+            seconds=reactor.seconds,
             now=time.time,
         ),
         health=Health(
@@ -142,7 +183,7 @@ def assemble(
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
-    listener = Listener(
+    listener = listen.Listener(
         addresses=settings.listen_address,
         site=BoundedSite(tree, reactor, max_connections(settings.max_connections)),
         reactor=reactor,
@@ -160,4 +201,11 @@ def assemble(
         notifier,
         profiles,
     )
-    return [service for service in services if service is not None]
+
+    def look() -> None:
+        shown.look()
+        listener.look()
+
+    return Assembled(
+        [service for service in services if service is not None], look=look
+    )

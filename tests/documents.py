@@ -17,6 +17,7 @@ from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
 from api_exporter.settings.table import SETTINGS
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.credential import token_readable
 from tests.bodies import inventory
 from tests.wired import process_telemetry
 
@@ -130,6 +131,7 @@ def _own() -> str:
     telemetry = AccountTelemetry(
         registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
     )
+    token_readable(telemetry.registry, lambda: True)
     process = process_telemetry()
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(

@@ -1,6 +1,7 @@
 """The command, as far as it goes without a process of its own."""
 
 import io
+import os
 import sys
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -28,7 +29,14 @@ class CommandOptionsTests(SynchronousTestCase):
         """The help names all of them."""
         text = str(CommandOptions())
         self.assertIn(Options.synopsis, text)
-        for word in ("--check", "--once", "--demo", "--enable-pprof", "--config"):
+        for word in (
+            "--check",
+            "--once",
+            "--demo",
+            "--enable-pprof",
+            "--config",
+            "--health",
+        ):
             self.assertIn(word, text)
 
 
@@ -61,9 +69,11 @@ class MainTests(SynchronousTestCase):
     def test_wrong(self) -> None:
         """A wrong command line is one line that leads to the help."""
         for arguments in (["--nonsense"], ["--config"], ["peers"], ["--check", "x"]):
+            told = io.StringIO()
+            self.patch(sys, "stderr", told)
             status, printed = self.ended(*arguments)
-            self.assertIsInstance(status, str)
-            [line] = str(status).splitlines()
+            self.assertEqual(os.EX_CONFIG, status)
+            [line] = told.getvalue().splitlines()
             self.assertTrue(line.startswith("api-exporter: "), line)
             self.assertTrue(line.endswith("; see api-exporter --help"), line)
             self.assertEqual("", printed)

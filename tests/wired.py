@@ -26,7 +26,8 @@ def process_telemetry(version: str = "0") -> ProcessTelemetry:
     return ProcessTelemetry(
         registry=CollectorRegistry(),
         build=Build(version=version),
-        threads=ThreadPool(0, 1),
+        threads=[ThreadPool(0, 1)],
+        dropped=lambda: 0,
     )
 
 

@@ -1,5 +1,7 @@
 """`--check` and `--once`: what one round found, printed."""
 
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
@@ -11,6 +13,7 @@ from api_exporter import service
 from api_exporter.checking.survey import Finding, survey
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
+from api_exporter.daemon.threads import own_threads
 from api_exporter.exposition.text import render
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
@@ -20,13 +23,26 @@ from api_exporter.upstream.fetching import UNREACHABLE
 
 log = Logger()
 
+READER_GONE = 128 + signal.SIGPIPE
+"""The status that a shell sees of whoever writes on after its reader has gone."""
+
 
 async def run(reactor: PosixReactorBase, options: Options) -> None:
     """Read every enabled resource once; raises SystemExit(1) without the peers."""
-    _, terminal = logs.standard_streams()
+    try:
+        await _run(reactor, options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as behind `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(READER_GONE) from None
+
+
+async def _run(reactor: PosixReactorBase, options: Options) -> None:
+    _, terminal = logs.to_streams("text", os.environ)
     globalLogBeginner.beginLoggingTo(
-        [logs.observer("warning", "text", terminal, terminal)], redirectStandardIO=False
+        [logs.observer("warning", terminal, terminal)], redirectStandardIO=False
     )
+    own_threads(reactor)
     configured = service.configure(options, reactor)
     account = service.account(configured.settings, reactor)
     if configured.simulation is not None:

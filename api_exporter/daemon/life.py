@@ -1,21 +1,52 @@
 """The life of the daemon under twistd: its log lines, a start that fails, its end."""
 
+import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from twisted.application.service import MultiService
+from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
-from twisted.python.logfile import LogFile
 
 from api_exporter.daemon import logs
+from api_exporter.daemon.outlets import LogFile
 from api_exporter.serving.listen import CannotServe
 from api_exporter.settings.table import Settings
 
 log = Logger()
+
+
+def need_standard_streams() -> None:
+    """Begin again with nothing in place of those that were closed at the start.
+
+    By now the event loop may have their numbers, and loses them when twistd becomes a
+    daemon.
+    """
+    streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
+    if None not in streams:
+        return
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number, stream in enumerate(streams):
+        if stream is None:
+            os.dup2(nothing, number)
+            os.set_inheritable(number, True)
+    os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - it is what runs already
+
+
+def refusal(problems: list[str], *, lasting: bool) -> SystemExit:
+    """Say why the program does not start, a line each.
+
+    Returns:
+        The end of it: status 78 (EX_CONFIG) for what no waiting mends, otherwise 1.
+    """
+    mark = logs.mark(logs.standard_streams()[1], os.environ)
+    for problem in problems:
+        sys.stderr.write(f"{mark}api-exporter: {problem}\n")
+    return SystemExit(os.EX_CONFIG if lasting else 1)
 
 
 class Exporter(MultiService):
@@ -35,31 +66,42 @@ class Exporter(MultiService):
         if self._observer is not None:
             parent.setComponent(ILogObserver, self._observer)
 
+    def stopService(self) -> Deferred[object]:
+        """Fires when all parts have stopped; then a line says so."""
+        stopped: Deferred[object] = super().stopService()
+        return stopped.addBoth(lambda _: log.info("stopped"))
+
+
+def log_file(twistd: Mapping[str, object]) -> LogFile | None:
+    """The file that twistd's options send log lines to; None where they send them
+    elsewhere.
+
+    Raises SystemExit where it cannot be written.
+    """
+    name = str(twistd["logfile"] or "")
+    if twistd["syslog"] or (twistd["nodaemon"] and name in {"", "-"}):
+        return None
+    if name == "-":
+        raise refusal(["a daemon cannot log to standard output"], lasting=True)
+    try:
+        file: LogFile = LogFile.fromFullPath(name or "twistd.log")
+    except OSError as error:
+        why = f"cannot write the log file {error.filename}: {error.strerror}"
+        raise refusal([why], lasting=False) from None
+    return file
+
 
 def log_observer(
-    settings: Settings, twistd: Mapping[str, object], reactor: PosixReactorBase
-) -> ILogObserver | None:
-    """Our log lines, wherever twistd's options send them; None where to syslog.
-
-    Raises SystemExit where the log file cannot be written.
-    """
+    settings: Settings, twistd: Mapping[str, object], file: LogFile | None
+) -> logs.LineObserver | None:
+    """Our log lines, in the file or on the standard streams; None where to syslog."""
     if twistd["syslog"]:
         return None
-    level, form = settings.log_level, settings.log_format
-    name = str(twistd["logfile"] or "")
-    if twistd["nodaemon"] and name in {"", "-"}:
-        return logs.observer(level, form, *logs.standard_streams())
-    if name == "-":
-        raise SystemExit("api-exporter: a daemon cannot log to standard output")
-    try:
-        file = LogFile.fromFullPath(name or "twistd.log")
-    except OSError as error:
-        raise SystemExit(
-            f"api-exporter: cannot write the log file {error.filename}:"
-            f" {error.strerror}"
-        ) from None
-    signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(file.rotate))
-    return logs.observer(level, form, file, file)
+    form = settings.log_format
+    if file is None:
+        return logs.observer(settings.log_level, *logs.to_streams(form, os.environ))
+    lines = logs.to_file(form, file)
+    return logs.observer(settings.log_level, lines, lines)
 
 
 def explain_failures(twistd: Mapping[str, object]) -> None:
@@ -87,14 +129,59 @@ def explain_failures(twistd: Mapping[str, object]) -> None:
     sys.excepthook = hook
 
 
-def end_well(reactor: PosixReactorBase) -> None:
-    """Make SIGTERM, a supervisor's polite request, an exit with status 0.
+def heed_signals(
+    twistd: Mapping[str, object],
+    file: LogFile | None,
+    reactor: PosixReactorBase,
+    *,
+    look: Callable[[], None],
+) -> None:
+    """SIGTERM ends it well, SIGUSR1 begins a new log file, SIGHUP is one of the two.
 
-    Twisted ends by the signal that it received, once it has stopped.
+    A terminal that is closed says SIGHUP, and means the end. Where there is none, or
+    where the lines go to a file, it is an operator's: settings are read at the start
+    only, but files that were replaced are looked at.
+
+    Args:
+        look: looks at the files of tokens and certificates.
     """
 
     def stop(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        # Once is enough. Twisted would end by the signal that it received.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if ends:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
         reactor.callFromThread(reactor.stop)
 
-    reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)
+    def look_again(*_: object) -> None:
+        reactor.callFromThread(_look_again, file, look)
+
+    ends = _at_a_terminal(twistd)
+    # nohup has it ignored.
+    stays = ends and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)  # after Twisted's own
+    if not stays:
+        signal.signal(signal.SIGHUP, stop if ends else look_again)
+    if file is not None:
+        signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(file.renew))
+
+
+def _look_again(file: LogFile | None, look: Callable[[], None]) -> None:
+    if file is not None:
+        file.reopen()
+    log.info(
+        "SIGHUP: settings are read at the start only; a log file is opened anew, token"
+        " and certificate files are looked at"
+    )
+    look()
+
+
+def _at_a_terminal(twistd: Mapping[str, object]) -> bool:
+    """Whether a window shows what we say, and may be closed."""
+    if not twistd["nodaemon"] or twistd["logfile"] not in {None, "", "-"}:
+        return False
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

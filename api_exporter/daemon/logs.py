@@ -1,25 +1,26 @@
 """Log lines: one event, one line. What is important goes to standard error.
 
-`2026-11-21T09:25:52.123Z warning cannot refresh peers: … reason=timeout`
+`2026-11-21T09:25:52.123Z warning cannot refresh peers: … reason=timeout`, or, in the
+journal, `<4>warning cannot refresh peers: … reason=timeout`.
 """
 
 import json
 import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from string import Formatter
-from typing import TextIO
 
 from twisted.logger import (
-    FilteringLogObserver,
     ILogObserver,
     LogEvent,
     LogLevel,
     LogLevelFilterPredicate,
+    PredicateResult,
     formatEvent,
 )
 from zope.interface import implementer
+
+from api_exporter.daemon.outlets import Outlet, Stream
 
 _LEVELS = {
     "debug": LogLevel.debug,
@@ -75,8 +76,13 @@ def _stamp(event: LogEvent) -> str:
 
 def level_name(event: LogEvent) -> str:
     """As in LOG_LEVEL."""
-    level = event.get("log_level", LogLevel.info)
+    level = _level(event)
     return _NAMES.get(level) or str(level.name)
+
+
+def _level(event: LogEvent) -> LogLevel:
+    level: LogLevel = event.get("log_level", LogLevel.info)
+    return level
 
 
 def _fields(event: LogEvent) -> list[str]:
@@ -104,35 +110,102 @@ def _escaped(text: str) -> str:
     )
 
 
+_PRIORITIES = {
+    LogLevel.debug: 7,
+    LogLevel.info: 6,
+    LogLevel.warn: 4,
+    LogLevel.error: 3,
+    LogLevel.critical: 3,
+}
+"""As in syslog(3)."""
+
+
+def _priority(level: LogLevel) -> str:
+    return f"<{_PRIORITIES[level]}>"
+
+
+def journal_line(event: LogEvent) -> str:
+    """The line with its priority, which the journal takes off, and without a time."""
+    return _priority(_level(event)) + line(event).partition(" ")[2]
+
+
+def journal_json_line(event: LogEvent) -> str:
+    """The object behind its priority."""
+    return _priority(_level(event)) + json_line(event)
+
+
+Form = Callable[[LogEvent], str]
+"""Makes a line of an event."""
+
+_FORMS: dict[str, tuple[Form, Form]] = {
+    "text": (line, journal_line),
+    "json": (json_line, journal_json_line),
+}
+"""By LOG_FORMAT: everywhere, and in the journal."""
+
+
+class Destination:
+    """Where lines go, and how they look there.
+
+    Lines that nobody takes are dropped. Once somebody does, a line says how many.
+
+    Attributes:
+        dropped: how many lines have been, in all.
+    """
+
+    def __init__(self, form: Form, outlet: Outlet) -> None:
+        self._form = form
+        self._outlet = outlet
+        self._untold = 0
+        self.dropped = 0
+
+    def tell(self, event: LogEvent) -> None:
+        """Write one line, after what there is to say about those before it."""
+        if self._untold and self._outlet.write(self._form(self._gap(event))):
+            self._untold = 0
+        if self._untold or not self._outlet.write(self._form(event)):
+            self._untold += 1
+            self.dropped += 1
+
+    def _gap(self, event: LogEvent) -> LogEvent:
+        return {
+            "log_time": event["log_time"],
+            "log_level": LogLevel.warn,
+            "log_namespace": __name__,
+            "log_format": "{lines} log lines were dropped: nobody took them",
+            "lines": self._untold,
+        }
+
+
 @implementer(ILogObserver)
 class LineObserver:
     """Writes events of a level and above.
 
     Args:
-        form: makes a line of an event.
         out: for what is below warning.
-        err: for warnings and errors; may be the same file.
+        err: for warnings and errors; may be the same.
     """
 
     def __init__(
-        self, form: Callable[[LogEvent], str], out: TextIO, err: TextIO
+        self, level: LogLevelFilterPredicate, out: Destination, err: Destination
     ) -> None:
-        self._form = form
         self._out = out
         self._err = err
+        self._level = level
 
     def __call__(self, event: LogEvent) -> None:
-        level = event.get("log_level", LogLevel.info)
-        file = self._err if level >= LogLevel.warn else self._out
-        file.write(self._form(event))
-        file.flush()
+        if self._level(event) is PredicateResult.no:
+            return
+        (self._err if _level(event) >= LogLevel.warn else self._out).tell(event)
+
+    @property
+    def dropped(self) -> int:
+        """How many lines nobody took."""
+        return sum(found.dropped for found in {self._out, self._err})
 
 
-_FORMS = {"text": line, "json": json_line}
-
-
-def observer(level: str, form: str, out: TextIO, err: TextIO) -> ILogObserver:
-    """An observer for LOG_LEVEL and LOG_FORMAT.
+def observer(level: str, out: Destination, err: Destination) -> LineObserver:
+    """An observer for LOG_LEVEL.
 
     Twisted's own small talk is kept for debugging.
     """
@@ -140,10 +213,31 @@ def observer(level: str, form: str, out: TextIO, err: TextIO) -> ILogObserver:
     if level == "info":
         threshold.setLogLevelForNamespace("twisted", LogLevel.warn)
         threshold.setLogLevelForNamespace("log_legacy", LogLevel.warn)
-    return FilteringLogObserver(LineObserver(_FORMS[form], out, err), [threshold])
+    return LineObserver(threshold, out, err)
 
 
-def standard_streams() -> tuple[TextIO, TextIO]:
+def to_file(form: str, file: Outlet) -> Destination:
+    """Lines in LOG_FORMAT for a file."""
+    return Destination(_FORMS[form][0], file)
+
+
+def to_streams(
+    form: str, environ: Mapping[str, str]
+) -> tuple[Destination, Destination]:
+    """Lines in LOG_FORMAT for standard output and standard error."""
+    out, err = standard_streams()
+    return _to_stream(form, out, environ), _to_stream(form, err, environ)
+
+
+def _to_stream(form: str, stream: Stream, environ: Mapping[str, str]) -> Destination:
+    return Destination(_FORMS[form][stream.is_journal(environ)], stream)
+
+
+def mark(stream: Stream, environ: Mapping[str, str]) -> str:
+    """What an error begins with there, outside of the log."""
+    return _priority(LogLevel.error) if stream.is_journal(environ) else ""
+
+
+def standard_streams() -> tuple[Stream, Stream]:
     """The real ones: once twistd logs, `sys.stdout` and `sys.stderr` lead back here."""
-    assert sys.__stdout__ is not None and sys.__stderr__ is not None
-    return sys.__stdout__, sys.__stderr__
+    return Stream(1), Stream(2)

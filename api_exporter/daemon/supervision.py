@@ -4,6 +4,7 @@ Facts: sd_notify(3). Messages are datagrams to the socket that NOTIFY_SOCKET nam
 """
 
 import os
+import re
 import socket
 from collections.abc import Callable, Mapping
 
@@ -41,7 +42,7 @@ class Supervisor:
     def watchdog_interval(self) -> float | None:
         """Seconds between two signs of life, half of what is granted; None for none."""
         meant = self._watched in {"", str(os.getpid())}
-        if not (meant and self._watchdog.isdigit() and int(self._watchdog)):
+        if not (meant and re.fullmatch("0*[1-9][0-9]{0,17}", self._watchdog)):
             return None
         return int(self._watchdog) / 1e6 / 2
 

@@ -9,10 +9,9 @@ all due that was missed or has failed. See docs/decisions/0008.
 
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.outage import Outage
 from api_exporter.telemetry.standing import SQUEEZED_PERIOD
 from api_exporter.upstream.backoff import FIRST_AGAIN, Jitter, again, spread
 
@@ -24,21 +23,6 @@ UNSENT_PERIOD = 5.0
 costs the upstream nothing."""
 
 _NEVER = float("inf")
-
-
-class _Outage(Struct):
-    """The time for which the first resource fails.
-
-    Attributes:
-        reason: of its newest failure.
-        alone: whether all others fare well.
-        others_at: when one of the others may be asked for, while they do not.
-    """
-
-    began: float
-    reason: Reason
-    others_at: float
-    alone: bool = False
 
 
 class Schedule:
@@ -71,7 +55,7 @@ class Schedule:
         self._first_began = -_NEVER
         self._awaited: float | None = -_NEVER
         """Since when all others wait for the first: from the start, after a pause."""
-        self._outage: _Outage | None = None
+        self._outage: Outage | None = None
         self._recovered_at = -_NEVER
 
     def take(self, now: float) -> str | None:
@@ -109,8 +93,8 @@ class Schedule:
         self._unsupported.discard(name)
         if name == self.first:
             self._recovered(now)
-        elif self._outage is not None and began >= self._outage.began:
-            self._outage.alone = True
+        elif self._outage is not None:
+            self._outage.read(began)
 
     def unsupported(self, name: str, now: float) -> None:
         """The upstream does not have this resource, which it has to say twice.
@@ -140,8 +124,8 @@ class Schedule:
         elif began <= self._recovered_at:  # the outage is over, and this was of it
             self._failures[name] = 0
             self._due[name] = now
-        elif self._outage is not None and error.reason == self._outage.reason:
-            self._outage.alone = False
+        elif self._outage is not None:
+            self._outage.failed(error.reason)
 
     def rate_limited(self, name: str, now: float, asked: float | None) -> float:
         """The upstream wants to be left alone; returns for how many seconds it will be.
@@ -240,7 +224,7 @@ class Schedule:
 
     def _fails(self, now: float, reason: Reason) -> None:
         if self._outage is None:
-            self._outage = _Outage(now, reason, others_at=now)
+            self._outage = Outage(now, reason, others_at=now)
         self._outage.reason = reason
 
     def _recovered(self, now: float) -> None:

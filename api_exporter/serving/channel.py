@@ -5,19 +5,24 @@ import re
 import struct
 import termios
 from socket import AF_INET, AF_INET6, IPPROTO_TCP, TCP_NOTSENT_LOWAT, socket
+from typing import cast
 
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.interfaces import IDelayedCall, ITCPTransport
 from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.server import Request
 
+from api_exporter.serving.idle import Idle
 from api_exporter.serving.patience import Progress
 
 MOST_NOT_SENT = 256 * 1024
 """Bytes that the system keeps for a connection before the client takes them: by itself
 it would keep megabytes for each."""
+
+MOST_ACCEPTED = 20
+"""Connections that are let in before others have their turn, or a few more."""
 
 _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 """What stands before the path in a target of absolute form (RFC 9112, 3.2.2)."""
@@ -53,25 +58,44 @@ class Channel(http.HTTPChannel):
 
     Attributes:
         connections: all there are; the site's.
+        idle: those of them on which no request is being answered; the site's.
+        host: the address of the client, "" for one on this machine that has none.
         answered: how many requests have been answered.
     """
 
     connections: "set[Channel]"
+    idle: "Idle[Channel]"
+    host = ""
     answered = 0
     _turn: IDelayedCall | None = None
 
     def connectionMade(self) -> None:
         self.connections.add(self)
-        handle = getattr(self._below(), "socket", None)
+        self.idle.add(self, self.host)
+        below = self._below()
+        port = getattr(below, "server", None)
+        if port is not None:  # Twisted's port lets in more and more at a time
+            port.numberAccepts = min(port.numberAccepts, MOST_ACCEPTED)
+        handle = getattr(below, "socket", None)
         if isinstance(handle, socket) and handle.family in {AF_INET, AF_INET6}:
             handle.setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT, MOST_NOT_SENT)
         super().connectionMade()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        self.connections.discard(self)
+        self.forget()
         if self._turn is not None:
             self._turn.cancel()
         super().connectionLost(reason)
+
+    def forget(self) -> None:
+        """It counts no more."""
+        self.connections.discard(self)
+        self.idle.discard(self, self.host)
+
+    def give_way(self) -> None:
+        """End at once: somebody else needs the room."""
+        self.forget()
+        cast(ITCPTransport, self.transport).abortConnection()
 
     def resetTimeout(self) -> None:
         """Not for every byte: the time runs from the connection, or the last answer."""
@@ -82,6 +106,8 @@ class Channel(http.HTTPChannel):
         if self.persistent and (self._buffer or self._dataBuffer):
             self.paused = True  # then LineReceiver keeps what it gets
         super().requestDone(request)
+        if self in self.connections:
+            self.idle.add(self, self.host)
         self._wait_for_turn()
 
     def resumeProducing(self) -> None:

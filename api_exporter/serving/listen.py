@@ -2,11 +2,13 @@
 
 import socket
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from twisted.application.service import Service
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
+    SSL4ServerEndpoint,
     TCP4ServerEndpoint,
     TCP6ServerEndpoint,
     serverFromString,
@@ -18,10 +20,21 @@ from twisted.internet.interfaces import (
     IStreamServerEndpoint,
 )
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.protocol import Factory
+from twisted.internet.tcp import Port
+from twisted.logger import Logger
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 
 from api_exporter.serving.site import BoundedSite
-from api_exporter.settings.parsers import Address, Endpoint
+from api_exporter.settings.addresses import Address, Endpoint
+
+BACKLOG = 1024
+"""Connections that the system keeps until we come to accept them. Where there is no
+room for one more, its client tries again after a second."""
+
+
+log = Logger()
 
 
 class CannotServe(Exception):
@@ -62,13 +75,35 @@ def endpoints(
     read, and other exceptions where a description is wrong.
     """
     if isinstance(wanted, Endpoint):
-        return [serverFromString(reactor, str(wanted))]
+        own = wanted.startswith("systemd:") or ":backlog=" in wanted
+        backlog = "" if own else f":backlog={BACKLOG}"
+        return [serverFromString(reactor, f"{wanted}{backlog}")]
     return [
         (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
-            reactor, wanted.port, interface=interface
+            reactor, wanted.port, interface=interface, backlog=BACKLOG
         )
         for interface in interfaces(wanted.host)
     ]
+
+
+def wrong(
+    addresses: Sequence[Address | Endpoint], reactor: PosixReactorBase
+) -> list[str]:
+    """What is wrong with descriptions, a line each, as far as nothing will mend it.
+
+    A file may still come, and so may a socket of systemd's.
+    """
+    found = []
+    for description in addresses:
+        if not isinstance(description, Endpoint):
+            continue
+        try:
+            endpoints(description, reactor)
+        except (OSError, LookupError):
+            pass
+        except Exception as error:  # noqa: BLE001 - it may be wrong in any way
+            found.append(_explain(description, error))
+    return found
 
 
 class Listener(Service):
@@ -91,16 +126,40 @@ class Listener(Service):
         self._reactor = reactor
         self._ready = ready
         self._ports: list[IListeningPort] = []
+        self._secured: list[tuple[Endpoint, Port]] = []
 
     def privilegedStartService(self) -> None:
         super().privilegedStartService()
         for wanted in self._addresses:
             try:
                 for endpoint in endpoints(wanted, self._reactor):
-                    self._ports.append(_listening(endpoint, self._site))
+                    port = _listening(endpoint, self._site)
+                    self._ports.append(port)
+                    secured = isinstance(endpoint, SSL4ServerEndpoint)
+                    if secured and isinstance(port, Port):
+                        self._secured.append((Endpoint(str(wanted)), port))
             except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
                 raise CannotServe(_explain(wanted, error)) from None
             self._ready(self._address(wanted))
+
+    def look(self) -> None:
+        """Use keys and certificates as they are now, for connections that begin.
+
+        Where they cannot be used, those from before are.
+        """
+        for wanted, port in self._secured:
+            try:
+                [endpoint] = endpoints(wanted, self._reactor)
+            except Exception as error:  # noqa: BLE001 - a file may be wrong in any way
+                why = _explain(wanted, error)
+                log.warn("{why}; the certificate of before stays in use", why=why)
+                continue
+            assert isinstance(endpoint, SSL4ServerEndpoint)
+            certificate = endpoint._sslContextFactory
+            # Connections that are open keep the factory that made them.
+            port.factory = cast(
+                Factory, TLSMemoryBIOFactory(certificate, False, self._site)
+            )
 
     def _address(self, wanted: Address | Endpoint) -> str:
         host = self._ports[-1].getHost()

@@ -4,6 +4,12 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 
+def keep_private(request: Request) -> None:
+    """Let nobody keep the answer, which tells how things are now, or guess its type."""
+    request.setHeader(b"Cache-Control", b"no-store")
+    request.setHeader(b"X-Content-Type-Options", b"nosniff")
+
+
 class ReadOnly(Resource):
     """Answers GET and HEAD; anything else is 405.
 
@@ -45,8 +51,7 @@ class Text(ReadOnly):
         raise NotImplementedError
 
     def render_GET(self, request: Request) -> bytes:
-        """Never kept by anybody: it tells how things are now."""
+        """Answer with the text."""
         request.setHeader(b"Content-Type", self.media_type)
-        request.setHeader(b"Cache-Control", b"no-store")
-        request.setHeader(b"X-Content-Type-Options", b"nosniff")
+        keep_private(request)
         return self.text(request).encode()

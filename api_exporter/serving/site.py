@@ -13,6 +13,7 @@ from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
 from api_exporter.serving.channel import BodilessRequest, Channel
+from api_exporter.serving.idle import Idle
 from api_exporter.serving.page import Refusal
 from api_exporter.serving.patience import INTERVAL, Patience
 
@@ -28,8 +29,9 @@ LONGEST_SILENCE = 60
 ALWAYS = b"/health"
 """The page that is served however many connections there are."""
 
-OTHER_FILES = 64
-"""Open files beside the clients' connections: logs, the upstream, the event loop's."""
+OTHER_FILES = 192
+"""Open files beside the clients' connections: logs, the upstream, the event loop's, and
+connections that are being closed while others come in their place."""
 
 log = Logger()
 
@@ -52,8 +54,9 @@ def max_connections(wanted: int) -> int:
 class BoundedSite(Site):
     """Bounds how many clients there are and how long each may take.
 
-    Above `max_connections` every request but `/health` gets 503; above that and a
-    reserve, a connection is closed without an answer.
+    From `max_connections` on an idle connection goes for each that comes. Where none is
+    idle, every request but `/health` gets 503; above that and a reserve, a connection
+    is closed without an answer.
     """
 
     noisy = False  # Twisted need not say that it starts
@@ -65,6 +68,7 @@ class BoundedSite(Site):
         super().__init__(resource, requestFactory=BodilessRequest, reactor=reactor)
         self.timeOut = LONGEST_SILENCE
         self.connections: set[Channel] = set()
+        self._idle: Idle[Channel] = Idle()
         self.under_way: set[Request] = set()
         self._max_connections = max_connections
         self._full = Refusal(503, "Too many connections: try again later.")
@@ -85,15 +89,35 @@ class BoundedSite(Site):
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
         """None closes the connection at once."""
+        if len(self.connections) >= self._max_connections:
+            self._make_room()
         if len(self.connections) >= self._max_connections + RESERVE:
             return None
         channel: Channel = super().buildProtocol(addr)
-        channel.connections = self.connections
+        channel.connections, channel.idle = self.connections, self._idle
+        channel.host = getattr(addr, "host", "")
         return channel
+
+    def _make_room(self) -> None:
+        """Drop an idle connection whose client has got all that was for it."""
+        kept = []
+        while (channel := self._idle.pop()) is not None:
+            if not channel.unsent():
+                channel.give_way()
+                break
+            kept.append(channel)
+        for channel in kept:
+            self._idle.add(channel, channel.host)
+
+    def acceptableProtocols(self) -> list[bytes]:
+        """What TLS offers: HTTP/1 alone, even where Twisted could speak HTTP/2."""
+        return [b"http/1.1"]
 
     def getResourceFor(self, request: Request) -> IResource:
         """Twisted asks once for each request: here it begins."""
         self.under_way.add(request)
+        assert isinstance(request.channel, Channel)
+        self._idle.discard(request.channel, request.channel.host)
         request.notifyFinish().addBoth(self._finished, request)
         crowded = len(self.connections) > self._max_connections
         if crowded and request.path != ALWAYS:

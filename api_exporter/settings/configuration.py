@@ -13,8 +13,21 @@ from api_exporter.settings.table import Settings, SettingsError, read
 log = Logger()
 
 
+class Refused(Exception):
+    """Why the program does not start: everything that is wrong, a line each.
+
+    Attributes:
+        lasting: whether it stays wrong until somebody changes it.
+    """
+
+    def __init__(self, problems: list[str], *, lasting: bool) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+        self.lasting = lasting
+
+
 def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
-    """Read the configuration file and the environment; raises SystemExit.
+    """Read the configuration file and the environment; raises Refused.
 
     What the file sets gets into the environment of the process, because libraries read
     theirs there, too: SSL_CERT_FILE for one.
@@ -22,23 +35,21 @@ def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
     Args:
         overriding: variables that win over both; an empty one counts as not set.
     """
-    if options["config"] is not None:
-        _load(Path(options["config"]))
+    empty = options["config"] is not None and not _load(Path(options["config"]))
     try:
         return read({**os.environ, **overriding})
     except SettingsError as error:
-        raise _refusal(error.problems) from None
+        # Somebody may be about to write an empty file.
+        lasting = error.lasting and not empty
+        raise Refused(error.problems, lasting=lasting) from None
 
 
-def _load(path: Path) -> None:
+def _load(path: Path) -> Mapping[str, str]:
     try:
         found = file.load(path)
     except file.ConfigurationError as error:
-        raise _refusal(error.problems) from None
+        raise Refused(error.problems, lasting=error.lasting) from None
     os.environ.update(file.below(os.environ, found))
     if file.readable_by_all(path):
         log.warn("{path} can be read by everybody on this machine", path=str(path))
-
-
-def _refusal(problems: list[str]) -> SystemExit:
-    return SystemExit("\n".join(f"api-exporter: {problem}" for problem in problems))
+    return found

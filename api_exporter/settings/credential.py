@@ -1,6 +1,8 @@
 """The secret that opens the upstream: kept out of sight, checked, read from a file."""
 
+import os
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
@@ -57,6 +59,14 @@ Source = Callable[[], Token]
 """Gives the token to use now."""
 
 
+MOST = 64 * 1024
+"""Bytes of a token file, at most."""
+
+
+class NotYet(ValueError):
+    """What waiting may mend: a file that cannot be read yet, or is empty."""
+
+
 class TokenFile(Struct, frozen=True):
     """A file that holds the token and may be replaced at any time."""
 
@@ -65,14 +75,33 @@ class TokenFile(Struct, frozen=True):
     def read(self) -> Token:
         """What the file holds now, without white space around it; raises ValueError."""
         try:
-            text = self.path.read_text("ascii").strip()
+            content = _regular(self.path)
         except OSError as error:
-            raise ValueError(error.strerror) from None
+            raise NotYet(error.strerror) from None
+        try:
+            text = content.decode("ascii").strip()
         except UnicodeDecodeError:
             raise ValueError("it holds a non-ASCII character") from None
         if not text:
-            raise ValueError("it is empty")
+            raise NotYet("it is empty")
         return token(text)
+
+
+def _regular(path: Path) -> bytes:
+    """What a file holds; a pipe or a device could be waited for, or read, for ever.
+
+    Raises OSError where it cannot be read, ValueError where it is none of ours.
+    """
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise ValueError("it is no regular file")
+        content = os.read(opened, MOST + 1)
+    finally:
+        os.close(opened)
+    if len(content) > MOST:
+        raise ValueError(f"it has more than {MOST} bytes")
+    return content
 
 
 def token_file(text: str) -> TokenFile:
@@ -90,21 +119,24 @@ class Rereading:
 
     Args:
         complain: told in words when the file cannot be read, once until it can be.
+
+    Attributes:
+        readable: whether it could be read when it was last wanted.
     """
 
     def __init__(self, file: TokenFile, complain: Callable[[str], None]) -> None:
         self._file = file
         self._complain = complain
         self._newest = file.read()
-        self._readable = True
+        self.readable = True
 
     def __call__(self) -> Token:
         """The newest token that could be read."""
         try:
             self._newest = self._file.read()
-            self._readable = True
+            self.readable = True
         except ValueError as error:
-            if self._readable:
+            if self.readable:
                 self._complain(f"{self._file.path}: {error}")
-            self._readable = False
+            self.readable = False
         return self._newest

@@ -16,20 +16,38 @@ _SINGLE = re.compile(r"'([^'\\]*)'")
 _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
 
 
-class ConfigurationError(Exception):
-    """What is wrong with a configuration file: a line for each wrong line."""
+MOST = 1024 * 1024
+"""Bytes of a configuration file, at most."""
 
-    def __init__(self, problems: list[str]) -> None:
+MOST_TOLD = 20
+"""Wrong lines that are told one by one."""
+
+
+class ConfigurationError(Exception):
+    """What is wrong with a configuration file: a line for each wrong line.
+
+    Attributes:
+        lasting: whether it stays wrong until somebody changes it.
+    """
+
+    def __init__(self, problems: list[str], *, lasting: bool = True) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+        self.lasting = lasting
 
 
 def load(path: Path) -> dict[str, str]:
-    """The settings of a file; raises ConfigurationError."""
+    """The settings of a file, which is read once; raises ConfigurationError."""
     try:
-        text = path.read_bytes().decode()  # line ends as they are
+        with path.open("rb") as file:
+            content = file.read(MOST + 1)
     except OSError as error:
-        raise ConfigurationError([f"{path}: {error.strerror}"]) from None
+        problem = f"{path}: {error.strerror}"
+        raise ConfigurationError([problem], lasting=False) from None
+    if len(content) > MOST:
+        raise ConfigurationError([f"{path}: it has more than {MOST} bytes"])
+    try:
+        text = content.decode()  # line ends as they are
     except UnicodeDecodeError:
         raise ConfigurationError([f"{path}: it is not UTF-8 text"]) from None
     found: dict[str, str] = {}
@@ -45,7 +63,10 @@ def load(path: Path) -> dict[str, str]:
             continue
         found[name] = value
     if problems:
-        raise ConfigurationError(problems)
+        told = problems[:MOST_TOLD]
+        if more := len(problems) - len(told):
+            told.append(f"{path}: {more} more lines are wrong")
+        raise ConfigurationError(told)
     return found
 
 

@@ -7,30 +7,12 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import idna
-from msgspec import Struct
 
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.netbird.resources import BY_NAME
 
 T = TypeVar("T")
-
-
-class Address(Struct, frozen=True):
-    """Where to listen; an empty host means all interfaces."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-
-class Endpoint(str):
-    """Where to listen, as a Twisted endpoint description."""
-
-    __slots__ = ()
 
 
 def url(text: str) -> str:
@@ -98,24 +80,6 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
-
-
-_ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd):\S+")
-
-
-def address(text: str) -> Address | Endpoint:
-    """`:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
-    if _ENDPOINT.fullmatch(text):
-        return Endpoint(text)
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
-    if not match or int(match[3]) > 65535:
-        raise ValueError(f"not {text!r}")
-    return Address(match[1] or match[2] or "", int(match[3]))
-
-
-def addresses(text: str) -> tuple[Address | Endpoint, ...]:
-    """One or more of them, separated by commas."""
-    return tuple(address(part.strip()) for part in text.split(","))
 
 
 _TAKEN = re.compile(r"/(health|ready|debug)(/.*)?")

@@ -10,7 +10,8 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from api_exporter.settings import parsers
-from api_exporter.settings.credential import Token, TokenFile, token, token_file
+from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
+from api_exporter.settings.credential import NotYet, Token, TokenFile, token, token_file
 
 T = TypeVar("T")
 
@@ -18,12 +19,23 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
 
-class SettingsError(Exception):
-    """Everything that is wrong with the settings, a line each."""
+class Passing(str):
+    """A problem that waiting may mend."""
 
-    def __init__(self, problems: list[str]) -> None:
+    __slots__ = ()
+
+
+class SettingsError(Exception):
+    """Everything that is wrong with the settings, a line each.
+
+    Attributes:
+        lasting: whether any of it stays wrong until somebody changes it.
+    """
+
+    def __init__(self, problems: list[str], *, lasting: bool) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+        self.lasting = lasting
 
 
 class Setting(Struct, Generic[T], frozen=True):
@@ -54,9 +66,11 @@ class Setting(Struct, Generic[T], frozen=True):
         except ValueError as error:
             value = "its value" if self.secret else repr(_masked(text))
             hint = f" ({_masked(str(error))})" if str(error) else ""
-            problems.append(
+            problem = (
                 f"{self.name}: {value} is not allowed: it must be {self.allowed}{hint}"
             )
+            passing = isinstance(error, NotYet)
+            problems.append(Passing(problem) if passing else problem)
             return None
 
 
@@ -100,12 +114,12 @@ UPSTREAM_API_TOKEN_FILE = Setting(
 )
 LISTEN_ADDRESS = Setting(
     "LISTEN_ADDRESS",
-    ":8080",
+    DEFAULT,
     "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint"
     " (tcp, tcp6, ssl, unix or systemd) such as unix:/run/api-exporter.sock; several"
     " are separated by commas",
     "Where to serve; without a host, on all interfaces, IPv6 and IPv4.",
-    parsers.addresses,
+    addresses,
 )
 METRICS_PATH = Setting(
     "METRICS_PATH",
@@ -178,8 +192,9 @@ MAX_CONNECTIONS = Setting(
     "MAX_CONNECTIONS",
     "512",
     "a whole number from 1 to 65536",
-    "Connections above which every request but `/health` is answered with 503; 16 more,"
-    " and a connection is closed unanswered.",
+    "Connections that there may be. For one more, the address that holds most of the"
+    " idle ones loses one; where none is idle, every request but `/health` is answered"
+    " with 503, and from 16 more on a connection is closed unanswered.",
     parsers.whole(1, 65536),
 )
 DEMO_PEERS = Setting(
@@ -225,7 +240,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     upstream_api_url: str
     upstream_api_token: Token | None
     upstream_api_token_file: TokenFile | None
-    listen_address: tuple[parsers.Address | parsers.Endpoint, ...]
+    listen_address: tuple[Address | Endpoint, ...]
     metrics_path: str
     log_level: str
     log_format: str
@@ -260,8 +275,9 @@ def read(environ: Mapping[str, str]) -> Settings:
             " them may be"
         )
     if problems:
+        lasting = not all(isinstance(problem, Passing) for problem in problems)
         secret = environ.get(UPSTREAM_API_TOKEN.name, "").strip()
         if len(secret) >= _SHORTEST_SECRET:  # it may stand in another variable, too
             problems = [problem.replace(secret, "…") for problem in problems]
-        raise SettingsError(problems)
+        raise SettingsError(problems, lasting=lasting)
     return Settings(**values)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """What is known of this process: its build, threads, lag and scrapes."""
 
 import sys
+from collections.abc import Callable, Collection, Iterator
 
 from prometheus_client import (
     CollectorRegistry,
@@ -10,6 +11,8 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 from twisted.python.threadpool import ThreadPool
 
 import twisted
@@ -20,11 +23,17 @@ class ProcessTelemetry:
     """Instruments of the process, on a registry of their own.
 
     Args:
-        threads: the event loop's pool.
+        threads: the event loop's pools.
+        dropped: how many log lines nobody took.
     """
 
     def __init__(
-        self, *, registry: CollectorRegistry, build: Build, threads: ThreadPool
+        self,
+        *,
+        registry: CollectorRegistry,
+        build: Build,
+        threads: Collection[ThreadPool],
+        dropped: Callable[[], int],
     ) -> None:
         self.registry = registry
         ProcessCollector(registry=registry)
@@ -55,11 +64,24 @@ class ProcessTelemetry:
         )
         Gauge(
             "api_exporter_reactor_threads",
-            "Threads of the event loop's pool.",
+            "Threads of the event loop's pools.",
             registry=registry,
-        ).set_function(lambda: len(threads.threads))
+        ).set_function(lambda: sum(len(pool.threads) for pool in threads))
         Gauge(
             "api_exporter_reactor_threads_in_use",
-            "Threads of the event loop's pool that are at work.",
+            "Threads of the event loop's pools that are at work.",
             registry=registry,
-        ).set_function(lambda: len(threads.working))
+        ).set_function(lambda: sum(len(pool.working) for pool in threads))
+        registry.register(_Dropped(dropped))
+
+
+class _Dropped(Collector):
+    def __init__(self, dropped: Callable[[], int]) -> None:
+        self._dropped = dropped
+
+    def collect(self) -> Iterator[Metric]:
+        yield CounterMetricFamily(
+            "api_exporter_log_lines_dropped",
+            "Log lines that nobody took in time.",
+            value=self._dropped(),
+        )

@@ -20,9 +20,6 @@ from api_exporter.upstream.fetching import Upstream
 IDLE_CONNECTION = 50
 """Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
 
-RESOLVER_THREADS = 4
-"""They resolve names; each costs address space."""
-
 log = Logger()
 
 
@@ -34,6 +31,7 @@ class Client(Service):
 
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
+        token: gives the token to use now.
     """
 
     def __init__(
@@ -45,7 +43,6 @@ class Client(Service):
         jitter: Jitter,
         observe: Callable[[Attempt], None],
     ) -> None:
-        reactor.suggestThreadPoolSize(RESOLVER_THREADS)
         self._pool = HTTPConnectionPool(reactor)
         self._pool.cachedConnectionTimeout = IDLE_CONNECTION
         # Only where a kept connection ends without a single byte: the upstream closed
@@ -53,10 +50,11 @@ class Client(Service):
         self._pool.retryAutomatically = True
         endpoints = Endpoints(reactor, KeptContexts(), settings.http_timeout)
         self._probing: Deferred[None] | None = None
+        self.token = token_source(settings)
         self.upstream = Upstream(
             agent=Agent.usingEndpointFactory(reactor, endpoints, self._pool),
             url=settings.upstream_api_url,
-            token=token_source(settings),
+            token=self.token,
             timeout=settings.http_timeout,
             attempts=settings.api_retry_attempts,
             clock=reactor,

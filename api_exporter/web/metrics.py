@@ -1,20 +1,19 @@
 """The metrics page: ready bytes and a small tail of our own, with no work per peer."""
 
 from collections.abc import Callable
+from functools import partial
 
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition import negotiation
 from api_exporter.exposition.pages import Piece, piece
-from api_exporter.serving.page import ReadOnly
+from api_exporter.serving.page import ReadOnly, keep_private
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.sending import Sender
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.telemetry.text import text
+from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
-
-TAIL_LIFE = 1.0
-"""Seconds for which our own metrics are rendered once for all scrapes."""
 
 
 class Metrics(ReadOnly):
@@ -30,9 +29,11 @@ class Metrics(ReadOnly):
         super().__init__()
         self._shown = shown
         self._process = process
-        self._seconds = seconds
         self._readers = Readers()
-        self._tails: dict[bool, tuple[float, Piece]] = {}
+        self._tails = {
+            openmetrics: Kept(partial(self._tail, in_openmetrics=openmetrics), seconds)
+            for openmetrics in (False, True)
+        }
 
     def render_GET(self, request: Request) -> bytes | int:
         """The page, piece by piece."""
@@ -41,12 +42,13 @@ class Metrics(ReadOnly):
         request.notifyFinish().addBoth(lambda _: in_flight.dec())
         wanted = negotiation.content_type(_header(request, b"accept"))
         whole = self._shown.pages.whole()
-        tail = self._tail(in_openmetrics=wanted.format.openmetrics)
+        tail = self._tails[wanted.format.openmetrics]()
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
             request.setHeader(b"Content-Encoding", b"gzip")
         else:
             body = whole.plain(tail)
+        keep_private(request)
         request.setHeader(b"Content-Type", wanted.header())
         request.setHeader(b"Content-Length", b"%d" % body.length)
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
@@ -57,13 +59,8 @@ class Metrics(ReadOnly):
         return NOT_DONE_YET
 
     def _tail(self, *, in_openmetrics: bool) -> Piece:
-        now = self._seconds()
-        made, tail = self._tails.get(in_openmetrics, (-TAIL_LIFE, None))
-        if tail is None or not 0 <= now - made < TAIL_LIFE:
-            registries = self._shown.telemetry.registry, self._process.registry
-            tail = piece(text(*registries, in_openmetrics=in_openmetrics), last=True)
-            self._tails[in_openmetrics] = now, tail
-        return tail
+        registries = self._shown.telemetry.registry, self._process.registry
+        return piece(text(*registries, in_openmetrics=in_openmetrics), last=True)
 
 
 def _header(request: Request, name: bytes) -> str | None:

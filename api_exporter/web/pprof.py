@@ -11,6 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
+from twisted.python.threadpool import ThreadPool
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.profiling.in_thread import InThread
@@ -166,15 +167,18 @@ class Profiles(Service):
     """All pages, and the end of what is being made when the program ends.
 
     Args:
+        threads: profiles are encoded in them.
         now: seconds since the epoch.
 
     Attributes:
         pages: to be put below `/debug/pprof`.
     """
 
-    def __init__(self, reactor: ReactorBase, now: Callable[[], float]) -> None:
+    def __init__(
+        self, reactor: ReactorBase, threads: ThreadPool, now: Callable[[], float]
+    ) -> None:
         def in_thread(work: Callable[[], bytes]) -> Deferred[bytes]:
-            return deferToThreadPool(reactor, reactor.getThreadPool(), work)
+            return deferToThreadPool(reactor, threads, work)
 
         self.pages = Pprof(reactor, now, in_thread)
 

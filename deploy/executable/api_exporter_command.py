@@ -1,5 +1,5 @@
 """What the one-file executable starts with."""
 
-from api_exporter.cli import main
+from api_exporter.entry import main
 
 main()

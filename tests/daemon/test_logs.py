@@ -14,15 +14,32 @@ from api_exporter.settings.credential import Token
 from api_exporter.settings.table import LOG_FORMATS, LOG_LEVELS
 
 
+class Sheet(io.StringIO):
+    """An outlet that takes everything, or nothing at all.
+
+    Attributes:
+        takes: which of the two.
+    """
+
+    takes = True
+
+    def write(self, line: str) -> bool:
+        if self.takes:
+            super().write(line)
+        return self.takes
+
+
 class Desk:
     """A logger whose lines go where LOG_LEVEL sends them."""
 
     def __init__(
         self, level: str, form: str = "text", namespace: str = "api_exporter.test"
     ) -> None:
-        self.out, self.err = io.StringIO(), io.StringIO()
-        observer = logs.observer(level, form, self.out, self.err)
-        self.log = Logger(namespace, observer=LogPublisher(observer))
+        self.out, self.err = Sheet(), Sheet()
+        self.observer = logs.observer(
+            level, logs.to_file(form, self.out), logs.to_file(form, self.err)
+        )
+        self.log = Logger(namespace, observer=LogPublisher(self.observer))
 
     def written(self) -> str:
         """Both files, without the times."""
@@ -90,6 +107,58 @@ class LineTests(SynchronousTestCase):
         desk = Desk("info")
         desk.log.info("token {token}", token=Token("nbp_canary"), again=Token("nbp_x"))
         self.assertEqual("info token <token> again=<token>", desk.written())
+
+
+class DroppedTests(SynchronousTestCase):
+    def test_dropped(self) -> None:
+        """Lines that nobody takes are counted, and the next reader is told of them."""
+        desk = Desk("info")
+        desk.out.takes = False
+        for _ in range(3):
+            desk.log.info("lost")
+        desk.log.warn("seen")
+        self.assertEqual((3, "warning seen"), (desk.observer.dropped, desk.written()))
+        desk.out.takes = True
+        desk.log.info("again")
+        desk.log.info("and again")
+        self.assertEqual(
+            [
+                "warning 3 log lines were dropped: nobody took them",
+                "info again",
+                "info and again",
+                "warning seen",
+            ],
+            desk.written().splitlines(),
+        )
+        self.assertEqual(3, desk.observer.dropped)
+
+    def test_one_file(self) -> None:
+        """What goes to the same place is counted once."""
+        sheet = Sheet()
+        sheet.takes = False
+        both = logs.to_file("text", sheet)
+        observer = logs.observer("info", both, both)
+        log = Logger("api_exporter.test", observer=LogPublisher(observer))
+        log.info("a")
+        log.warn("b")
+        self.assertEqual(2, observer.dropped)
+
+
+class JournalTests(SynchronousTestCase):
+    def test_priority(self) -> None:
+        """A line for the journal has its priority, and no time: the journal has one."""
+        for level, priority in (
+            (LogLevel.debug, "<7>debug"),
+            (LogLevel.info, "<6>info"),
+            (LogLevel.warn, "<4>warning"),
+            (LogLevel.error, "<3>error"),
+            (LogLevel.critical, "<3>error"),
+        ):
+            event = {"log_level": level, "log_format": "x", "log_time": 0.0, "a": 1}
+            self.assertEqual(f"{priority} x a=1\n", logs.journal_line(event))
+            told = logs.journal_json_line(event)
+            self.assertEqual(priority[:3], told[:3])
+            self.assertEqual(logs.json_line(event), told[3:])
 
 
 class JsonTests(SynchronousTestCase):
@@ -186,8 +255,9 @@ class JsonTests(SynchronousTestCase):
 
     def test_older_logging(self) -> None:
         """What Twisted's older logging says is told in the same keys."""
-        out = io.StringIO()
-        observer = logs.observer("debug", "json", out, out)
+        out = Sheet()
+        both = logs.to_file("json", out)
+        observer = logs.observer("debug", both, both)
         globalLogPublisher.addObserver(observer)
         self.addCleanup(globalLogPublisher.removeObserver, observer)
         log.msg("old news", system="-")

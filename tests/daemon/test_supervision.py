@@ -97,6 +97,9 @@ class SupervisorTests(SynchronousTestCase):
             ("", ours, None),
             ("soon", ours, None),
             ("-1", ours, None),
+            ("²", ours, None),
+            ("٣0000000", ours, None),
+            ("9" * 5000, ours, None),
         ):
             environ = {"WATCHDOG_USEC": usec, "WATCHDOG_PID": pid}
             environ = {name: value for name, value in environ.items() if value}

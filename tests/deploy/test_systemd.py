@@ -21,6 +21,7 @@ SERVICE = [
     "Environment=MALLOC_ARENA_MAX=2",
     "Restart=always",
     "RestartSec=5s",
+    "RestartPreventExitStatus=78",
     "LimitNOFILE=65536",
     "LimitNPROC=4096",
     "LogRateLimitIntervalSec=30s",

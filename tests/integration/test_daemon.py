@@ -226,7 +226,7 @@ class DaemonTests(TestCase):
             [str(self.venv / "bin/api-exporter")],
         ):
             ended = self.run_(command, environ)
-            self.assertEqual((1, ""), (ended.returncode, ended.stdout))
+            self.assertEqual((os.EX_CONFIG, ""), (ended.returncode, ended.stdout))
             lines = ended.stderr.splitlines()
             self.assertEqual(3, len(lines), lines)
             for line, name in zip(
@@ -239,9 +239,9 @@ class DaemonTests(TestCase):
             self.assertEqual([], os.listdir(self.directory))
 
     def test_unknown_option(self) -> None:
-        """A wrong option is one line and status 1."""
+        """A wrong option is one line and status 78."""
         ended = self.run_([str(self.venv / "bin/api-exporter"), "--nonsense"])
-        self.assertEqual((1, ""), (ended.returncode, ended.stdout))
+        self.assertEqual((os.EX_CONFIG, ""), (ended.returncode, ended.stdout))
         self.assertEqual(1, len(ended.stderr.splitlines()), ended.stderr)
         self.assertIn("--nonsense", ended.stderr.replace("option ", "option --"))
 

@@ -495,7 +495,7 @@ class ReportTests(OperatedTestCase):
         """Wrong settings are told as they are at a start."""
         for flag in ("--check", "--once"):
             status, out, err = self.report(flag, UPSTREAM_API_TOKEN="a b")
-            self.assertEqual((1, ""), (status, out))
+            self.assertEqual((os.EX_CONFIG, ""), (status, out))
             for line in err.splitlines():
                 self.assertTrue(line.startswith("api-exporter: UPSTREAM_API_"), line)
             self.assertEqual(2, len(err.splitlines()), err)
@@ -583,24 +583,24 @@ class TokenTests(OperatedTestCase):
             UPSTREAM_API_TOKEN_FILE=str(file),
         )
         ended = self.ended(self.exporter, environ)
-        self.assertEqual(1, ended.returncode)
+        self.assertEqual(os.EX_CONFIG, ended.returncode)
         self.assertIn("are both set", ended.stderr)
 
     def test_useless_file(self) -> None:
         """A token file that cannot be used ends the start in one line that says why."""
         empty = self.directory / "empty"
         empty.touch()
-        for path, why in (
-            (self.directory / "missing", "No such file or directory"),
-            (self.directory, "Is a directory"),
-            (empty, "it is empty"),
+        for path, why, status in (
+            (self.directory / "missing", "No such file or directory", 1),
+            (self.directory, "it is no regular file", os.EX_CONFIG),
+            (empty, "it is empty", 1),
         ):
             environ = self.reading(
                 "http://127.0.0.1:1", UPSTREAM_API_TOKEN_FILE=str(path)
             )
             for command in (self.exporter, self.twistd):
                 ended = self.ended(command, environ)
-                self.assertEqual((1, ""), (ended.returncode, ended.stdout))
+                self.assertEqual((status, ""), (ended.returncode, ended.stdout))
                 [line] = ended.stderr.splitlines()
                 self.assertTrue(
                     line.startswith("api-exporter: UPSTREAM_API_TOKEN_FILE: "), line
@@ -666,11 +666,11 @@ class ConfigurationTests(OperatedTestCase):
             self.assertEqual(0, running.stop()[0])
 
     def test_syntax_error(self) -> None:
-        """Each wrong line is told with file, line and name, and the status is 1."""
+        """Each wrong line is told with file, line and name, and the status is 78."""
         self.file.write_text(f"A=1\nUPSTREAM_API_TOKEN={GOOD} # mine\nB\n")
         for command in self.commands():
             ended = self.ended(command)
-            self.assertEqual((1, ""), (ended.returncode, ended.stdout))
+            self.assertEqual((os.EX_CONFIG, ""), (ended.returncode, ended.stdout))
             first, second = ended.stderr.splitlines()
             start = "api-exporter: config:2: UPSTREAM_API_TOKEN: "
             self.assertTrue(first.startswith(start), first)
@@ -917,7 +917,7 @@ class LogTests(OperatedTestCase):
         until(lambda: scraped(self.url(), "netbird_api_up 1.0"), "the recovery")
         self.assertEqual(0, running.stop()[0])
         told = [line.partition(" ")[2] for line in running.said().splitlines()]
-        self.assertEqual(4, len(told), told)
+        self.assertEqual(5, len(told), told)
         self.assertEqual("warning cannot refresh peers: 500 reason=http_5xx", told[2])
         self.assertIn("info peers can be refreshed again after ", told[3])
 

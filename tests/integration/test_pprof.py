@@ -65,7 +65,7 @@ class GoToolPprofTests(TestCase):
             raise SkipTest("missing program: go")
         self.go = go
         self.reactor = cast(ReactorBase, reactor)
-        profiles = Profiles(self.reactor, time.time)
+        profiles = Profiles(self.reactor, self.reactor.getThreadPool(), time.time)
         self.addCleanup(profiles.stopService)
         tree, debug = Resource(), Resource()
         tree.putChild(b"debug", debug)

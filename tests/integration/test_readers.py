@@ -33,6 +33,8 @@ from api_exporter.serving.sending import Sender
 from api_exporter.serving.site import BoundedSite
 from tests.integration.ports import listening
 from tests.integration.programs import (
+    ROOT,
+    Running,
     environment,
     free_port,
     get,
@@ -119,7 +121,7 @@ class CrowdTests(TestCase):
         until(lambda: scraped(self.url(), in_flight), "no scrape under way but ours")
 
     def test_too_many(self) -> None:
-        """Above the limit only /health is answered, far above it nothing is."""
+        """Where all are being answered, only /health is, and idle ones give way."""
         for client in [self.reader() for _ in range(self.readers + 10)]:
             self.assertTrue(client.recv(1))
         refused = self.reader()
@@ -129,8 +131,10 @@ class CrowdTests(TestCase):
         health = self.reader(b"/health")
         self.assertTrue(health.recv(100).startswith(b"HTTP/1.1 200 "))
         waiting = [self.silent() for _ in range(20)]
-        waiting[-1].settimeout(5)
-        self.assertEqual(b"", self.received(waiting[-1]))
+        waiting[0].settimeout(5)
+        self.assertEqual(b"", self.received(waiting[0]))
+        waiting[-1].sendall(REQUEST % b"/health")
+        self.assertTrue(waiting[-1].recv(100).startswith(b"HTTP/1.1 200 "))
 
     def silent(self) -> socket.socket:
         client = socket.create_connection(("127.0.0.1", self.port))
@@ -142,6 +146,58 @@ class CrowdTests(TestCase):
             return client.recv(100)
         except ConnectionResetError:
             return b""
+
+
+class MannersTests(TestCase):
+    """A real exporter, and a crowd that keeps it busy."""
+
+    timeout = 120
+
+    def setUp(self) -> None:
+        self.directory = Path(self.mktemp())
+        self.directory.mkdir(parents=True)
+        self.port = free_port()
+        running = start(
+            self,
+            [sys.executable, "-m", "api_exporter", "--demo"],
+            self.directory,
+            environment(LISTEN_ADDRESS=f"127.0.0.1:{self.port}"),
+        )
+        until(lambda: " is at " in running.said(), "the start")
+
+    def crowd(self, kind: str, count: int) -> Running:
+        """Clients of this kind for five seconds."""
+        module = [sys.executable, "-m", "tests.integration.crowd", kind]
+        directory = self.directory / kind
+        directory.mkdir()
+        arguments = [str(self.port), str(count), "5"]
+        path = {"PYTHONPATH": str(ROOT)}
+        return start(self, [*module, *arguments], directory, environment(**path))
+
+    def answers(self, crowd: Running, *paths: str) -> list[float]:
+        """The seconds that each answer took while there was a crowd, ascending."""
+        time.sleep(1)
+        seconds = []
+        while crowd.process.poll() is None:
+            for path in paths:
+                begin = time.monotonic()
+                # From an address of its own: the crowd has another one.
+                status, _, _ = get(f"http://127.0.0.1:{self.port}{path}")
+                seconds.append(time.monotonic() - begin)
+                self.assertEqual(200, status, path)
+        self.assertEqual(0, crowd.process.returncode, crowd.said())
+        self.assertGreater(int(crowd.said()), 1000)
+        return sorted(seconds)
+
+    def test_idle(self) -> None:
+        """A thousand idle connections of one address shut nobody else out."""
+        seconds = self.answers(self.crowd("idle", 1000), "/health", "/metrics")
+        self.assertLess(seconds[int(0.99 * len(seconds))], 1.0)
+
+    def test_looping(self) -> None:
+        """Fifty who look at the status page without a break hold nobody up."""
+        seconds = self.answers(self.crowd("looping", 50), "/health")
+        self.assertLess(seconds[int(0.99 * len(seconds))], 0.25)
 
 
 class Endless(ReadOnly):

@@ -3,15 +3,23 @@
 import gc
 from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 
+from twisted.internet.address import IPv4Address
 from twisted.internet.task import Clock
 from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web import http
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.serving.site import GRACE, OTHER_FILES, BoundedSite, max_connections
+from api_exporter.serving.site import (
+    GRACE,
+    OTHER_FILES,
+    RESERVE,
+    BoundedSite,
+    max_connections,
+)
 from tests.logbook import logbook
-from tests.web.connection import Connection
+from tests.web.connection import CLIENT, Connection
 
 
 class Waiting(Resource):
@@ -128,6 +136,74 @@ class SiteTests(SynchronousTestCase):
         [line] = book.lines(LogLevel.debug)
         self.assertTrue(line.isprintable(), line)
         self.assertIn("{client}", line)
+
+
+class RoomTests(SynchronousTestCase):
+    """A site for three, and one page."""
+
+    def setUp(self) -> None:
+        self.page = Waiting()
+        self.site = BoundedSite(self.page, Clock(), max_connections=3)
+        self.site.timeOut = None
+
+    def connected(self, *hosts: int) -> list[Connection]:
+        """A connection from each of these addresses."""
+        return [
+            Connection(self.site, IPv4Address("TCP", f"10.0.0.{host}", 40000))
+            for host in hosts
+        ]
+
+    def gone(self, *connections: Connection) -> list[bool]:
+        """Which of them have been dropped."""
+        return [connection.transport.disconnected for connection in connections]
+
+    def test_greedy(self) -> None:
+        """When it is full, the address that has most loses its oldest idle one."""
+        clients = self.connected(1, 2, 2)
+        new = self.connected(3)
+        self.assertEqual([False, True, False, False], self.gone(*clients, *new))
+        new[0].ask()
+        self.page.finish()
+        self.assertIn(b"done", new[0].heard())
+        self.assertEqual(3, len(self.site.connections))
+
+    def test_under_way(self) -> None:
+        """Who waits for an answer, or has not taken it yet, keeps its connection."""
+        asking, taking, idle = self.connected(1, 1, 2)
+        asking.ask()
+        taking.ask()
+        self.page.requests.reverse()
+        self.page.finish()
+        self.patch(taking.channel, "unsent", lambda: 1)
+        self.connected(3)
+        self.assertEqual([False, False, True], self.gone(asking, taking, idle))
+        self.patch(taking.channel, "unsent", lambda: 0)
+        self.connected(4)
+        self.assertEqual([False, True], self.gone(asking, taking))
+
+    def test_trickling(self) -> None:
+        """A request that is not complete does not keep anybody."""
+        [client] = self.connected(1)
+        client.send(b"GET / HTTP/1.1\r\nHost:")
+        self.connected(1, 1, 2)
+        self.assertEqual([True], self.gone(client))
+
+    def test_nobody_idle(self) -> None:
+        """Where all are answered, the reserve gets 503, and then nobody gets in."""
+        for client in self.connected(1, 1, 1):
+            client.ask()
+        refused = self.connected(2)[0]
+        refused.ask()
+        self.assertIn(b"HTTP/1.1 503 ", refused.heard())
+        for _ in range(RESERVE):
+            for client in self.connected(3):
+                self.patch(client.channel, "unsent", lambda: 1)
+        self.assertIsNone(self.site.buildProtocol(CLIENT))
+
+    def test_http1(self) -> None:
+        """Over TLS nothing but HTTP/1 is offered, whatever is installed beside us."""
+        self.patch(http, "H2_ENABLED", True)
+        self.assertEqual([b"http/1.1"], self.site.acceptableProtocols())
 
 
 class MaxConnectionsTests(SynchronousTestCase):

@@ -11,6 +11,8 @@ from msgspec import Struct
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.credential import (
+    MOST,
+    NotYet,
     Rereading,
     Token,
     TokenFile,
@@ -150,13 +152,39 @@ class TokenFileTests(SynchronousTestCase):
             self.assertEqual(words, self.refused(self.path), content)
 
     def test_unreadable(self) -> None:
-        """A file that is not there, or is none, is told in the system's words."""
-        self.path.mkdir()
-        for path, words in (
-            (self.path / "missing", "No such file or directory"),
-            (self.path, "Is a directory"),
-        ):
-            self.assertEqual(words, self.refused(path))
+        """A file that is not there is told in the system's words."""
+        missing = self.path / "missing"
+        self.assertEqual("No such file or directory", self.refused(missing))
+
+    def test_no_file(self) -> None:
+        """What could be waited for, or read, for ever is not read at all."""
+        os.mkfifo(self.path)
+        for path in (self.path, self.path.parent, Path("/dev/zero")):
+            self.assertEqual("it is no regular file", self.refused(path))
+
+    def test_too_long(self) -> None:
+        """A token file has 64 kB at most."""
+        self.path.write_text("x" * MOST)
+        self.assertEqual(MOST, len(TokenFile(self.path).read().reveal()))
+        self.path.write_text("x" * MOST + "\n")
+        self.assertEqual(f"it has more than {MOST} bytes", self.refused(self.path))
+
+    def test_left_open(self) -> None:
+        """Whatever it is, it is closed again."""
+        before = len(os.listdir("/proc/self/fd"))
+        for path in (self.path, self.path.parent, Path("/dev/zero")):
+            self.refused(path)
+        self.assertEqual(before, len(os.listdir("/proc/self/fd")))
+
+    def test_not_yet(self) -> None:
+        """What waiting may mend is told apart from what it does not."""
+        for content, passing in (("", True), (" \n", True), ("a b", False)):
+            self.path.write_text(content)
+            with self.assertRaises(ValueError) as raised:
+                token_file(str(self.path))
+            self.assertEqual(passing, isinstance(raised.exception, NotYet), content)
+        with self.assertRaises(NotYet):
+            token_file(f"{self.path}.missing")
 
     def refused(self, path: Path) -> str:
         """Why a file is refused, at the start as later."""
@@ -203,7 +231,9 @@ class RereadingTests(SynchronousTestCase):
                 self.path.unlink()
             else:
                 self.path.write_text(content)
+            self.assertTrue(self.source.readable)
             self.assertEqual(["good"] * 3, [self.now() for _ in range(3)])
+            self.assertFalse(self.source.readable)
             self.assertEqual([f"{self.path}: {words}"], self.complaints)
 
     def test_complains_again(self) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.file import (
+    MOST,
     ConfigurationError,
     assignment,
     below,
@@ -59,7 +60,8 @@ def by_systemd(file: Path, home: Path) -> dict[str, str]:
         env={"XDG_CONFIG_HOME": str(home.absolute())},
         timeout=30,
     ).stdout.decode()
-    pairs = (x.partition("=") for x in shlex.split(printed))
+    # It escapes every ` in its double quotes, of which shlex knows nothing.
+    pairs = (x.partition("=") for x in shlex.split(printed.replace("\\`", "`")))
     return {name: value for name, _, value in pairs if name.startswith(OURS)}
 
 
@@ -185,6 +187,41 @@ class LoadTests(SynchronousTestCase):
         for start, problem in zip(starts, problems, strict=True):
             self.assertTrue(problem.startswith(start), problem)
             self.assertNotIn("canary", problem)
+
+    def test_many_mistakes(self) -> None:
+        """Of many wrong lines the first twenty are told, then how many more."""
+        path = self.file("x\n" * 400_000)
+        problems = self.refused(path)
+        self.assertEqual(21, len(problems))
+        self.assertEqual(f"{path}: 399980 more lines are wrong", problems[-1])
+        self.assertTrue(problems[-2].startswith(f"{path}:20: "))
+
+    def test_too_long(self) -> None:
+        """It has 1 MB at most, and no more than that is read."""
+        self.assertEqual({}, load(self.file("#" * MOST)))
+        for path in (self.file("#" * (MOST + 1)), Path("/dev/zero")):
+            self.assertEqual(
+                [f"{path}: it has more than {MOST} bytes"], self.refused(path)
+            )
+
+    def test_pipe(self) -> None:
+        """It may be a pipe, which can be read only once."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        os.write(writer, b"A=1\n")
+        os.close(writer)
+        self.assertEqual({"A": "1"}, load(Path(f"/dev/fd/{reader}")))
+
+    def test_lasting(self) -> None:
+        """A file that cannot be read yet is told apart from one that is wrong."""
+        for path, lasting in (
+            (Path("/nowhere/config"), False),
+            (self.file("x\n"), True),
+            (self.file(b"\xff"), True),
+        ):
+            with self.assertRaises(ConfigurationError) as raised:
+                load(path)
+            self.assertEqual(lasting, raised.exception.lasting, path)
 
     def test_several_lines(self) -> None:
         """A value cannot run over lines: where it begins is told."""

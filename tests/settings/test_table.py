@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
-from api_exporter.settings.parsers import Address, Endpoint, address
+from api_exporter.settings.addresses import Address, Endpoint, address
 from api_exporter.settings.table import (
     LISTEN_ADDRESS,
     SETTINGS,
@@ -249,6 +249,20 @@ class RefusedTests(SynchronousTestCase):
         with self.assertRaises(SettingsError) as caught:
             read(wrong)
         self.assertEqual(found, str(caught.exception).splitlines())
+
+    def test_lasting(self) -> None:
+        """A file that may still come is not a wrong setting, unless there is one."""
+        url = {"UPSTREAM_API_URL": "https://api.example"}
+        missing = {"UPSTREAM_API_TOKEN_FILE": "/nowhere/token"}
+        for environ, lasting in (
+            ({**url, **missing}, False),
+            (missing, True),
+            (url, True),
+            ({**url, **missing, "LOG_LEVEL": "loud"}, True),
+        ):
+            with self.assertRaises(SettingsError) as caught:
+                read(environ)
+            self.assertEqual(lasting, caught.exception.lasting, environ)
 
     def test_url(self) -> None:
         """What is not the bare base of an API is refused, with what to leave out."""

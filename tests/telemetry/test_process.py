@@ -16,8 +16,14 @@ class ProcessTelemetryTests(SynchronousTestCase):
         ProcessTelemetry(
             registry=self.registry,
             build=Build(version="1.2.3", commit="abc"),
-            threads=self.threads,
+            threads=[self.threads, ThreadPool(0, 1)],
+            dropped=lambda: 7,
         )
+
+    def test_dropped(self) -> None:
+        """Dropped log lines are a counter."""
+        value = self.registry.get_sample_value
+        self.assertEqual(7, value("api_exporter_log_lines_dropped_total"))
 
     def test_build(self) -> None:
         """The running build is told in full, unknown parts as empty labels."""

@@ -13,9 +13,9 @@ CLIENT = IPv4Address("TCP", "10.1.2.3", 40000)
 class Connection:
     """One connection."""
 
-    def __init__(self, site: BoundedSite) -> None:
-        self.transport = StringTransport(peerAddress=CLIENT)
-        channel = site.buildProtocol(CLIENT)
+    def __init__(self, site: BoundedSite, client: IPv4Address = CLIENT) -> None:
+        self.transport = StringTransport(peerAddress=client)
+        channel = site.buildProtocol(client)
         assert channel is not None
         self.channel: Channel = channel
         self.channel.makeConnection(self.transport)

@@ -9,7 +9,8 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
-from api_exporter.web.metrics import TAIL_LIFE, Metrics
+from api_exporter.web.kept import LIFE
+from api_exporter.web.metrics import Metrics
 from tests.web.served import ServedTestCase, header
 from tests.wired import Wired, process_telemetry
 
@@ -95,6 +96,13 @@ class MetricsTests(ServedTestCase):
             self.assertIn("netbird_api_up", names)
             self.assertEqual(len(names), len(set(names)))
 
+    def test_private(self) -> None:
+        """Nobody keeps the page or guesses its type."""
+        for method in ("GET", "HEAD"):
+            _, headers, _ = self.request("/metrics", method)
+            self.assertEqual("no-store", header(headers, "cache-control"))
+            self.assertEqual("nosniff", header(headers, "x-content-type-options"))
+
     def test_gzip(self) -> None:
         """The compressed page is the page, in one gzip member."""
         self.publish()
@@ -141,7 +149,7 @@ class MetricsTests(ServedTestCase):
         _, _, first = self.request("/metrics")
         self.process.reactor_lag.observe(1)
         self.assertEqual(first, self.request("/metrics")[2])
-        self.clock.advance(TAIL_LIFE)
+        self.clock.advance(LIFE)
         self.assertNotEqual(first, self.request("/metrics")[2])
 
     def test_clock_set_back(self) -> None:
@@ -155,10 +163,10 @@ class MetricsTests(ServedTestCase):
     def test_in_flight(self) -> None:
         """Every scrape that has ended is in flight no more."""
         self.request("/metrics")
-        self.clock.advance(TAIL_LIFE)
+        self.clock.advance(LIFE)
         _, _, body = self.request("/metrics")
         self.assertIn("api_exporter_scrapes_in_flight 1.0\n", body.decode() + "\n")
-        self.clock.advance(TAIL_LIFE)
+        self.clock.advance(LIFE)
         gauge = self.process.scrapes_in_flight
         [sample] = [s for family in gauge.collect() for s in family.samples]
         self.assertEqual(0, sample.value)

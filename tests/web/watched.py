@@ -59,6 +59,7 @@ class Watched(Wired):
                 metrics_path=metrics_path,
                 pprof=pprof,
                 uptime=self.clock.seconds,
+                seconds=self.clock.seconds,
                 now=self.now,
             ),
             health=Health(self, version=VERSION, uptime=self.clock.seconds),

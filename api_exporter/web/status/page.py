@@ -9,6 +9,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import Text
 from api_exporter.telemetry.standing import Standing
+from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
 from api_exporter.web.status import document, tables, verdict, words
 from api_exporter.web.status.chart import chart
@@ -18,12 +19,13 @@ DOCUMENTATION = "https://github.com/api-exporter/api-exporter/tree/main/docs"
 
 
 class Status(Text):
-    """The status page, made afresh for whoever looks.
+    """The status page, made once a second at most, however many look at it.
 
     Args:
         simulated: whether the upstream is one of our own.
         pprof: whether profiles are served.
         uptime: seconds since the start.
+        seconds: a clock.
         now: seconds since the epoch.
     """
 
@@ -38,6 +40,7 @@ class Status(Text):
         metrics_path: str,
         pprof: bool,
         uptime: Callable[[], float],
+        seconds: Callable[[], float],
         now: Callable[[], float],
     ) -> None:
         super().__init__()
@@ -47,6 +50,7 @@ class Status(Text):
         self._uptime = uptime
         self._now = now
         self._footer = _footer(metrics_path, pprof=pprof)
+        self._kept = Kept(self._document, seconds)
 
     def render_GET(self, request: Request) -> bytes:
         """The page, which runs nothing but its own script and stands in no frame."""
@@ -56,6 +60,9 @@ class Status(Text):
 
     def text(self, _request: Request) -> str:
         """The whole document."""
+        return self._kept()
+
+    def _document(self) -> str:
         now, inventory = self._now(), self._shown.inventory
         found = verdict.verdict(self._shown.telemetry.standings, inventory, now)
         main = Tag("main")(

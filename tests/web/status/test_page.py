@@ -53,6 +53,14 @@ class StatusTests(ServedTestCase):
                 found.setdefault(cells[0], cells[1:])
         return found
 
+    def test_kept(self) -> None:
+        """However many look at it, it is made once a second."""
+        _, _, first = self.request("/")
+        self.watched.clock.advance(0.9)
+        self.assertEqual(first, self.request("/")[2])
+        self.watched.clock.advance(0.1)
+        self.assertNotEqual(first, self.request("/")[2])
+
     def test_facts(self) -> None:
         """Version, upstream, whether it is reachable, token and uptime are there."""
         text = self.text()

@@ -1,0 +1,189 @@
+"""`--health`: asks the exporter that runs beside us whether it is well.
+
+It imports neither Twisted nor anything else that takes time.
+"""
+
+import re
+import ssl
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from socket import AF_UNIX, socket
+from threading import Thread
+from urllib.parse import urlsplit
+
+from api_exporter.settings import file
+from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
+
+LONGEST = 10.0
+"""Seconds after which no answer counts as one."""
+
+OK, CRITICAL = 0, 2
+"""Exit statuses, as monitoring systems know them."""
+
+USAGE = "usage: api-exporter --health [--config FILE] [URL [SECONDS]]"
+
+WANTS_CERTIFICATE = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
+"""What servers say to a client without one, in different versions of TLS."""
+
+
+class CannotAsk(Exception):
+    """Why nobody was asked, in one line."""
+
+
+class UnixConnection(HTTPConnection):
+    """HTTP over a socket in the file system."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost")
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket(AF_UNIX)
+        self.sock.connect(self._path)
+
+
+def main(arguments: list[str], environ: Mapping[str, str]) -> int:
+    """Ask, print one line, and return the exit status."""
+    try:
+        config, words = _parsed(arguments)
+        seconds = _seconds(words[1]) if len(words) > 1 else LONGEST
+        url = words[0] if words else from_settings(config, environ)
+        connection, path = _connection(url)
+    except CannotAsk as error:
+        return _print(CRITICAL, str(error))
+    answers: list[tuple[int, str]] = []
+    # A thread, because a name server may hang, and nothing else puts an end to that.
+    asking = Thread(
+        target=lambda: answers.append(_answer(connection, path)), daemon=True
+    )
+    asking.start()
+    asking.join(seconds)
+    if not answers:
+        return _print(CRITICAL, f"{url}: no answer within {seconds:g} s")
+    status, answer = answers[0]
+    return _print(status, f"{url}: {answer}")
+
+
+def _print(status: int, line: str) -> int:
+    line = re.sub(r"nbp_\w+", "nbp_…", line)  # a token in the wrong place
+    sys.stdout.write(f"{'CRITICAL' if status else 'OK'}: {line}\n")
+    return status
+
+
+def _parsed(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """The configuration file and what is no option."""
+    config, words, rest = None, [], iter(arguments)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if argument in {"-c", "--config"}:
+            config = next(rest, None)
+        elif name == "--config" and equals:
+            config = value
+        elif argument.startswith("-") and argument != "--health":
+            raise CannotAsk(USAGE)
+        elif argument != "--health":
+            words.append(argument)
+    if len(words) > 2:
+        raise CannotAsk(USAGE)
+    return config, words
+
+
+def _seconds(text: str) -> float:
+    if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text, re.ASCII):
+        raise CannotAsk(f"{text!r} is no number of seconds; {USAGE}")
+    return float(text)
+
+
+def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
+    """Where the exporter with these settings can be asked, as a URL; for a socket in
+    the file system, `unix:` and its path.
+    """
+    try:
+        if config is not None:
+            environ = file.below(environ, file.load(Path(config)))
+        text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT
+        found = addresses(text)
+    except file.ConfigurationError as error:
+        raise CannotAsk("; ".join(error.problems)) from None
+    except ValueError as error:
+        raise CannotAsk(f"LISTEN_ADDRESS is not allowed: {error}") from None
+    for url in map(_url, found):
+        if url is not None:
+            return url
+    raise CannotAsk(f"LISTEN_ADDRESS={text} does not say where to ask: add a URL")
+
+
+_HERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+"""An address that stands for all of them cannot be called everywhere."""
+
+
+def _url(wanted: Address | Endpoint) -> str | None:
+    if isinstance(wanted, Address):
+        return (
+            f"http://{Address(_HERE.get(wanted.host, wanted.host), wanted.port)}/health"
+        )
+    kind, *parts = _unescaped(wanted)
+    fields = dict(part for part in parts if isinstance(part, tuple))
+    first = next((part for part in parts if isinstance(part, str)), "")
+    if kind == "unix":
+        return f"unix:{fields.get('address', first)}"
+    if kind == "systemd":
+        return None
+    host = fields.get("interface") or ("::" if kind == "tcp6" else "")
+    scheme = "https" if kind == "ssl" else "http"
+    port = fields.get("port", first)
+    if not port.isdecimal():
+        return None
+    return _page(scheme, host, int(port))
+
+
+def _page(scheme: str, host: str, port: int) -> str:
+    return f"{scheme}://{Address(_HERE.get(host, host), port)}/health"
+
+
+def _unescaped(description: str) -> Iterator[str | tuple[str, str]]:
+    """Parts of an endpoint description; those with a name as pairs."""
+    for part in re.findall(r"(?:\\.|[^:\\])+", description):
+        name, equals, value = part.partition("=")
+        plain = re.sub(r"\\(.)", r"\1", value if equals else name)
+        yield (name, plain) if equals else plain
+
+
+def _connection(url: str) -> tuple[HTTPConnection, str]:
+    if url.startswith("unix:"):
+        return UnixConnection(url.removeprefix("unix:")), "/health"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise CannotAsk(f"the URL is none: {error}") from None
+    if host is None or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
+        raise CannotAsk(f"the URL must be http://host:port/path, or https; {USAGE}")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if not re.fullmatch(r"[!-~]+", target):
+        raise CannotAsk(f"the URL holds a space or a non-ASCII character; {USAGE}")
+    if parts.scheme == "http":
+        return HTTPConnection(host, port), target
+    # It is ours, by whatever name, and we tell it nothing.
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    return HTTPSConnection(host, port, context=trusting), target
+
+
+def _answer(connection: HTTPConnection, path: str) -> tuple[int, str]:
+    """Exit status and words. Whoever shakes no hand without a certificate is alive."""
+    try:
+        connection.connect()
+        with suppress(OSError):  # the reason is there to be read
+            connection.request("GET", path)
+        status = connection.getresponse().status
+    except ssl.SSLError as error:
+        if (error.reason or "").endswith(WANTS_CERTIFICATE):
+            return OK, "it answers clients with a certificate only"
+        return CRITICAL, str(error.reason or error)
+    except (OSError, HTTPException, ValueError) as error:  # the last for a host
+        return CRITICAL, getattr(error, "strerror", None) or repr(error)
+    return (OK if status == 200 else CRITICAL), str(status)

@@ -1,0 +1,232 @@
+"""`--health`, against real sockets on this machine."""
+
+import io
+import socket
+import ssl
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.checking.health import USAGE, CannotAsk, from_settings, main
+from tests.integration.programs import free_port
+from tests.integration.test_operations import key_and_certificate
+
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+class HealthTestCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        made = tempfile.TemporaryDirectory()  # its name is short enough for a socket
+        self.addCleanup(made.cleanup)
+        self.directory = Path(made.name)
+
+    def asked(self, *arguments: str, **environ: str) -> tuple[int, str]:
+        """Status and the one line that it prints."""
+        printed = io.StringIO()
+        self.patch(sys, "stdout", printed)
+        status = main(["--health", *arguments], environ)
+        [line] = printed.getvalue().splitlines()
+        return status, line
+
+    def serve(
+        self, listening: socket.socket, talk: Callable[[socket.socket], None]
+    ) -> None:
+        """Talk to one client."""
+
+        def accept() -> None:
+            client, _ = listening.accept()
+            with client:
+                talk(client)
+
+        thread = Thread(target=accept, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join, 10)
+        self.addCleanup(listening.close)
+
+    def answering(self, listening: socket.socket, answer: bytes) -> None:
+        def talk(client: socket.socket) -> None:
+            self.heard = client.recv(10_000)
+            client.sendall(answer)
+
+        self.serve(listening, talk)
+
+    def answered(self, answer: bytes) -> int:
+        """The port on which the next client gets this answer."""
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.answering(listening, answer)
+        return int(listening.getsockname()[1])
+
+
+class AnswerTests(HealthTestCase):
+    def test_good(self) -> None:
+        """200 is OK, with status 0; the page is `/health` unless a URL says another."""
+        port = self.answered(GOOD)
+        url = f"http://127.0.0.1:{port}"
+        self.assertEqual(
+            (0, f"OK: {url}/health: 200"), self.asked(LISTEN_ADDRESS=f":{port}")
+        )
+        self.assertTrue(self.heard.startswith(b"GET /health HTTP/1.1\r\n"))
+        url = f"http://127.0.0.1:{self.answered(GOOD)}/ready?a"
+        self.assertEqual((0, f"OK: {url}: 200"), self.asked(url))
+        self.assertTrue(self.heard.startswith(b"GET /ready?a HTTP/1.1\r\n"))
+
+    def test_bad(self) -> None:
+        """Another status, or what is no HTTP, is critical, with status 2."""
+        for answer, words in (
+            (b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n", "503"),
+            (b"220 mail.example ESMTP\r\n", "BadStatusLine('220 mail.example ESMTP\\r"),
+            (b"", "RemoteDisconnected("),
+        ):
+            port = self.answered(answer)
+            status, line = self.asked(LISTEN_ADDRESS=f"127.0.0.1:{port}")
+            start = f"CRITICAL: http://127.0.0.1:{port}/health: {words}"
+            self.assertEqual((2, start), (status, line[: len(start)]))
+
+    def test_nobody(self) -> None:
+        """Nobody there is critical, in the system's words."""
+        for address in (f":{free_port()}", "h" * 70 + ".example:80"):
+            status, line = self.asked(LISTEN_ADDRESS=address)
+            self.assertEqual((2, "CRITICAL"), (status, line.partition(":")[0]))
+        status, line = self.asked(LISTEN_ADDRESS=f"127.0.0.1:{free_port()}")
+        self.assertTrue(line.endswith(": Connection refused"), line)
+
+    def test_silent(self) -> None:
+        """Whoever says nothing is waited for as long as is wanted."""
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/health"
+            self.assertEqual(
+                (2, f"CRITICAL: {url}: no answer within 0.2 s"), self.asked(url, "0.2")
+            )
+
+    def test_unix(self) -> None:
+        """A socket in the file system is asked as well."""
+        path = self.directory / "http.sock"
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(path))
+        listening.listen()
+        self.answering(listening, GOOD)
+        self.assertEqual(
+            (0, f"OK: unix:{path}: 200"),
+            self.asked(LISTEN_ADDRESS=f"unix:{path}:mode=660"),
+        )
+
+    def secured(self, version: ssl.TLSVersion, demand: ssl.VerifyMode) -> int:
+        """The port of a server that may ask for a client's certificate."""
+        both, public = key_and_certificate(self.directory)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(both)
+        context.load_verify_locations(public)
+        context.maximum_version, context.verify_mode = version, demand
+
+        def talk(client: socket.socket) -> None:
+            try:
+                with context.wrap_socket(client, server_side=True) as shaken:
+                    shaken.recv(10_000)
+                    shaken.sendall(GOOD)
+            except ssl.SSLError:
+                pass
+
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.serve(listening, talk)
+        return int(listening.getsockname()[1])
+
+    def test_tls(self) -> None:
+        """Over TLS it asks whoever is there: the certificate is of no interest."""
+        port = self.secured(ssl.TLSVersion.TLSv1_3, ssl.CERT_NONE)
+        self.assertEqual(
+            (0, f"OK: https://127.0.0.1:{port}/health: 200"),
+            self.asked(LISTEN_ADDRESS=f"ssl:{port}:privateKey=/x.pem"),
+        )
+
+    def test_client_certificate(self) -> None:
+        """Who wants to see a certificate first is well enough to say so."""
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            port = self.secured(version, ssl.CERT_REQUIRED)
+            self.assertEqual(
+                (
+                    0,
+                    f"OK: https://127.0.0.1:{port}/health: it answers clients with a"
+                    " certificate only",
+                ),
+                self.asked(LISTEN_ADDRESS=f"ssl:{port}"),
+            )
+
+    def test_no_tls(self) -> None:
+        """Something else than TLS is no answer."""
+        port = self.answered(b"220 mail.example ESMTP\r\n")
+        status, line = self.asked(LISTEN_ADDRESS=f"ssl:{port}")
+        self.assertEqual(2, status)
+        self.assertRegex(line, r"/health: [A-Z_]+$")
+
+
+class WhereTests(HealthTestCase):
+    def test_addresses(self) -> None:
+        """The first address that can be asked is; all of them are asked from here."""
+        for text, expected in (
+            ("", "http://127.0.0.1:8080/health"),
+            (":9000", "http://127.0.0.1:9000/health"),
+            ("0.0.0.0:1", "http://127.0.0.1:1/health"),
+            ("[::]:1", "http://[::1]:1/health"),
+            ("[fd00::1]:1,:2", "http://[fd00::1]:1/health"),
+            ("name.example:1", "http://name.example:1/health"),
+            ("tcp:1", "http://127.0.0.1:1/health"),
+            ("tcp:port=1:interface=10.0.0.1", "http://10.0.0.1:1/health"),
+            (r"tcp:1:interface=\:\:1", "http://[::1]:1/health"),
+            ("tcp6:1", "http://[::1]:1/health"),
+            ("ssl:1:privateKey=/a=b.pem", "https://127.0.0.1:1/health"),
+            ("unix:/run/x.sock:mode=660", "unix:/run/x.sock"),
+            (r"unix:address=/run/a\:b", "unix:/run/a:b"),
+            ("systemd:domain=INET:index=0, :3", "http://127.0.0.1:3/health"),
+            ("tcp:nonsense,:3", "http://127.0.0.1:3/health"),
+        ):
+            self.assertEqual(expected, from_settings(None, {"LISTEN_ADDRESS": text}))
+        self.assertEqual("http://127.0.0.1:8080/health", from_settings(None, {}))
+
+    def test_file(self) -> None:
+        """The settings are the exporter's: of the environment, then of a file."""
+        config = self.directory / "config"
+        config.write_text("LISTEN_ADDRESS=127.0.0.1:1\n")
+        for arguments in (["-c", str(config)], [f"--config={config}"]):
+            status, line = self.asked(*arguments)
+            self.assertEqual(2, status)
+            self.assertIn("http://127.0.0.1:1/health", line)
+            _, line = self.asked(*arguments, LISTEN_ADDRESS="127.0.0.1:2")
+            self.assertIn("http://127.0.0.1:2/health", line)
+
+    def test_cannot_ask(self) -> None:
+        """What cannot be asked is critical, in one line that says why."""
+        config = self.directory / "config"
+        config.write_text("A\nB\n")
+        for arguments, words in (
+            (
+                ["--config", str(config)],
+                f"{config}:1: A: NAME=value is missing its =; ",
+            ),
+            (["--nonsense"], USAGE),
+            (["a", "b", "c"], USAGE),
+            (["http://127.0.0.1:1/", "soon"], "'soon' is no number of seconds; "),
+            (["ftp://127.0.0.1/"], "the URL must be http://host:port/path, or https"),
+            (["http://u:p@127.0.0.1/"], "the URL must be http://host:port/path"),
+            (["health"], "the URL must be http://host:port/path, or https; "),
+            (["http://a:b/"], "the URL is none: "),
+            (["http://127.0.0.1:1/", "nbp_x"], "'nbp_…' is no number of seconds"),
+            (["http://a/\u00e4"], "the URL holds a space or a non-ASCII character"),
+        ):
+            status, line = self.asked(*arguments)
+            start = f"CRITICAL: {words}"
+            self.assertEqual((2, start), (status, line[: len(start)]))
+        with self.assertRaises(CannotAsk) as raised:
+            from_settings(None, {"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
+        self.assertEqual(
+            "LISTEN_ADDRESS=systemd:domain=INET:index=0 does not say where to ask: add"
+            " a URL",
+            str(raised.exception),
+        )
+        status, line = self.asked(LISTEN_ADDRESS="?")
+        self.assertEqual(
+            (2, "CRITICAL: LISTEN_ADDRESS is not allowed: not '?'"), (status, line)
+        )

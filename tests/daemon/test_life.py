@@ -1,0 +1,74 @@
+"""How a start is refused, and where log lines go."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+from twisted.logger import Logger, LogPublisher
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.daemon import life
+from api_exporter.daemon.outlets import LogFile
+from api_exporter.settings.table import read
+
+SETTINGS = read({"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"})
+
+
+def twistd(
+    *, nodaemon: bool = True, logfile: str | None = None, syslog: bool = False
+) -> dict[str, object]:
+    """Options of twistd."""
+    return {"nodaemon": nodaemon, "logfile": logfile, "syslog": syslog}
+
+
+class RefusalTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.terminal = io.StringIO()
+        self.patch(sys, "stderr", self.terminal)
+
+    def test_status(self) -> None:
+        """A line for each problem, and a status that says whether waiting helps."""
+        for lasting, status in ((True, os.EX_CONFIG), (False, 1)):
+            self.assertEqual(status, life.refusal(["a", "b"], lasting=lasting).code)
+        expected = "api-exporter: a\napi-exporter: b\n" * 2
+        self.assertEqual(expected, self.terminal.getvalue())
+
+    def test_standard_output(self) -> None:
+        """A daemon has no standard output to log to."""
+        with self.assertRaises(SystemExit) as raised:
+            life.log_file(twistd(nodaemon=False, logfile="-"))
+        self.assertEqual(os.EX_CONFIG, raised.exception.code)
+
+    def test_not_writable(self) -> None:
+        """A log file that cannot be written may be writable later."""
+        with self.assertRaises(SystemExit) as raised:
+            life.log_file(twistd(logfile="/nowhere/x.log"))
+        self.assertEqual(1, raised.exception.code)
+        self.assertIn("cannot write the log file /nowhere/", self.terminal.getvalue())
+
+
+class LogTests(SynchronousTestCase):
+    def test_file(self) -> None:
+        """Lines go to a file where twistd is told so, and where it is a daemon."""
+        name = self.mktemp()
+        file = life.log_file(twistd(logfile=name))
+        assert isinstance(file, LogFile)
+        self.addCleanup(file.close)
+        observer = life.log_observer(SETTINGS, twistd(logfile=name), file)
+        assert observer is not None
+        log = Logger("api_exporter.test", observer=LogPublisher(observer))
+        log.info("seen")
+        self.assertIn("info seen", Path(name).read_text())
+
+    def test_elsewhere(self) -> None:
+        """Otherwise to the standard streams, or to syslog, which is twistd's."""
+        for options, ours in (
+            (twistd(), True),
+            (twistd(logfile="-"), True),
+            (twistd(syslog=True), False),
+            (twistd(syslog=True, nodaemon=False), False),
+        ):
+            self.assertIsNone(life.log_file(options))
+            observer = life.log_observer(SETTINGS, options, None)
+            self.assertEqual(ours, observer is not None)

@@ -1,0 +1,151 @@
+"""Lines on their way to a reader who may stop, or have gone."""
+
+import os
+import socket
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.daemon.outlets import MOST_AT_ONCE, LogFile, Stream
+from tests.logbook import logbook
+
+LINE = "x" * 99 + "\n"
+
+
+class StreamTests(SynchronousTestCase):
+    """The tests would hang where a write waits: all descriptors are blocking ones."""
+
+    def pipe(self) -> tuple[int, int]:
+        """Both ends of a pipe."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, writer)
+        return reader, writer
+
+    def full(self, stream: Stream, line: str = LINE) -> int:
+        """How many lines were taken before one was not."""
+        for taken in range(100_000):
+            if not stream.write(line):
+                return taken
+        raise AssertionError("somebody takes them all")
+
+    def test_taken(self) -> None:
+        """A line arrives as it is, lone surrogates escaped."""
+        reader, writer = self.pipe()
+        self.assertTrue(Stream(writer).write("añ\udcff\n"))
+        self.assertEqual("añ\\udcff\n".encode(), os.read(reader, 100))
+        os.close(reader)
+
+    def test_full(self) -> None:
+        """Lines that a pipe has no room for are not taken, until somebody reads."""
+        reader, writer = self.pipe()
+        stream = Stream(writer)
+        taken = self.full(stream)
+        self.assertGreater(taken, 100)
+        self.assertFalse(stream.write(LINE))
+        os.read(reader, 1_000_000)
+        self.assertTrue(stream.write(LINE))
+        os.close(reader)
+
+    def test_torn(self) -> None:
+        """A line of which only a part was taken is ended before the next one."""
+        reader, writer = self.pipe()
+        stream = Stream(writer)
+        long = "y" * 1_000_000 + "\n"
+        self.assertFalse(stream.write(long))
+        self.assertFalse(stream.write(LINE))
+        self.assertTrue(os.read(reader, 1_000_000).endswith(b"y"))
+        self.assertTrue(stream.write(LINE))
+        self.assertTrue(stream.write(LINE))
+        self.assertEqual(f"\n{LINE}{LINE}".encode(), os.read(reader, 1_000_000))
+        os.close(reader)
+
+    def test_gone(self) -> None:
+        """A reader that has gone takes nothing, and that is no failure."""
+        reader, writer = self.pipe()
+        os.close(reader)
+        stream = Stream(writer)
+        self.assertFalse(stream.write(LINE))
+        self.assertFalse(stream.write(LINE))
+
+    def test_socket(self) -> None:
+        """A socket, such as the journal's, that nobody reads takes no more."""
+        ours, theirs = socket.socketpair()
+        self.addCleanup(ours.close)
+        self.addCleanup(theirs.close)
+        stream = Stream(ours.fileno())
+        self.full(stream, "z" * 2 * MOST_AT_ONCE + "\n")
+        self.assertTrue(os.get_blocking(ours.fileno()))
+
+    def test_terminal(self) -> None:
+        """A terminal that shows nothing takes no more."""
+        terminal, ours = os.openpty()
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(os.close, ours)
+        self.full(Stream(ours))
+
+    def test_full_disk(self) -> None:
+        """Where there is no room left, nothing is taken."""
+        full = os.open("/dev/full", os.O_WRONLY)
+        self.addCleanup(os.close, full)
+        self.assertFalse(Stream(full).write(LINE))
+
+    def test_journal(self) -> None:
+        """The journal is known by device and inode."""
+        reader, writer = self.pipe()
+        self.addCleanup(os.close, reader)
+        file, stream = os.fstat(writer), Stream(writer)
+        for name, expected in (
+            (f"{file.st_dev}:{file.st_ino}", True),
+            (f"{file.st_dev}:{file.st_ino + 1}", False),
+            ("", False),
+        ):
+            self.assertEqual(expected, stream.is_journal({"JOURNAL_STREAM": name}))
+        self.assertFalse(stream.is_journal({}))
+        self.assertFalse(Stream(10_000).is_journal({}))
+
+
+class LogFileTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.path = Path(self.mktemp()).absolute()
+        self.file: LogFile = LogFile.fromFullPath(str(self.path))
+        self.addCleanup(self.file.close)
+        self.moved = self.path.with_suffix(".old")
+
+    def test_moved(self) -> None:
+        """A file that was moved away, or replaced, gives way to a new one."""
+        for before in ("", "theirs\n"):
+            self.assertTrue(self.file.write("a\n"))
+            self.path.rename(self.moved)
+            if before:
+                self.path.write_text(before)
+            self.file.renew()
+            self.assertTrue(self.file.write("b\n"))
+            self.assertTrue(self.moved.read_text().endswith("a\n"))
+            self.assertEqual(f"{before}b\n", self.path.read_text())
+
+    def test_in_place(self) -> None:
+        """One that nobody moved is moved by ourselves."""
+        self.file.write("a\n")
+        self.file.renew()
+        self.file.write("b\n")
+        self.assertEqual("b\n", self.path.read_text())
+        self.assertEqual("a\n", Path(f"{self.path}.1").read_text())
+
+    def test_cannot_be_opened(self) -> None:
+        """Where no new one can be opened, lines go on as before, with a warning."""
+        book = logbook(self)
+        self.file.write("a\n")
+        self.path.rename(self.moved)
+        self.path.mkdir()
+        self.file.reopen()
+        self.assertTrue(self.file.write("b\n"))
+        self.assertEqual("a\nb\n", self.moved.read_text())
+        self.assertEqual(
+            ["warning cannot open the log file anew: Is a directory"], book.lines()
+        )
+
+    def test_full_disk(self) -> None:
+        """Where there is no room left, nothing is taken."""
+        file: LogFile = LogFile.fromFullPath("/dev/full")
+        self.addCleanup(file.close)
+        self.assertFalse(file.write("a\n"))

@@ -1,0 +1,41 @@
+"""Who goes when there is no room."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.serving.idle import Idle
+
+
+class IdleTests(SynchronousTestCase):
+    def idle(self, *connections: str) -> Idle[str]:
+        """Connections whose first letter is their host, the one idle longest first."""
+        idle: Idle[str] = Idle()
+        for connection in connections:
+            idle.add(connection, connection[0])
+        return idle
+
+    def test_most(self) -> None:
+        """The host with the most loses the one that has been idle for longest."""
+        idle = self.idle("a1", "b1", "b2", "a2", "b3", "c1")
+        self.assertEqual("b1", idle.pop())
+        self.assertIn(idle.pop(), ("a1", "b2"))
+
+    def test_until_none(self) -> None:
+        """Each goes once; then there is none."""
+        idle = self.idle("a1", "b1", "b2")
+        self.assertEqual({"a1", "b1", "b2"}, {idle.pop() for _ in range(3)})
+        self.assertIsNone(idle.pop())
+
+    def test_busy(self) -> None:
+        """One that is asked for something is not idle, and is the newest after it."""
+        idle = self.idle("a1", "a2", "a3")
+        idle.discard("a1", "a")
+        idle.add("a1", "a")
+        self.assertEqual(["a2", "a3", "a1", None], [idle.pop() for _ in range(4)])
+
+    def test_unknown(self) -> None:
+        """What was not idle need not be taken out."""
+        idle = self.idle("a1")
+        idle.discard("a1", "a")
+        idle.discard("a1", "a")
+        idle.discard("b1", "b")
+        self.assertIsNone(idle.pop())
