@@ -14,6 +14,7 @@ CHECKS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
     Check("pythons", pythons.pythons),
+    Check("lowest", pythons.lowest),
     *(
         Check(f"debian-{number}", installing.installs(number))
         for number in roots.SUITES
