@@ -33,23 +33,23 @@ def url(text: str) -> str:
     if parts.port == 0:  # reading it raises ValueError where it is no port
         raise ValueError("port 0 cannot be called")
     port = "" if parts.port is None else f":{parts.port}"
-    host = _host(parts.hostname, certified=parts.scheme == "https")
+    host = _host(parts.hostname)
     return f"{parts.scheme}://{host}{port}"
 
 
 _PLAIN_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 
 
-def _host(text: str, *, certified: bool) -> str:
+def _host(text: str) -> str:
     """An IP address or a name, as it stands in a URL.
 
-    Networks of containers have names with `_`, which no domain and no certificate has.
+    Networks of containers have names with `_`, which no domain has.
     """
     if ":" in text:
         if "%" in text:
             raise ValueError("leave out the zone of the address")
         return f"[{ip_address(text)}]"
-    if not certified and _PLAIN_NAME.fullmatch(text):
+    if _PLAIN_NAME.fullmatch(text):
         return text
     return idna.encode(text).decode()
 

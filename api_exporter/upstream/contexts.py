@@ -7,8 +7,17 @@ import os
 import ssl
 from collections.abc import Callable
 
+from OpenSSL import SSL
+from service_identity import VerificationError
+from service_identity.pyopenssl import verify_hostname
 from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
-from twisted.internet.ssl import optionsForClientTLS
+from twisted.internet.ssl import (
+    CertificateOptions,
+    optionsForClientTLS,
+    platformTrust,
+)
+from twisted.protocols.tls import TLSMemoryBIOProtocol
+from twisted.python.failure import Failure
 from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
@@ -63,6 +72,43 @@ class KeptContexts:
             self._made_from = state
         creator = self._creators.get(hostname)
         if creator is None:
-            creator = optionsForClientTLS(hostname.decode("ascii"))
+            creator = _creator(hostname.decode("ascii"))
             self._creators[hostname] = creator
         return creator
+
+
+def _creator(host: str) -> IOpenSSLClientConnectionCreator:
+    try:
+        return optionsForClientTLS(host)
+    except UnicodeError:
+        return _UnusualName(host)
+
+
+@implementer(IOpenSSLClientConnectionCreator)
+class _UnusualName:
+    """For a name that no domain has, such as one with `_`: Twisted refuses to send it.
+
+    The same is verified: the chain by OpenSSL, the name when the handshake is done.
+    """
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._context = CertificateOptions(trustRoot=platformTrust()).getContext()
+        self._context.set_info_callback(self._progressed)
+
+    def clientConnectionForTLS(  # noqa: N802 - Twisted's names
+        self,
+        tlsProtocol: TLSMemoryBIOProtocol,  # noqa: N803
+    ) -> SSL.Connection:
+        connection = SSL.Connection(self._context, None)
+        connection.set_app_data(tlsProtocol)
+        connection.set_tlsext_host_name(self._host.encode("ascii"))
+        return connection
+
+    def _progressed(self, connection: SSL.Connection, where: int, _result: int) -> None:
+        if not where & SSL.SSL_CB_HANDSHAKE_DONE:
+            return
+        try:
+            verify_hostname(connection, self._host)
+        except VerificationError:
+            connection.get_app_data().failVerification(Failure())

@@ -1,13 +1,20 @@
 """The whole client against servers that speak HTTP as badly as they can."""
 
 import gzip
+import os
 import random
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IAddress, IResolverSimple
+from twisted.internet.endpoints import SSL4ServerEndpoint
+from twisted.internet.interfaces import (
+    IAddress,
+    IResolverSimple,
+    IStreamServerEndpoint,
+)
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import LoopingCall, deferLater
@@ -19,6 +26,7 @@ from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import table
 from api_exporter.upstream.client import Client
 from tests.integration.ports import listening
+from tests.integration.test_failures import self_signed
 
 SECRET = "nbp_0canary0canary0canary0canary0can0000"
 MIB = 1024 * 1024
@@ -94,10 +102,11 @@ class HostileTests(TestCase):
         attempts: int = 1,
         scheme: str = "http",
         host: str = "localhost",
+        endpoint: IStreamServerEndpoint | None = None,
     ) -> None:
-        """A server that answers so, without TLS, and a client of it."""
+        """A server that answers so, without TLS unless told, and a client of it."""
         self.server = RawServer(answer)
-        port = listening(self, self.server)
+        port = listening(self, self.server, endpoint)
         settings = table.read(
             {
                 "UPSTREAM_API_URL": f"{scheme}://{host}:{port}",
@@ -134,9 +143,9 @@ class HostileTests(TestCase):
             return error
         raise self.failureException(f"it went well: {body!r}")
 
-    async def test_unusual_names(self) -> None:
-        """A name that no domain has is looked up and called as it stands."""
-        asked = []
+    def found_everywhere(self) -> list[str]:
+        """Every name is this machine's; returns those that were asked for."""
+        asked: list[str] = []
 
         @implementer(IResolverSimple)
         class Everywhere:
@@ -152,6 +161,41 @@ class HostileTests(TestCase):
         before = reactor.nameResolver
         reactor.installResolver(Everywhere())
         self.addCleanup(reactor.installNameResolver, before)
+        return asked
+
+    async def test_unusual_names_over_tls(self) -> None:
+        """Such a name is sent, and verified like any other."""
+        self.addCleanup(os.environ.pop, "SSL_CERT_FILE", None)
+        self.found_everywhere()
+        for name, trusted, problem in (
+            ("net_bird", True, ""),
+            ("other_bird", True, "tls"),
+            ("net_bird", False, "tls"),
+        ):
+            certificate = self_signed(name)
+            bundle = Path(self.mktemp())
+            bundle.write_bytes(certificate.dumpPEM() if trusted else b"")
+            os.environ["SSL_CERT_FILE"] = str(bundle.absolute())
+            endpoint = SSL4ServerEndpoint(
+                reactor, 0, certificate.options(), interface="127.0.0.1"
+            )
+            self.start(
+                lambda raw: raw.send(GOOD),
+                scheme="https",
+                host="net_bird",
+                endpoint=endpoint,
+            )
+            if problem:
+                error = await self.failing()
+                self.assertEqual(problem, error.reason)
+                self.assertNotIn("handshake", str(error))
+            else:
+                self.assertEqual(b"[]", await self.fetch())
+            await self.close()
+
+    async def test_unusual_names(self) -> None:
+        """A name that no domain has is looked up and called as it stands."""
+        asked = self.found_everywhere()
         for name in ("net_bird", "r3---sn_1.my-net"):
             self.start(lambda raw: raw.send(GOOD), host=name)
             self.assertEqual(b"[]", await self.fetch())
