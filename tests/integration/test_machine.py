@@ -126,7 +126,10 @@ class SignalTests(MachineTestCase):
         """An exporter in a window of its own; closing the number closes the window."""
         window, terminal = os.openpty()
         process = subprocess.Popen(
-            [program("setsid"), "--ctty", *before, *self.exporter, "--demo"],
+            [
+                *(program("env"), "--default-signal=HUP"),  # whoever started the tests
+                *(program("setsid"), "--ctty", *before, *self.exporter, "--demo"),
+            ],
             cwd=self.directory,
             env=self.settings(),
             stdin=terminal,
