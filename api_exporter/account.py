@@ -23,6 +23,7 @@ from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
 from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.upstream.backoff import Jitter
@@ -85,6 +86,12 @@ class Account(MultiService):
         token = self.client.token
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
+        certificates = self.client.certificates
+        CertificateEnds(
+            registry,
+            upstream=lambda: certificates.upstream_end,
+            client=lambda: certificates.own_end,
+        )
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(personal=settings.expose_personal_data),

@@ -57,7 +57,11 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         good = await once(account.collectors, findings)
     else:
         _print(f"upstream: {account.url}")
-        good = await check(await reached(account.client.upstream.reach), findings)
+        _print(f"way: {account.client.way}")
+        unreachable = await reached(account.client.upstream.reach)
+        if (shown := account.client.certificates.upstream) is not None:
+            _print(f"certificate: {shown}")
+        good = await check(unreachable, findings)
     await account.client.stopService()
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)

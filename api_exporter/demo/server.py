@@ -31,6 +31,7 @@ def environ(listening: socket.socket) -> dict[str, str]:
         "UPSTREAM_API_URL": f"http://127.0.0.1:{port}",
         "UPSTREAM_API_TOKEN": TOKEN,
         "UPSTREAM_API_TOKEN_FILE": "",
+        "UPSTREAM_PROXY": "none",
     }
 
 

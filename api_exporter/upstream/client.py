@@ -7,18 +7,14 @@ from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.client import Agent, HTTPConnectionPool
 
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
 from api_exporter.settings.values import AccountSettings
+from api_exporter.upstream.agent import Reaching
 from api_exporter.upstream.backoff import Jitter
-from api_exporter.upstream.connection import Endpoints
-from api_exporter.upstream.contexts import KeptContexts
+from api_exporter.upstream.certificates import Certificates
 from api_exporter.upstream.fetching import Upstream
-
-IDLE_CONNECTION = 50
-"""Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
 
 log = Logger()
 
@@ -32,6 +28,8 @@ class Client(Service):
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
         token: gives the token to use now.
+        way: how the upstream is reached.
+        certificates: what is known of the upstream's and of ours.
     """
 
     def __init__(
@@ -43,16 +41,23 @@ class Client(Service):
         jitter: Jitter,
         observe: Callable[[Attempt], None],
     ) -> None:
-        self._pool = HTTPConnectionPool(reactor)
-        self._pool.cachedConnectionTimeout = IDLE_CONNECTION
-        # Only where a kept connection ends without a single byte: the upstream closed
-        # it at the moment of its reuse, which is nobody's failure and counts nowhere.
-        self._pool.retryAutomatically = True
-        endpoints = Endpoints(reactor, KeptContexts(), settings.http_timeout)
+        self.way = way = settings.reach.way
+        self._url = settings.upstream_api_url
+        self.certificates = Certificates(
+            settings.upstream_ca_file, settings.reach.identity, now
+        )
+        self._agent = Reaching(
+            reactor,
+            proxy=way.proxy,
+            policy=self.certificates,
+            proxy_policy=self.certificates.for_proxy,
+            timeout=settings.http_timeout,
+            seen=self.certificates.seen,
+        )
         self._probing: Deferred[None] | None = None
         self.token = token_source(settings)
         self.upstream = Upstream(
-            agent=Agent.usingEndpointFactory(reactor, endpoints, self._pool),
+            agent=self._agent,
             url=settings.upstream_api_url,
             token=self.token,
             timeout=settings.http_timeout,
@@ -61,20 +66,33 @@ class Client(Service):
             now=now,
             jitter=jitter,
             observe=observe,
+            way=str(way),
+            secrets=() if way.proxy is None else way.proxy.secrets(),
         )
 
     def startService(self) -> None:
         super().startService()
+        self._warn()
         self._probing = self.upstream.probe().addErrback(_cancelled)
 
     def stopService(self) -> Deferred[list[None]]:
         """Fires when no connection is open but those that carry a request."""
         super().stopService()
-        ending = [self._pool.closeCachedConnections()]
+        ending = [self._agent.close()]
         if self._probing is not None:
             self._probing.cancel()
             ending.append(self._probing)
         return gatherResults(ending)
+
+    def _warn(self) -> None:
+        proxy = self.way.proxy
+        if proxy is not None and self._url.startswith("http:"):
+            log.warn(
+                "the proxy {proxy} sees the token: the upstream's address is not https",
+                proxy=str(proxy),
+            )
+        if why := self.certificates.wrong():
+            log.warn("our own certificate is of no use: {why}", why=why)
 
 
 def _cancelled(failure: Failure) -> None:

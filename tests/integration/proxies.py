@@ -1,0 +1,181 @@
+"""Real proxies and a real gateway on loopback ports, with configurations of our own."""
+
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from unittest import TestCase
+
+from tests.integration.programs import Running, free_port, program, start, until
+
+USER = "exporter"
+PASSWORD = "p@ss:w/ord#canary%1"
+LOGIN = "exporter:p%40ss%3Aw%2Ford%23canary%251"
+"""The same, as it stands in an address."""
+
+SQUID = """
+http_port {listen}
+http_access {access}
+cache deny all
+cache_log {directory}/cache.log
+access_log stdio:{directory}/access.log
+logfile_rotate 0
+buffered_logs off
+pid_filename none
+netdb_filename none
+pinger_enable off
+coredump_dir {directory}
+visible_hostname proxy.example
+shutdown_lifetime 0 seconds
+cache_mem 8 MB
+"""
+
+SQUID_LOGIN = """
+auth_param basic program /usr/lib/squid/basic_ncsa_auth {directory}/passwords
+auth_param basic children 1 startup=1
+acl known proxy_auth REQUIRED
+http_access deny !known
+"""
+
+TINYPROXY = """
+Listen {host}
+Port {port}
+Timeout 60
+LogFile "{directory}/access.log"
+LogLevel Connect
+DisableViaHeader Yes
+"""
+
+NGINX = """
+daemon off;
+user root;
+worker_processes 1;
+pid {directory}/pid;
+error_log {directory}/error.log;
+events {{ worker_connections 64; }}
+http {{
+    access_log {directory}/access.log;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {directory}/server.pem;
+        ssl_certificate_key {directory}/server.pem;
+        ssl_client_certificate {directory}/authority.pem;
+        ssl_verify_client on;
+        ssl_verify_depth 3;
+        location / {{ proxy_pass {upstream}; }}
+    }}
+}}
+"""
+
+
+class Served:
+    """A program that listens.
+
+    Attributes:
+        address: host and port as they stand in a URL.
+    """
+
+    def __init__(self, running: Running, directory: Path, address: str) -> None:
+        self.running = running
+        self.address = address
+        self._directory = directory
+
+    def log(self) -> str:
+        """What it has noted of requests so far."""
+        path = self._directory / "access.log"
+        return path.read_text() if path.exists() else ""
+
+
+def squid(
+    test: TestCase, directory: Path, host: str = "127.0.0.1", *, login: bool = False
+) -> Served:
+    """Debian's squid, which drops its privileges."""
+    command = program("squid")
+    directory.mkdir()
+    directory.chmod(0o777)
+    config = SQUID_LOGIN if login else ""
+    if login:
+        hashed = subprocess.run(
+            [program("openssl"), "passwd", "-apr1", "-stdin"],
+            input=PASSWORD,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        (directory / "passwords").write_text(f"{USER}:{hashed.stdout}")
+
+    def configure(port: int) -> list[str]:
+        listen = _address(host, port)
+        text = (config + SQUID).format(
+            listen=listen, directory=directory, access="allow all"
+        )
+        (directory / "squid.conf").write_text(text)
+        return [command, "-N", "-f", str(directory / "squid.conf"), "-n", f"t{port}"]
+
+    return _served(test, directory, host, configure)
+
+
+def tinyproxy(
+    test: TestCase, directory: Path, host: str = "127.0.0.1", *, login: bool = False
+) -> Served:
+    """Debian's tinyproxy."""
+    command = program("tinyproxy")
+    directory.mkdir()
+
+    def configure(port: int) -> list[str]:
+        text = TINYPROXY.format(host=host, port=port, directory=directory)
+        if login:
+            text += f'BasicAuth {USER} "{PASSWORD}"\n'
+        (directory / "tinyproxy.conf").write_text(text)
+        return [command, "-d", "-c", str(directory / "tinyproxy.conf")]
+
+    return _served(test, directory, host, configure)
+
+
+def nginx(
+    test: TestCase, directory: Path, server: bytes, authority: bytes, upstream: str
+) -> Served:
+    """A gateway that wants a certificate, in front of an upstream.
+
+    Args:
+        server: its own certificate and key.
+        authority: the one that vouches for its clients.
+    """
+    command = program("nginx")
+    directory.mkdir()
+    (directory / "server.pem").write_bytes(server)
+    (directory / "authority.pem").write_bytes(authority)
+
+    def configure(port: int) -> list[str]:
+        text = NGINX.format(port=port, directory=directory, upstream=upstream)
+        (directory / "nginx.conf").write_text(text)
+        return [command, "-p", str(directory), "-c", str(directory / "nginx.conf")]
+
+    return _served(test, directory, "127.0.0.1", configure)
+
+
+def _served(
+    test: TestCase, directory: Path, host: str, configure: Callable[[int], list[str]]
+) -> Served:
+    port = free_port()
+    running = start(test, configure(port), directory)
+
+    def listening() -> bool:
+        assert running.process.poll() is None, running.said()
+        try:
+            socket.create_connection((host, port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    until(listening, f"{directory.name} listens")
+    return Served(running, directory, _address(host, port))
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
