@@ -51,6 +51,7 @@ class Watched(Wired):
             now=self.now,
             observe=lambda known: self.history.observe(self.now(), known.peers or ()),
         )
+        process = process_telemetry()
         self.tree = root(
             status=Status(
                 self,
@@ -64,7 +65,13 @@ class Watched(Wired):
             ),
             health=Health(self, version=VERSION, uptime=self.clock.seconds),
             ready=Ready(self, now=self.now),
-            metrics=Metrics(self, process_telemetry(), seconds=self.clock.seconds),
+            metrics=Metrics(
+                self.pages,
+                self.registry,
+                process.registry,
+                in_flight=process.scrapes_in_flight,
+                seconds=self.clock.seconds,
+            ),
             metrics_path=metrics_path,
         )
 
