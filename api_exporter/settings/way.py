@@ -22,7 +22,7 @@ class Way(Struct, frozen=True):
 
     Attributes:
         proxy: None where it is reached directly.
-        because: the variable that says so, "" where nothing does.
+        because: the variable that says so, or what keeps a proxy from being taken.
     """
 
     proxy: Proxy | None = None
@@ -45,7 +45,7 @@ def way(
         own: what UPSTREAM_PROXY says, which wins.
     """
     if own is not None:
-        return Way(None if own == NONE else own, OWN)
+        return DIRECT if own == NONE else Way(own, OWN)
     parts = urlsplit(url)
     name, text = _set(environ, f"{parts.scheme.upper()}_PROXY")
     if not text:

@@ -1,6 +1,7 @@
 """Certificates: whom we trust, who we are, and who the upstream says it is."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,38 +36,41 @@ class Shown(Struct, frozen=True):
         return f"until {end:%Y-%m-%d %H:%M} UTC, issued by {self.issuer}"
 
 
+def shown(certificate: X509) -> Shown:
+    """What it says."""
+    known = certificate.to_cryptography()
+    return Shown(known.issuer.rfc4514_string(), known.not_valid_after_utc.timestamp())
+
+
 @implementer(IPolicyForHTTPS)
-class Certificates:
-    """Makes the TLS to the upstream, and knows what is told of certificates.
+class Trust:
+    """Whom we trust and who we are: makes the TLS for connections.
 
     Args:
         authorities: a file with those that we trust; None for this machine's.
-        identity: who we are to a gateway, if anybody.
+        files: who we are to a gateway, if anybody.
         now: seconds since the epoch.
-
-    Attributes:
-        upstream: that of the newest connection; None before the first.
-        for_proxy: makes the TLS to a proxy, which need not know who we are.
     """
 
     def __init__(
         self,
         authorities: Path | None,
-        identity: IdentityFiles | None,
+        files: IdentityFiles | None,
         now: Callable[[], float],
     ) -> None:
         self._authorities = authorities
-        self._files = identity
+        self._files = files
         self._now = now
-        self._identity = None if identity is None else _read(identity)
+        self._identity: Identity | None = None
+        if files is not None:
+            with suppress(ValueError):  # it was good when the settings were read
+                self._identity = files.read()
         self._contexts = KeptContexts(self._state, self._options)
-        self.upstream: Shown | None = None
-        self.for_proxy = KeptContexts(self._trusted, self._trust)
 
     def creatorForNetloc(
         self, hostname: bytes, port: int
     ) -> IOpenSSLClientConnectionCreator:
-        """What makes a connection; raises UpstreamError where ours cannot be used."""
+        """What makes a connection; raises UpstreamError where it cannot be made."""
         creator = self._contexts.creatorForNetloc(hostname, port)
         if why := self.wrong():
             raise UpstreamError("tls", f"{_USELESS}: {why}")
@@ -80,59 +84,58 @@ class Certificates:
         return f"{self._files.certificate}: {why}" if why else ""
 
     @property
-    def upstream_end(self) -> float | None:
-        """Seconds since the epoch."""
-        return None if self.upstream is None else self.upstream.ends
-
-    @property
     def own_end(self) -> float | None:
-        """Seconds since the epoch; None where we have none."""
+        """When ours ends, in seconds since the epoch; None where we have none."""
         return None if self._identity is None else self._identity.ends
 
-    def seen(self, certificate: X509) -> None:
-        """A connection to the upstream has been made, and it showed this."""
-        known = certificate.to_cryptography()
-        self.upstream = Shown(
-            known.issuer.rfc4514_string(), known.not_valid_after_utc.timestamp()
-        )
-
-    def _trusted(self) -> object:
-        """The state of what says whom we trust."""
-        return trusted() if self._authorities is None else state(self._authorities)
-
     def _state(self) -> object:
-        if self._files is None:
-            return self._trusted()
-        ours = (self._files.certificate, self._files.key)
-        return self._trusted(), *map(state, ours)
+        files = self._files
+        ours = () if files is None else (files.certificate, files.key)
+        theirs = trusted() if self._authorities is None else state(self._authorities)
+        return theirs, *map(state, ours)
 
-    def _trust(self) -> Options:
+    def _options(self) -> Options:
+        options = self._trusted()
+        if self._files is not None:
+            try:
+                self._identity = identity = self._files.read()
+            except ValueError as error:
+                raise UpstreamError("tls", f"{_USELESS}: {error}") from None
+            leaf, *others = map(X509.from_cryptography, identity.chain)
+            options |= {
+                "privateKey": crypto.PKey.from_cryptography_key(identity.key),
+                "certificate": leaf,
+                "extraCertChain": others,
+            }
+        return options
+
+    def _trusted(self) -> Options:
         if self._authorities is None:
             return {}
         try:
-            blocks = certificates(self._authorities)
-            trusted = [Certificate.loadPEM(block) for block in blocks]
+            pem = certificates(self._authorities)
+            authorities = [Certificate.loadPEM(block) for block in pem]
         except (ValueError, crypto.Error) as error:
             why = str(error) if isinstance(error, ValueError) else "it cannot be read"
             words = f"nobody can be trusted: {self._authorities}: {why}"
             raise UpstreamError("tls", words) from None
-        return {"trustRoot": trustRootFromCertificates(trusted)}
-
-    def _options(self) -> Options:
-        if self._files is None:
-            return self._trust()
-        self._identity = identity = _read(self._files)
-        leaf, *others = map(crypto.X509.from_cryptography, identity.chain)
-        return {
-            **self._trust(),
-            "privateKey": crypto.PKey.from_cryptography_key(identity.key),
-            "certificate": leaf,
-            "extraCertChain": others,
-        }
+        return {"trustRoot": trustRootFromCertificates(authorities)}
 
 
-def _read(files: IdentityFiles) -> Identity:
-    try:
-        return files.read()
-    except ValueError as error:
-        raise UpstreamError("tls", f"{_USELESS}: {error}") from None
+class Trusts:
+    """One for all who trust the same and are the same."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Path | None, IdentityFiles | None], Trust] = {}
+
+    def of(
+        self,
+        authorities: Path | None,
+        files: IdentityFiles | None,
+        now: Callable[[], float],
+    ) -> Trust:
+        """See Trust."""
+        key = authorities, files
+        if key not in self._kept:
+            self._kept[key] = Trust(authorities, files, now)
+        return self._kept[key]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from OpenSSL.crypto import X509
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.posixbase import PosixReactorBase
@@ -13,10 +14,8 @@ from api_exporter.settings.credential import Rereading, Source
 from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.agent import Reaching
 from api_exporter.upstream.backoff import Jitter
-from api_exporter.upstream.certificates import Certificates
+from api_exporter.upstream.certificates import Shown, Trusts, shown
 from api_exporter.upstream.fetching import Upstream
-
-log = Logger()
 
 
 class Client(Service):
@@ -29,7 +28,8 @@ class Client(Service):
         upstream: may be used without starting the service, if that is stopped after it.
         token: gives the token to use now.
         way: how the upstream is reached.
-        certificates: what is known of the upstream's and of ours.
+        trust: whom we trust, and who we are to a gateway.
+        shown: what the upstream says that it is; None before the first answer.
     """
 
     def __init__(
@@ -40,22 +40,26 @@ class Client(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Attempt], None],
+        trusts: Trusts | None = None,
+        log: Logger | None = None,
     ) -> None:
-        self.way = way = settings.reach.way
+        self._log = log = Logger() if log is None else log
         self._url = settings.upstream_api_url
-        self.certificates = Certificates(
-            settings.upstream_ca_file, settings.reach.identity, now
-        )
+        self.way = way = settings.reach.way
+        trusts = Trusts() if trusts is None else trusts
+        authorities = settings.upstream_ca_file
+        self.trust = trusts.of(authorities, settings.reach.identity, now)
+        self.shown: Shown | None = None
         self._agent = Reaching(
             reactor,
             proxy=way.proxy,
-            policy=self.certificates,
-            proxy_policy=self.certificates.for_proxy,
+            policy=self.trust,
+            proxy_policy=trusts.of(authorities, None, now),
             timeout=settings.http_timeout,
-            seen=self.certificates.seen,
+            seen=self._seen,
         )
         self._probing: Deferred[None] | None = None
-        self.token = token_source(settings)
+        self.token = token_source(settings, log)
         self.upstream = Upstream(
             agent=self._agent,
             url=settings.upstream_api_url,
@@ -68,6 +72,8 @@ class Client(Service):
             observe=observe,
             way=str(way),
             secrets=() if way.proxy is None else way.proxy.secrets(),
+            account=settings.upstream_account,
+            log=log,
         )
 
     def startService(self) -> None:
@@ -84,22 +90,25 @@ class Client(Service):
             ending.append(self._probing)
         return gatherResults(ending)
 
+    def _seen(self, certificate: X509) -> None:
+        self.shown = shown(certificate)
+
     def _warn(self) -> None:
         proxy = self.way.proxy
         if proxy is not None and self._url.startswith("http:"):
-            log.warn(
+            self._log.warn(
                 "the proxy {proxy} sees the token: the upstream's address is not https",
                 proxy=str(proxy),
             )
-        if why := self.certificates.wrong():
-            log.warn("our own certificate is of no use: {why}", why=why)
+        if why := self.trust.wrong():
+            self._log.warn("our own certificate is of no use: {why}", why=why)
 
 
 def _cancelled(failure: Failure) -> None:
     failure.trap(CancelledError)
 
 
-def token_source(settings: AccountSettings) -> Source:
+def token_source(settings: AccountSettings, log: Logger) -> Source:
     """Where the token comes from; says so where it cannot be right."""
     file = settings.upstream_api_token_file
     if file is not None:

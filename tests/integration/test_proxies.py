@@ -7,7 +7,6 @@ from pathlib import Path
 
 from twisted.internet import reactor
 from twisted.internet.endpoints import (
-    SSL4ServerEndpoint,
     TCP4ServerEndpoint,
     TCP6ServerEndpoint,
     wrapServerTLS,
@@ -21,7 +20,7 @@ from api_exporter.settings import reading
 from api_exporter.upstream.client import Client
 from tests.authority import Authority, written
 from tests.integration.ports import listening
-from tests.integration.proxies import LOGIN, PASSWORD, Served, squid, tinyproxy
+from tests.integration.proxies import squid, tinyproxy
 from tests.integration.test_failures import FaultyApi
 
 SECRET = "nbp_0canary0canary0canary0canary0can0000"
