@@ -27,6 +27,7 @@ class Issued:
         self.pem = certificate.public_bytes(Encoding.PEM)
         self._key = key
         self.key = self.key_pem(NoEncryption())
+        self.ends = certificate.not_valid_after_utc.timestamp()
 
     def key_pem(self, encryption: KeySerializationEncryption) -> bytes:
         return self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)

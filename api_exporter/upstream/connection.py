@@ -78,10 +78,17 @@ class Secured(Bounded):
         self._secure = True
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        if not (self._secure or (reason and reason.check(*TLS))):
-            words = "the connection ended within the TLS handshake"
-            reason = Failure(UpstreamError("tls", words, retryable=True))
+        untrusted = reason if reason is not None and reason.check(*TLS) else None
+        if untrusted is not None or not self._secure:
+            reason = self.insecure(untrusted)
         super().connectionLost(reason)
+
+    def insecure(self, untrusted: Failure | None) -> Failure:
+        """Why there is no TLS: what is wrong with it, or an end without a word."""
+        if untrusted is not None:
+            return untrusted
+        words = "the connection ended within the TLS handshake"
+        return Failure(UpstreamError("tls", words, retryable=True))
 
 
 class _Bounding(WrappingFactory[Bounded]):

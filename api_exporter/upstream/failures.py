@@ -85,20 +85,20 @@ def refusal(
     if 500 <= status < 600:
         return UpstreamError("http_5xx", detail, retryable=True, retry_after=wait)
     if status == 407:
-        return login_wanted("a proxy", challenges(headers))
+        return login_wanted(status, "a proxy", challenges(headers))
     if 400 <= status < 500:
         return UpstreamError("forbidden" if status == 403 else "http_4xx", detail)
     return UpstreamError("decode", f"the status is {status}, where 200 is promised")
 
 
-def login_wanted(who: str, challenges: Iterable[str]) -> UpstreamError:
-    """A 407, with what it says in Proxy-Authenticate."""
+def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamError:
+    """A proxy does not know us; it says in Proxy-Authenticate what it would know."""
     schemes = {challenge.partition(" ")[0].lower() for challenge in challenges}
     known = [name for name in _SCHEMES if name.lower() in schemes]
     wanted = "a valid user and password"
     if known and _BASIC not in known:
         wanted = f"a login by {' or '.join(known)}, and we can only do {_BASIC}"
-    return UpstreamError("proxy_auth", f"407: {who} wants {wanted}")
+    return UpstreamError("proxy_auth", f"{status}: {who} wants {wanted}")
 
 
 def unusable(headers: Headers, *, secrets: Sequence[str]) -> UpstreamError | None:

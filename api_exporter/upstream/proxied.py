@@ -21,7 +21,7 @@ from api_exporter.upstream.connection import (
     SecuredEndpoint,
     plain,
 )
-from api_exporter.upstream.failures import TLS, HeldUp, explained
+from api_exporter.upstream.failures import HeldUp, explained
 
 
 @implementer(IStreamClientEndpoint)
@@ -87,9 +87,7 @@ class _Secured(Secured):
         super().__init__(factory, wrapped)
         self._proxy = proxy
 
-    def connectionLost(self, reason: Failure | None = None) -> None:
-        if not self._secure:
-            why = explained(reason.value) if reason and reason.check(*TLS) else ""
-            said = f"no TLS connection to the proxy {self._proxy} that can be trusted"
-            reason = Failure(UpstreamError("proxy", f"{said}{why}", retryable=True))
-        super().connectionLost(reason)
+    def insecure(self, untrusted: Failure | None) -> Failure:
+        why = "" if untrusted is None else explained(untrusted.value)
+        said = f"no TLS connection to the proxy {self._proxy} that can be trusted{why}"
+        return Failure(UpstreamError("proxy", said, retryable=True))

@@ -71,11 +71,9 @@ def opened(received: bytes, proxy: Proxy) -> bool:
         if status is None:
             raise _error(proxy, "answers CONNECT with something that is not HTTP")
         code = int(status[1])
-    if code == 407:
-        raise login_wanted(
-            f"the proxy {proxy}",
-            [c.decode("latin-1") for c in _CHALLENGE.findall(head)],
-        )
+    if code in {401, 407}:  # the former is what tinyproxy says to a wrong password
+        challenges = [c.decode("latin-1") for c in _CHALLENGE.findall(head)]
+        raise login_wanted(code, f"the proxy {proxy}", challenges)
     if code >= 300:
         raise _refusal(proxy, code)
     if received:

@@ -9,12 +9,14 @@ from unittest import TestCase
 from tests.integration.programs import Running, free_port, program, start, until
 
 USER = "exporter"
-PASSWORD = "p@ss:w/ord#canary%1"
-LOGIN = "exporter:p%40ss%3Aw%2Ford%23canary%251"
+PASSWORD = "c4nary@pass:w/ord%1"
+LOGIN = "exporter:c4nary%40pass%3Aw%2Ford%251"
 """The same, as it stands in an address."""
+PLAIN_PASSWORD = "c4narypassword"
+"""For tinyproxy, which knows no others."""
 
 SQUID = """
-http_port {listen}
+{listen}
 http_access {access}
 cache deny all
 cache_log {directory}/cache.log
@@ -78,11 +80,15 @@ class Served:
 
     Attributes:
         address: host and port as they stand in a URL.
+        login: user and password likewise.
     """
 
-    def __init__(self, running: Running, directory: Path, address: str) -> None:
+    def __init__(
+        self, running: Running, directory: Path, address: str, login: str
+    ) -> None:
         self.running = running
         self.address = address
+        self.login = login
         self._directory = directory
 
     def log(self) -> str:
@@ -92,9 +98,20 @@ class Served:
 
 
 def squid(
-    test: TestCase, directory: Path, host: str = "127.0.0.1", *, login: bool = False
+    test: TestCase,
+    directory: Path,
+    host: str = "127.0.0.1",
+    *,
+    login: bool = False,
+    access: str = "allow all",
+    pem: bytes = b"",
 ) -> Served:
-    """Debian's squid, which drops its privileges."""
+    """Debian's squid, which drops its privileges.
+
+    Args:
+        access: what it does with requests.
+        pem: certificate and key, with which it wants to be spoken to over TLS.
+    """
     command = program("squid")
     directory.mkdir()
     directory.chmod(0o777)
@@ -110,14 +127,17 @@ def squid(
         (directory / "passwords").write_text(f"{USER}:{hashed.stdout}")
 
     def configure(port: int) -> list[str]:
-        listen = _address(host, port)
+        listen = f"http_port {_address(host, port)}"
+        if pem:
+            (directory / "proxy.pem").write_bytes(pem)
+            listen = f"https_port {_address(host, port)} tls-cert={directory}/proxy.pem"
         text = (config + SQUID).format(
-            listen=listen, directory=directory, access="allow all"
+            listen=listen, directory=directory, access=access
         )
         (directory / "squid.conf").write_text(text)
         return [command, "-N", "-f", str(directory / "squid.conf"), "-n", f"t{port}"]
 
-    return _served(test, directory, host, configure)
+    return _served(test, directory, host, configure, LOGIN)
 
 
 def tinyproxy(
@@ -130,11 +150,11 @@ def tinyproxy(
     def configure(port: int) -> list[str]:
         text = TINYPROXY.format(host=host, port=port, directory=directory)
         if login:
-            text += f'BasicAuth {USER} "{PASSWORD}"\n'
+            text += f"BasicAuth {USER} {PLAIN_PASSWORD}\n"
         (directory / "tinyproxy.conf").write_text(text)
         return [command, "-d", "-c", str(directory / "tinyproxy.conf")]
 
-    return _served(test, directory, host, configure)
+    return _served(test, directory, host, configure, f"{USER}:{PLAIN_PASSWORD}")
 
 
 def nginx(
@@ -160,7 +180,11 @@ def nginx(
 
 
 def _served(
-    test: TestCase, directory: Path, host: str, configure: Callable[[int], list[str]]
+    test: TestCase,
+    directory: Path,
+    host: str,
+    configure: Callable[[int], list[str]],
+    login: str = "",
 ) -> Served:
     port = free_port()
     running = start(test, configure(port), directory)
@@ -174,7 +198,7 @@ def _served(
         return True
 
     until(listening, f"{directory.name} listens")
-    return Served(running, directory, _address(host, port))
+    return Served(running, directory, _address(host, port), login)
 
 
 def _address(host: str, port: int) -> str:
