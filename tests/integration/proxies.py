@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from unittest import TestCase
@@ -28,6 +29,7 @@ netdb_filename none
 pinger_enable off
 coredump_dir {directory}
 visible_hostname proxy.example
+hosts_file {directory}/hosts
 shutdown_lifetime 0 seconds
 cache_mem 8 MB
 """
@@ -75,6 +77,15 @@ http {{
 """
 
 
+def folder(test: TestCase) -> Path:
+    """A new folder that all may enter: squid drops its privileges."""
+    made = tempfile.TemporaryDirectory()
+    test.addCleanup(made.cleanup)
+    path = Path(made.name)
+    path.chmod(0o755)
+    return path
+
+
 class Served:
     """A program that listens.
 
@@ -105,16 +116,19 @@ def squid(
     login: bool = False,
     access: str = "allow all",
     pem: bytes = b"",
+    hosts: str = "127.0.0.1 localhost\n::1 localhost\n",
 ) -> Served:
     """Debian's squid, which drops its privileges.
 
     Args:
         access: what it does with requests.
         pem: certificate and key, with which it wants to be spoken to over TLS.
+        hosts: the names that it knows, as in /etc/hosts.
     """
     command = program("squid")
     directory.mkdir()
     directory.chmod(0o777)
+    (directory / "hosts").write_text(hosts)
     config = SQUID_LOGIN if login else ""
     if login:
         hashed = subprocess.run(

@@ -1,9 +1,7 @@
 """An upstream on loopback, with TLS and without, and clients that find their way."""
 
 import random
-import tempfile
 import time
-from pathlib import Path
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
@@ -23,6 +21,7 @@ from api_exporter.settings import reading
 from api_exporter.upstream.client import Client
 from tests.authority import Authority, Issued, written
 from tests.integration.ports import listening
+from tests.integration.proxies import folder
 from tests.integration.test_failures import SECRET, FaultyApi
 
 
@@ -32,10 +31,7 @@ class ReachingTestCase(TestCase):
     timeout = 60
 
     def setUp(self) -> None:
-        made = tempfile.TemporaryDirectory()
-        self.addCleanup(made.cleanup)
-        self.directory = Path(made.name)
-        self.directory.chmod(0o755)  # for squid, which drops its privileges
+        self.directory = folder(self)
         self.authority = Authority("our authority")
         self.trusted = written(self.directory, "authority.pem", self.authority.pem)
         self.api = FaultyApi(time.time)

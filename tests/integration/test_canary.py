@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.integration.programs import free_port, get, start, until
+from tests.integration.proxies import folder, squid
 from tests.integration.test_operations import (
     Answer,
     OperatedTestCase,
@@ -18,6 +19,9 @@ from tests.integration.test_operations import (
 
 CANARY = "nbp_0canary0canary0canary0canary0c4PYgFe"
 """Well-formed: its checksum is right."""
+
+PROXY_USER = "me"
+"""Whoever uses a proxy, with the canary as the password."""
 
 PAGES = (
     "/",
@@ -51,6 +55,7 @@ def forms(token: str) -> Iterator[str]:
     yield token
     yield token[4:-6]
     yield base64.b64encode(token.encode()).decode().rstrip("=")
+    yield base64.b64encode(f"{PROXY_USER}:{token}".encode()).decode().rstrip("=")
     yield digest.hex()
     yield base64.b64encode(digest).decode().rstrip("=")
     yield base64.b64encode(digest).decode().rstrip("=").lower()
@@ -246,6 +251,25 @@ class CanaryTests(OperatedTestCase):
             self.assertIn(f'"reason": "{reason}"', said)
             self.assert_reports_clean(environ)
         self.assertEqual([], untrusted.asked)
+
+    def test_proxy(self) -> None:
+        """The password of a proxy is as secret, whatever is wrong with that."""
+        upstream = Upstream(self)
+        gone = f"http://{PROXY_USER}:{CANARY}@127.0.0.1:{free_port()}"
+        asks = squid(self, folder(self) / "squid", login=True)
+        refuses = f"http://{PROXY_USER}:{CANARY}@{asks.address}"
+        for url, proxy, reason in (
+            (upstream.url, refuses, "proxy_auth"),
+            ("https://localhost:1", gone, "proxy"),
+        ):
+            environ = self.canary(url, UPSTREAM_PROXY=proxy, UPSTREAM_API_TOKEN="other")
+            said = self.assert_run_clean(environ, "cannot refresh peers")
+            self.assertIn(f'"reason": "{reason}"', said)
+            self.assert_reports_clean(environ)
+        self.assertEqual([], upstream.asked)
+        wrong = f"http://{PROXY_USER}:/{CANARY}@proxy.example"
+        given = {"UPSTREAM_API_URL": "https://api.example", "HTTPS_PROXY": wrong}
+        self.assert_refused(self.settings(UPSTREAM_API_TOKEN="other", **given))
 
     def test_well(self) -> None:
         """Where all is well it is not told either."""
