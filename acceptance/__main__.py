@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from acceptance import installing, kubernetes, pythons, release, roots, service
+from acceptance import installing, kubernetes, proxies, pythons, release, roots, service
 from acceptance.check import Check, Failed, Missing
 
 CHECKS = (
@@ -23,6 +23,7 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("no-proxy", proxies.no_proxy),
 )
 
 _ROW = "| {:<14} | {:<7} | {:>5} | {}"

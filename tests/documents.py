@@ -19,6 +19,7 @@ from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
+from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from tests.bodies import inventory
 from tests.wired import process_telemetry
@@ -137,6 +138,7 @@ def _own() -> str:
         registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
     )
     token_readable(telemetry.registry, lambda: True)
+    CertificateEnds(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
     process = process_telemetry()
     process.registry.register(Accounts({"acme": telemetry}))
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
