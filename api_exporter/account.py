@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
 
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import Collector
@@ -27,6 +28,7 @@ from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
+from api_exporter.upstream.large import LargeBodies
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
@@ -37,6 +39,9 @@ class Account(MultiService):
 
     Args:
         now: seconds since the epoch.
+        budget: of its token, where other accounts have that, too.
+        large: where large bodies of all accounts wait for each other.
+        stretched: by how much its intervals are, in a line to log; "" if they are not.
 
     Attributes:
         url: the upstream's base address.
@@ -47,6 +52,8 @@ class Account(MultiService):
         history: how many peers were connected.
     """
 
+    log = Logger()
+
     def __init__(
         self,
         settings: AccountSettings,
@@ -55,15 +62,19 @@ class Account(MultiService):
         registry: CollectorRegistry,
         now: Callable[[], float],
         jitter: Jitter,
+        budget: Budget | None = None,
+        large: LargeBodies | None = None,
+        stretched: str = "",
     ) -> None:
         super().__init__()
+        self.stretched = stretched
         self._clock = reactor
         self.selection = selected = selection(
             settings.collectors, settings.refresh_intervals
         )
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
-        budget = Budget()
+        budget = Budget() if budget is None else budget
         self.telemetry = AccountTelemetry(
             registry=registry,
             periods=selected.periods,
@@ -81,6 +92,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=attempted,
+            large=large,
         )
         token = self.client.token
         if isinstance(token, Rereading):
@@ -105,6 +117,11 @@ class Account(MultiService):
         )
         self.addService(self.client)
         self.addService(refresher)
+
+    def startService(self) -> None:
+        if self.stretched:
+            self.log.info("{words}", words=self.stretched)
+        super().startService()
 
     def stopService(self) -> Deferred[None]:
         """Fires when nothing is under way, or the upstream does not let go."""

@@ -16,6 +16,7 @@ from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.connection import Endpoints
 from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.fetching import Upstream
+from api_exporter.upstream.large import LargeBodies
 
 IDLE_CONNECTION = 50
 """Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
@@ -28,6 +29,7 @@ class Client(Service):
 
     Args:
         observe: told of every attempt as it ends.
+        large: where bodies of all clients of the process wait for each other.
 
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
@@ -42,6 +44,7 @@ class Client(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Attempt], None],
+        large: LargeBodies | None = None,
     ) -> None:
         self._pool = HTTPConnectionPool(reactor)
         self._pool.cachedConnectionTimeout = IDLE_CONNECTION
@@ -61,6 +64,7 @@ class Client(Service):
             now=now,
             jitter=jitter,
             observe=observe,
+            large=large,
         )
 
     def startService(self) -> None:
