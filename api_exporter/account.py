@@ -3,21 +3,20 @@
 It fetches, keeps and renders; what the process has once, it is not concerned with.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.logger import Logger
 
-from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt
-from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.granted import granted
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -26,12 +25,36 @@ from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
+from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
+from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.large import LargeBodies
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
+
+
+class Shared:
+    """What all accounts of a process have in common.
+
+    Args:
+        accounts: all of them.
+
+    Attributes:
+        slicer: makes sure that they compute in turns.
+        contexts: of TLS, of which each is a megabyte.
+        large: where their large bodies wait for each other.
+        granted: by name, what each may ask for.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, accounts: Iterable[AccountSettings]
+    ) -> None:
+        self.slicer = Slicer(clock)
+        self.contexts = KeptContexts()
+        self.large = LargeBodies(clock)
+        self.granted = granted(accounts)
 
 
 class Account(MultiService):
@@ -39,42 +62,38 @@ class Account(MultiService):
 
     Args:
         now: seconds since the epoch.
-        budget: of its token, where other accounts have that, too.
-        large: where large bodies of all accounts wait for each other.
-        stretched: by how much its intervals are, in a line to log; "" if they are not.
 
     Attributes:
+        account: its name, empty where it is the only one.
         url: the upstream's base address.
         selection: what is published and asked for.
         client: may be used without starting anything, if it is stopped after it.
         pages: what is published now.
         telemetry: how its refreshes and requests went.
         history: how many peers were connected.
+        stretched: by how much the intervals are, in a line; "" if they are not.
     """
-
-    log = Logger()
 
     def __init__(
         self,
         settings: AccountSettings,
         reactor: PosixReactorBase,
         *,
+        shared: Shared,
         registry: CollectorRegistry,
         now: Callable[[], float],
         jitter: Jitter,
-        budget: Budget | None = None,
-        large: LargeBodies | None = None,
-        stretched: str = "",
     ) -> None:
         super().__init__()
-        self.stretched = stretched
         self._clock = reactor
-        self.selection = selected = selection(
-            settings.collectors, settings.refresh_intervals
-        )
+        mine = shared.granted[settings.name]
+        self.selection = selected = mine.selection
+        self.stretched = mine.stretched
+        self._log = log = log_of(settings.name)
+        self.account = settings.name
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
-        budget = Budget() if budget is None else budget
+        budget = mine.budget
         self.telemetry = AccountTelemetry(
             registry=registry,
             periods=selected.periods,
@@ -92,7 +111,9 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=attempted,
-            large=large,
+            contexts=shared.contexts,
+            large=shared.large,
+            log=log,
         )
         token = self.client.token
         if isinstance(token, Rereading):
@@ -102,7 +123,7 @@ class Account(MultiService):
             inventory=Inventory(personal=settings.expose_personal_data),
             fetch=self.client.upstream.fetch,
             pages=self.pages,
-            slicer=Slicer(reactor),
+            slicer=shared.slicer,
         )
         refresher = Refresher(
             selection=selected,
@@ -114,13 +135,14 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=lambda known: self.history.observe(now(), known.peers or ()),
+            log=log,
         )
         self.addService(self.client)
         self.addService(refresher)
 
     def startService(self) -> None:
         if self.stretched:
-            self.log.info("{words}", words=self.stretched)
+            self._log.info("{words}", words=self.stretched)
         super().startService()
 
     def stopService(self) -> Deferred[None]:
