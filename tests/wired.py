@@ -40,6 +40,7 @@ class Wired:
     """
 
     url = "https://netbird.example"
+    stretched = ""
 
     def __init__(
         self,
