@@ -15,6 +15,7 @@ from api_exporter.account import Account
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import own_threads
+from api_exporter.refresh.slices import Slicer
 from api_exporter.serving import listen
 from api_exporter.serving.site import BoundedSite, max_connections
 from api_exporter.settings import configuration
@@ -23,6 +24,8 @@ from api_exporter.settings.table import Settings
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
+from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
@@ -166,6 +169,7 @@ def assemble(
         ),
         ready=Ready(shown, now=time.time),
         metrics=Metrics(shown, process, seconds=reactor.seconds),
+        discovery=Discovery(shown, Making(Slicer(reactor).run), now=time.time),
         metrics_path=settings.metrics_path,
         pprof=None if profiles is None else profiles.pages,
     )

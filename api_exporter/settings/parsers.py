@@ -82,7 +82,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-_TAKEN = re.compile(r"/(health|ready|debug)(/.*)?")
+_TAKEN = re.compile(r"/(health|ready|sd|debug)(/.*)?")
 
 
 def metrics_path(text: str) -> str:

@@ -124,7 +124,7 @@ LISTEN_ADDRESS = Setting(
 METRICS_PATH = Setting(
     "METRICS_PATH",
     "/metrics",
-    "a path such as /metrics, other than /, /health, /ready and /debug",
+    "a path such as /metrics, other than /, /health, /ready, /sd and /debug",
     "Path of the metrics.",
     parsers.metrics_path,
 )

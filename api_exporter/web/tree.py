@@ -12,6 +12,7 @@ def root(
     health: ReadOnly,
     ready: ReadOnly,
     metrics: ReadOnly,
+    discovery: ReadOnly,
     metrics_path: str,
     pprof: Resource | None = None,
 ) -> Resource:
@@ -20,6 +21,7 @@ def root(
     tree.putChild(b"", status)
     tree.putChild(b"health", health)
     tree.putChild(b"ready", ready)
+    tree.putChild(b"sd", discovery)
     if pprof is not None:
         debug = notFound()
         debug.putChild(b"pprof", pprof)

@@ -357,13 +357,15 @@ class RefusedTests(SynchronousTestCase):
         """No path of metrics may hide another page."""
         self.refuses(
             "METRICS_PATH",
-            ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"],
+            ["/health/metrics", "/ready", "/sd", "/sd/accounts", "/debug/pprof/heap"],
             "(another page is there)",
         )
 
     def test_metrics_path(self) -> None:
         """A path is made of plain segments, each with something in it."""
-        allowed = "a path such as /metrics, other than /, /health, /ready and /debug"
+        allowed = (
+            "a path such as /metrics, other than /, /health, /ready, /sd and /debug"
+        )
         empty = ["/", "metrics", "//", "/metrics/", "/a//b"]
         dots = ["/.", "/..", "/a/../health", "/./health"]
         odd = ["/a b", "/a?b", "/a%20b", "/é", "*"]

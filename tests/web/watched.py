@@ -7,6 +7,9 @@ from twisted.internet.task import Clock
 
 from api_exporter.demo.network import Network
 from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.refresh.slices import Slicer
+from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
@@ -65,6 +68,7 @@ class Watched(Wired):
             health=Health(self, version=VERSION, uptime=self.clock.seconds),
             ready=Ready(self, now=self.now),
             metrics=Metrics(self, process_telemetry(), seconds=self.clock.seconds),
+            discovery=Discovery(self, Making(Slicer(self.clock).run), now=self.now),
             metrics_path=metrics_path,
         )
 

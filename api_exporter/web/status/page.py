@@ -168,6 +168,7 @@ def _footer(metrics_path: str, *, pprof: bool) -> str:
         ("health", "Health"),
         ("ready", "Ready"),
         *([("debug/pprof/", "Profiles")] if pprof else []),
+        (f"{DOCUMENTATION}/service-discovery.md", "Service discovery"),
         (DOCUMENTATION, "Documentation"),
     ]
     return _markup(tags.footer([tags.a(word, href=href) for href, word in links]))
