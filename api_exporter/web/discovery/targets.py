@@ -4,8 +4,7 @@ Prometheus refuses the whole list for one value that is no string and for one ke
 it does not know, so the types here are all that can be written.
 """
 
-from collections.abc import Generator, Iterable
-from functools import cache
+from collections.abc import Generator
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +13,8 @@ from msgspec.structs import replace
 from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
 from api_exporter.exposition.text import boolean
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Peer
+from api_exporter.netbird.records import Peer
+from api_exporter.web.discovery.membership import NONE, Together, listing, membership
 from api_exporter.web.discovery.query import Query
 
 READS = ("peers", "groups", "accounts")
@@ -28,9 +28,6 @@ LONGEST = 256 * 1024 * 1024
 
 _AT_ONCE = 100
 """Targets between two places to pause: about half a millisecond."""
-
-_MEMBERS_AT_ONCE = 2000
-"""Members of groups between two places to pause: about as long."""
 
 
 def _meta(name: str) -> str:
@@ -96,14 +93,8 @@ def answer(
     if query.groups:
         named = [group for group in groups if {group.id, group.name} & query.groups]
         chosen = frozenset(m.id for group in named for m in group.peers or ())
-    membership = yield from _membership(groups, chosen)
+    found = yield from membership(groups, chosen)
     account_id = inventory.accounts[0].id if inventory.accounts else ""
-
-    @cache
-    def lists(of: tuple[int, ...]) -> tuple[str, str]:
-        """Names and ids of groups. Many peers are in the same ones."""
-        return _list(groups[n].name for n in of), _list(groups[n].id for n in of)
-
     encode = msgspec.json.Encoder().encode_into
     text = _Text()
     work = 0
@@ -113,7 +104,7 @@ def answer(
         if host and (chosen is None or peer.id in chosen):
             labels = _labels(
                 peer,
-                *lists(membership.get(peer.id, ())),
+                found.get(peer.id, NONE),
                 account=account,
                 account_id=account_id,
                 told=inventory.personal,
@@ -158,23 +149,6 @@ class _Text:
             raise TooLong
 
 
-def _membership(
-    groups: tuple[Group, ...], chosen: frozenset[str] | None
-) -> Generator[None, None, dict[str, tuple[int, ...]]]:
-    """The places of each chosen peer's groups among all groups."""
-    found: dict[str, tuple[int, ...]] = {}
-    work = 0
-    for place, group in enumerate(groups):
-        for member in group.peers or ():
-            if chosen is None or member.id in chosen:
-                found[member.id] = (*found.get(member.id, ()), place)
-            work += 1
-            if work >= _MEMBERS_AT_ONCE:
-                work = 0
-                yield
-    return found
-
-
 def _host(peer: Peer, address: str) -> str:
     """As it stands before a port, "" where the peer has none of this kind."""
     host = {"ip": peer.ip, "ipv6": peer.ipv6, "dns": peer.dns_label}[address]
@@ -183,8 +157,7 @@ def _host(peer: Peer, address: str) -> str:
 
 def _labels(
     peer: Peer,
-    groups: str,
-    group_ids: str,
+    groups: Together,
     *,
     account: str,
     account_id: str,
@@ -196,7 +169,7 @@ def _labels(
         peer_id=peer.id,
         peer=peer.name,
         dns_name=peer.dns_label,
-        extra_dns_names=_list(peer.extra_dns_labels or ()),
+        extra_dns_names=listing(peer.extra_dns_labels or ()),
         ip=peer.ip,
         ipv6=peer.ipv6,
         os=peer.os,
@@ -210,8 +183,8 @@ def _labels(
         ephemeral=boolean(peer.ephemeral),
         user_id=peer.user_id,
         country=peer.country_code,
-        groups=groups,
-        group_ids=group_ids,
+        groups=groups.names,
+        group_ids=groups.ids,
     )
     return replace(labels, **_personal(peer, told)) if told else labels
 
@@ -224,9 +197,3 @@ def _personal(peer: Peer, told: frozenset[str]) -> dict[str, str]:
         "serial_number": peer.serial_number,
     }
     return {kind: value for kind, value in personal.items() if kind in told}
-
-
-def _list(values: Iterable[str]) -> str:
-    """`,a,b,`: so `.*,a,.*` finds an element wherever it stands."""
-    present = sorted(set(values) - {""})
-    return f",{','.join(present)}," if present else ""
