@@ -11,7 +11,7 @@ from twisted.web.client import Agent, HTTPConnectionPool
 
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
-from api_exporter.settings.table import Settings
+from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.connection import Endpoints
 from api_exporter.upstream.contexts import KeptContexts
@@ -19,8 +19,6 @@ from api_exporter.upstream.fetching import Upstream
 
 IDLE_CONNECTION = 50
 """Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
-
-log = Logger()
 
 
 class Client(Service):
@@ -36,21 +34,28 @@ class Client(Service):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AccountSettings,
         reactor: PosixReactorBase,
         *,
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Attempt], None],
+        contexts: KeptContexts | None = None,
+        log: Logger | None = None,
     ) -> None:
+        log = Logger() if log is None else log
         self._pool = HTTPConnectionPool(reactor)
         self._pool.cachedConnectionTimeout = IDLE_CONNECTION
         # Only where a kept connection ends without a single byte: the upstream closed
         # it at the moment of its reuse, which is nobody's failure and counts nowhere.
         self._pool.retryAutomatically = True
-        endpoints = Endpoints(reactor, KeptContexts(), settings.http_timeout)
+        endpoints = Endpoints(
+            reactor,
+            KeptContexts() if contexts is None else contexts,
+            settings.http_timeout,
+        )
         self._probing: Deferred[None] | None = None
-        self.token = token_source(settings)
+        self.token = token_source(settings, log)
         self.upstream = Upstream(
             agent=Agent.usingEndpointFactory(reactor, endpoints, self._pool),
             url=settings.upstream_api_url,
@@ -61,6 +66,8 @@ class Client(Service):
             now=now,
             jitter=jitter,
             observe=observe,
+            account=settings.upstream_account,
+            log=log,
         )
 
     def startService(self) -> None:
@@ -81,7 +88,7 @@ def _cancelled(failure: Failure) -> None:
     failure.trap(CancelledError)
 
 
-def token_source(settings: Settings) -> Source:
+def token_source(settings: AccountSettings, log: Logger) -> Source:
     """Where the token comes from; says so where it cannot be right."""
     file = settings.upstream_api_token_file
     if file is not None:

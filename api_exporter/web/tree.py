@@ -1,9 +1,83 @@
 """What is served: one `putChild` a line. It is given what it shows."""
 
+from collections.abc import Callable
+
+from msgspec import Struct
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 
 from api_exporter.serving.page import ReadOnly
+from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.version import Build
+from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.page import Discovery
+from api_exporter.web.health import Health
+from api_exporter.web.metrics import Metrics
+from api_exporter.web.ready import Ready
+from api_exporter.web.shown import Shown
+from api_exporter.web.status.page import Status
+
+
+class Around(Struct, frozen=True, kw_only=True):
+    """What the pages need to know beside what they show.
+
+    Attributes:
+        simulated: whether the upstream is one of our own.
+        making: makes the answers of service discovery, those of all accounts.
+        pprof: the page of profiles, if they are served.
+        uptime: seconds since the start.
+        seconds: a clock.
+        now: seconds since the epoch.
+    """
+
+    process: ProcessTelemetry
+    build: Build
+    metrics_path: str
+    simulated: bool
+    making: Making
+    pprof: Resource | None
+    uptime: Callable[[], float]
+    seconds: Callable[[], float]
+    now: Callable[[], float]
+
+
+def of_one(shown: Shown, around: Around) -> Resource:
+    """All pages where there is one account."""
+    return root(
+        status=status(shown, around),
+        health=health(shown, around),
+        ready=Ready(shown, now=around.now),
+        metrics=Metrics(
+            shown.pages,
+            shown.telemetry.registry,
+            around.process.registry,
+            in_flight=around.process.scrapes_in_flight,
+            seconds=around.seconds,
+        ),
+        discovery=Discovery(shown, around.making, now=around.now),
+        metrics_path=around.metrics_path,
+        pprof=around.pprof,
+    )
+
+
+def status(shown: Shown, around: Around, account: str = "") -> Status:
+    """The status page of an account."""
+    return Status(
+        shown,
+        account=account,
+        version=around.build.details,
+        simulated=around.simulated,
+        metrics_path=around.metrics_path,
+        pprof=around.pprof is not None,
+        uptime=around.uptime,
+        seconds=around.seconds,
+        now=around.now,
+    )
+
+
+def health(shown: Shown, around: Around) -> Health:
+    """`/health` of an account."""
+    return Health(shown, version=around.build.version, uptime=around.uptime)
 
 
 def root(
@@ -14,6 +88,7 @@ def root(
     metrics: ReadOnly,
     discovery: ReadOnly,
     metrics_path: str,
+    targets: ReadOnly | None = None,
     pprof: Resource | None = None,
 ) -> Resource:
     """The tree of all pages; whatever is not in it is 404."""
@@ -22,6 +97,8 @@ def root(
     tree.putChild(b"health", health)
     tree.putChild(b"ready", ready)
     tree.putChild(b"sd", discovery)
+    if targets is not None:
+        discovery.putChild(b"accounts", targets)
     if pprof is not None:
         debug = notFound()
         debug.putChild(b"pprof", pprof)

@@ -9,6 +9,7 @@ from twisted.python.failure import Failure
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.web.discovery.kept import Edition, Kept, Key
+from api_exporter.web.discovery.readers import Readers
 
 Steps = Generator[None, None, Payload]
 """What makes an answer, with places to pause."""
@@ -33,10 +34,12 @@ class Making:
 
     Attributes:
         kept: those that were made.
+        readers: who is being sent which.
     """
 
     def __init__(self, run: Callable[[Steps], Awaitable[Payload]]) -> None:
         self.kept = Kept()
+        self.readers = Readers(self.kept)
         self._run = run
         self._turn = DeferredLock()
         self._under_way: dict[tuple[Key, Edition], _Making] = {}

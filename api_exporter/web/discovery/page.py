@@ -19,7 +19,6 @@ from api_exporter.serving.sending import Sender
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.discovery.making import Making
 from api_exporter.web.discovery.query import Wrong, query
-from api_exporter.web.discovery.readers import Readers
 from api_exporter.web.discovery.targets import LONGEST, NEEDS, READS, TooLong, answer
 from api_exporter.web.shown import Shown
 
@@ -32,42 +31,37 @@ class Discovery(ReadOnly):
     Args:
         making: makes and keeps the answers of the whole process.
         now: seconds since the epoch.
+        account: its name, where the request names it in a parameter.
     """
 
     def __init__(
-        self, shown: Shown, making: Making, *, now: Callable[[], float]
+        self,
+        shown: Shown,
+        making: Making,
+        *,
+        now: Callable[[], float],
+        account: str = "",
     ) -> None:
         super().__init__()
         self._shown = shown
         self._making = making
-        self._readers = Readers(making.kept)
         self._now = now
+        self._account = account
 
     def render_GET(self, request: Request) -> bytes | int:
-        """The list for the one account that there is."""
-        return self.answer(request, self._shown)
-
-    def answer(
-        self, request: Request, shown: Shown, account: str | None = None
-    ) -> bytes | int:
-        """The list for an account.
-
-        Args:
-            account: its name, where the request names it in a parameter.
-        """
+        """The list, or why there is none."""
         try:
-            others = () if account is None else ("account",)
-            asked = query(request.args, others)
+            asked = query(request.args, ("account",) if self._account else ())
         except Wrong as wrong:
             return _refusal(request, 400, str(wrong))
-        known = shown.inventory
-        if why := unknown(known, shown.telemetry.standings, self._now()):
+        known = self._shown.inventory
+        if why := unknown(known, self._shown.telemetry.standings, self._now()):
             return _refusal(request, 503, why)
-        key, edition = (account, asked), known.edition(READS)
+        key, edition = (self._account, asked), known.edition(READS)
         made = self._making.kept.get(key, edition)
         if made is not None:
             return self._send(request, made)
-        steps = answer(known, asked, account or "")
+        steps = answer(known, asked, self._account)
         waiting = self._making.made(key, edition, steps)
         request.notifyFinish().addErrback(lambda _: waiting.cancel())
         waiting.addCallbacks(partial(self._send, request), partial(_failed, request))
@@ -80,7 +74,7 @@ class Discovery(ReadOnly):
         if request.method == b"HEAD":
             request.finish()
         else:
-            self._readers.add(request, made)
+            self._making.readers.add(request, made)
             Sender(request, iter(made.slices)).start()
         return NOT_DONE_YET
 
