@@ -10,6 +10,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.accounts import summary
 from api_exporter.web.accounts import of_several
 from api_exporter.web.discovery.making import Making, Steps
+from tests.bodies import finish
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
@@ -185,12 +186,7 @@ class DiscoveryTests(AccountsTestCase):
         super().setUp()
 
         async def run(steps: Steps) -> Payload:
-            while True:
-                try:
-                    next(steps)
-                except StopIteration as stop:
-                    made: Payload = stop.value
-                    return made
+            return finish(steps)
 
         accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
         self.tree = of_several(accounts, replace(self.around, making=Making(run)))

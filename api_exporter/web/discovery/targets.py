@@ -14,7 +14,13 @@ from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
 from api_exporter.exposition.text import boolean
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
-from api_exporter.web.discovery.membership import NONE, Together, listing, membership
+from api_exporter.web.discovery.membership import (
+    NONE,
+    Together,
+    listing,
+    members,
+    membership,
+)
 from api_exporter.web.discovery.query import Query
 
 READS = ("peers", "groups", "accounts")
@@ -89,10 +95,10 @@ def answer(
     peers, groups = inventory.peers, inventory.groups
     assert peers is not None
     assert groups is not None
-    chosen: frozenset[str] | None = None
+    chosen: set[str] | None = None
     if query.groups:
-        named = [group for group in groups if {group.id, group.name} & query.groups]
-        chosen = frozenset(m.id for group in named for m in group.peers or ())
+        named = (group for group in groups if {group.id, group.name} & query.groups)
+        chosen = yield from members(named)
     found = yield from membership(groups, chosen)
     account_id = inventory.accounts[0].id if inventory.accounts else ""
     encode = msgspec.json.Encoder().encode_into

@@ -18,6 +18,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.web.discovery import targets
 from api_exporter.web.discovery.query import Query
 from api_exporter.web.discovery.targets import TooLong, answer
+from tests.bodies import finish
 from tests.netbird.test_bodies import decode
 from tests.pure import ROOT
 
@@ -90,13 +91,7 @@ def group(id_: str, name: str, *members: str) -> Group:
 
 def made(inventory: Inventory, query: Query = ALL, account: str = "") -> Payload:
     """The answer once it has come to its end."""
-    steps = answer(inventory, query, account)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            payload: Payload = stop.value
-            return payload
+    return finish(answer(inventory, query, account))
 
 
 def listed(
