@@ -46,7 +46,6 @@ PATHS = (
     *("/metrics/", "//metrics", "/metrics/../metrics", "/%6detrics", "/metrics%00"),
     *("*", "", "http://x/metrics", "/" + "a" * 3000, "/\udcff\udcfe", "/?" + "&" * 500),
     *("/debug/pprof/profile?seconds=-1", "/debug/pprof/profile?seconds=1e9"),
-    *("/sd?port=1", "/sd", "/sd?port=1&group=%ff", "/sd?port=1&" + "a&" * 900, "/sd/"),
     *("/metrics?%", "/metrics;x", "/%", "/%zz", "/..%2f..%2fetc/passwd", "/metrics#x"),
 )
 
