@@ -292,6 +292,7 @@ class StatusTests(ServedTestCase):
             links = re.findall(r'<a href="([^"]+)"', self.page())
             self.assertEqual(["metrics", "health", "ready"], links[:3])
             self.assertEqual(pprof, "debug/pprof/" in links)
+            self.assertTrue(links[-2].endswith("/docs/service-discovery.md"))
             self.assertTrue(links[-1].endswith("/docs"))
 
     def test_asks_nobody(self) -> None:
