@@ -16,6 +16,7 @@ from api_exporter.upstream.agent import Reaching
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.certificates import Shown, Trusts, shown
 from api_exporter.upstream.fetching import Upstream
+from api_exporter.upstream.large import LargeBodies
 
 
 class Client(Service):
@@ -23,6 +24,7 @@ class Client(Service):
 
     Args:
         observe: told of every attempt as it ends.
+        large: where bodies of all clients of the process wait for each other.
 
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
@@ -42,6 +44,7 @@ class Client(Service):
         observe: Callable[[Attempt], None],
         trusts: Trusts | None = None,
         log: Logger | None = None,
+        large: LargeBodies | None = None,
     ) -> None:
         self._log = log = Logger() if log is None else log
         self._url = settings.upstream_api_url
@@ -74,6 +77,7 @@ class Client(Service):
             secrets=() if way.proxy is None else way.proxy.secrets(),
             account=settings.upstream_account,
             log=log,
+            large=large,
         )
 
     def startService(self) -> None:
