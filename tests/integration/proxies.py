@@ -116,7 +116,7 @@ def squid(
     login: bool = False,
     access: str = "allow all",
     pem: bytes = b"",
-    hosts: str = "127.0.0.1 localhost\n::1 localhost\n",
+    hosts: str = "127.0.0.1 localhost\n",
 ) -> Served:
     """Debian's squid, which drops its privileges.
 

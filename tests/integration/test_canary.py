@@ -256,21 +256,23 @@ class CanaryTests(OperatedTestCase):
     def test_proxy(self) -> None:
         """The password of a proxy is as secret, whatever is wrong with that."""
         upstream = Upstream(self)
-        gone = f"http://{PROXY_USER}:{CANARY}@127.0.0.1:{free_port()}"
+        login = f"{PROXY_USER}:{CANARY}"
         asks = squid(self, folder(self) / "squid", login=True)
-        refuses = f"http://{PROXY_USER}:{CANARY}@{asks.address}"
-        for url, proxy, reason in (
-            (upstream.url, refuses, "proxy_auth"),
-            ("https://localhost:1", gone, "proxy"),
-        ):
-            environ = self.canary(url, UPSTREAM_PROXY=proxy, UPSTREAM_API_TOKEN="other")
-            said = self.assert_run_clean(environ, "cannot refresh peers")
-            self.assertIn(f'"reason": "{reason}"', said)
-            self.assert_reports_clean(environ)
+        given = {"UPSTREAM_PROXY": f"http://{login}@{asks.address}"}
+        environ = self.canary(upstream.url, UPSTREAM_API_TOKEN="other", **given)
+        said = self.assert_run_clean(environ, "cannot refresh peers")
+        self.assertIn('"reason": "proxy_auth"', said)
         self.assertEqual([], upstream.asked)
-        wrong = f"http://{PROXY_USER}:/{CANARY}@proxy.example"
-        given = {"UPSTREAM_API_URL": "https://api.example", "HTTPS_PROXY": wrong}
-        self.assert_refused(self.settings(UPSTREAM_API_TOKEN="other", **given))
+        given = {"UPSTREAM_PROXY": f"http://{login}@127.0.0.1:{free_port()}"}
+        environ = self.canary(
+            "https://localhost:1", UPSTREAM_API_TOKEN="other", **given
+        )
+        self.assert_reports_clean(environ)
+        given = {"HTTPS_PROXY": f"http://{PROXY_USER}:/{CANARY}@proxy.example"}
+        environ = self.canary("https://x.example", UPSTREAM_API_TOKEN="other", **given)
+        ended = self.ended([*self.exporter, "--check"], environ)
+        self.assertIn("HTTPS_PROXY: its value is not allowed", ended.stderr)
+        self.assert_clean(ended.stdout + ended.stderr, "--check")
 
     def test_well(self) -> None:
         """Where all is well it is not told either."""
