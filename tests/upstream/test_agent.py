@@ -7,6 +7,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.agent import LONGEST_KEPT, Reaching
 from api_exporter.upstream.contexts import KeptContexts
+from api_exporter.upstream.failures import HeldUp
+from tests.upstream.test_fetching import NeverResolved
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
@@ -89,3 +91,17 @@ class ReachingTests(SynchronousTestCase):
         connection.clear()
         protocol.dataReceived(b"HTTP/1.1 200 Fine\r\n\r\n")
         self.assertTrue(connection.value().startswith(b"\x16\x03"), "no hello of TLS")
+
+    def test_held_up(self) -> None:
+        """Given up while there is no connection to the proxy, it is that one's fault."""
+        for resolved in (True, False):
+            if not resolved:
+                self.reactor.installNameResolver(NeverResolved())
+            for url in (b"http://10.0.0.1/api", b"https://10.0.0.1/api"):
+                agent = self.reaching(proxy("proxy.example:3128"))
+                asking = agent.request(b"GET", url)
+                asking.cancel()
+                held_up = self.failureResultOf(asking, HeldUp)
+                self.assertEqual(
+                    "no connection to the proxy proxy.example:3128", str(held_up.value)
+                )
