@@ -93,7 +93,7 @@ class ReachingTests(SynchronousTestCase):
         self.assertTrue(connection.value().startswith(b"\x16\x03"), "no hello of TLS")
 
     def test_held_up(self) -> None:
-        """Given up while there is no connection to the proxy, it is that one's fault."""
+        """Given up while there is no connection to the proxy, it is to blame."""
         for resolved in (True, False):
             if not resolved:
                 self.reactor.installNameResolver(NeverResolved())
