@@ -10,6 +10,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
@@ -30,6 +31,8 @@ from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.large import LargeBodies
+
+log = Logger()
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
@@ -89,7 +92,7 @@ class Account(MultiService):
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
         self.stretched = mine.stretched
-        self._log = log = log_of(settings.name)
+        self._log = log_of(settings.name, log)
         self.account = settings.name
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -113,7 +116,6 @@ class Account(MultiService):
             observe=attempted,
             contexts=shared.contexts,
             large=shared.large,
-            log=log,
         )
         token = self.client.token
         if isinstance(token, Rereading):
@@ -135,7 +137,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=lambda known: self.history.observe(now(), known.peers or ()),
-            log=log,
+            account=settings.name,
         )
         self.addService(self.client)
         self.addService(refresher)
