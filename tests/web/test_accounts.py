@@ -3,6 +3,12 @@
 import json
 import re
 
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.web.server import Site
+
 from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.accounts import summary
 from api_exporter.web.accounts import of_several
@@ -119,6 +125,16 @@ class StateTests(AccountsTestCase):
         for of_account in ("netbird.example", "Newest calls"):
             self.assertNotIn(of_account, page)
 
+    def test_concerns(self) -> None:
+        """An account with a concern works: its metrics are there."""
+        acme = Watched()
+        acme.faults["api/groups"] = REFUSED
+        acme.start()
+        self.tree = of_several({"acme": acme}, Watched().around)
+        page = self.text("/")
+        self.assertIn('<span class="state warn">Working', page)
+        self.assertIn("1 of 1 account working", page)
+
     def test_page_of_one(self) -> None:
         """An account's page is named after it and leads to its own pages, and back."""
         page = self.text("/?account=acme")
@@ -162,11 +178,24 @@ class TargetsTests(AccountsTestCase):
             "?address=a:65536",
             "?address=a/b",
             "?address=fd00::1",
+            "?address=[:::::]",
+            "?address=[...]:80",
             "?address=a%22:1",
             "?address=a:1&address=b:1",
             "?adress=a:1",
         ):
             self.assertIn("?address=HOST:PORT", self.text(f"/sd/accounts{query}", 400))
+
+    def test_two_hosts(self) -> None:
+        """Of two addresses that were asked neither is believed."""
+        wire = StringTransport()
+        channel = Site(self.tree, reactor=Clock()).buildProtocol(wire.getPeer())
+        channel.makeConnection(wire)
+        channel.dataReceived(
+            b"GET /sd/accounts HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n"
+        )
+        self.assertIn(b" 400 ", wire.value().splitlines()[0])
+        channel.connectionLost(Failure(ConnectionDone()))
 
     def test_other_paths(self) -> None:
         """There is nothing else below `/sd`."""

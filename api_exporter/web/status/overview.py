@@ -14,6 +14,9 @@ from api_exporter.web.status.verdict import Tone, Verdict, verdict
 
 _WORST_FIRST: tuple[Tone, ...] = ("bad", "warn", "none", "good")
 
+_WORKING: tuple[Tone, ...] = ("warn", "good")
+"""A concern does not stop an account's metrics."""
+
 
 class Overview(Text):
     """The list of accounts, made once a second at most.
@@ -58,8 +61,8 @@ class Overview(Text):
             name: verdict(shown.telemetry.standings, shown.inventory, now)
             for name, shown in self._accounts.items()
         }
-        good = sum(one.tone == "good" for one in found.values())
-        tone, headline = _headline(found, good)
+        working = sum(one.tone in _WORKING for one in found.values())
+        tone, headline = _headline(found, working)
         order = sorted(found, key=lambda n: (_WORST_FIRST.index(found[n].tone), n))
         main = Tag("main")(
             tags.div(
@@ -73,7 +76,7 @@ class Overview(Text):
             else "",
         )
         return document.html(
-            title=f"{good} of {len(found)} – api-exporter",
+            title=f"{working} of {len(found)} – api-exporter",
             main=markup(main),
             footer=self._footer,
         )
@@ -83,8 +86,8 @@ class Overview(Text):
         return None if peers is None else f"{len(peers):,}"
 
 
-def _headline(found: Mapping[str, Verdict], good: int) -> tuple[Tone, str]:
+def _headline(found: Mapping[str, Verdict], working: int) -> tuple[Tone, str]:
     if not found:
         return "none", "No account falls to this shard"
     tone = min((one.tone for one in found.values()), key=_WORST_FIRST.index)
-    return tone, f"{good} of {words.counted(len(found), 'account')} working"
+    return tone, f"{working} of {words.counted(len(found), 'account')} working"
