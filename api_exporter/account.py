@@ -10,6 +10,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 
+from api_exporter.collectors.choice import Choice
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
@@ -17,6 +18,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -25,6 +27,7 @@ from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
+from api_exporter.telemetry.size import page_size
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
 
@@ -58,8 +61,13 @@ class Account(MultiService):
     ) -> None:
         super().__init__()
         self._clock = reactor
+        choice = Choice(
+            allow=settings.metrics_allow,
+            deny=settings.metrics_deny,
+            detail=settings.peer_detail,
+        )
         self.selection = selected = selection(
-            settings.collectors, settings.refresh_intervals
+            settings.collectors, settings.refresh_intervals, choice=choice
         )
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -69,6 +77,7 @@ class Account(MultiService):
             periods=selected.periods,
             budget=lambda: budget.per_minute,
         )
+        page_size(registry, self.pages)
         self.history = History(period=selected.periods[UP])
 
         def attempted(attempt: Attempt) -> None:
@@ -87,11 +96,19 @@ class Account(MultiService):
             token_readable(registry, lambda: token.readable)
         self._rounds = Rounds(
             collectors=selected.collectors,
-            inventory=Inventory(personal=settings.expose_personal_data),
+            inventory=Inventory(
+                personal=settings.expose_personal_data, detail=settings.peer_detail
+            ),
             fetch=self.client.upstream.fetch,
             pages=self.pages,
             slicer=Slicer(reactor),
         )
+        missing = Missing()
+
+        def observe(known: Inventory) -> None:
+            self.history.observe(now(), known.peers or ())
+            missing.observe(known)
+
         refresher = Refresher(
             selection=selected,
             metrics_max_age=settings.metrics_max_age,
@@ -101,7 +118,7 @@ class Account(MultiService):
             clock=reactor,
             now=now,
             jitter=jitter,
-            observe=lambda known: self.history.observe(now(), known.peers or ()),
+            observe=observe,
         )
         self.addService(self.client)
         self.addService(refresher)

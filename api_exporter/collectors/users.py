@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
+from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
     Metric,
@@ -84,7 +85,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     told = inventory.personal
     info = partial(_personal_info, told) if told else _info
     yield Family(INFO, ((labels(**info(user)), 1) for user in users))
-    keyed = [(labels(user_id=user.id), user) for user in users]
+    keyed = Once((labels(user_id=user.id), user) for user in users)
     yield timestamps(LAST_LOGIN, ((key, user.last_login) for key, user in keyed))
     yield Family(
         AUTO_GROUPS, ((key, len(user.auto_groups or ())) for key, user in keyed)

@@ -23,6 +23,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: empty where the environment tells of the only one.
+        peer_detail: names and ids of groups; None for all peers, empty for none.
     """
 
     name: str
@@ -37,6 +38,9 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     refresh_intervals: Mapping[str, float]
     metrics_max_age: float | None
     expose_personal_data: frozenset[str]
+    peer_detail: frozenset[str] | None
+    metrics_allow: tuple[str, ...]
+    metrics_deny: tuple[str, ...]
 
     def grant(self) -> tuple[str, str]:
         """The same for accounts that one token of one upstream opens."""
