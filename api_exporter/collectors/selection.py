@@ -27,6 +27,7 @@ class Selection(Struct, frozen=True):
 def selection(
     names: Container[str],
     intervals: Mapping[str, float],
+    omitted: Container[str] = frozenset(),
     *,
     choice: Choice = EVERYTHING,
 ) -> Selection:
@@ -34,10 +35,12 @@ def selection(
 
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
+        omitted: resources that are not asked for, whoever reads them.
     """
     chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
     read = {UP}.union(*(collector.reads for collector in collectors))
-    resources = tuple(r for r in RESOURCES if r.name in read)
+    wanted = (r for r in RESOURCES if r.name in read)
+    resources = tuple(r for r in wanted if r.name not in omitted)
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}
     return Selection(collectors, resources, periods)

@@ -8,9 +8,8 @@ from api_exporter.netbird.inventory import Inventory
 class Missing:
     """Warns of each once, and again where it was there in between."""
 
-    log = Logger()
-
-    def __init__(self) -> None:
+    def __init__(self, log: Logger) -> None:
+        self._log = log
         self._told: frozenset[str] = frozenset()
 
     def observe(self, known: Inventory) -> None:
@@ -19,7 +18,7 @@ class Missing:
             return
         missing = frozenset(known.missing_groups)
         for name in sorted(missing - self._told):
-            self.log.warn(
+            self._log.warn(
                 "PEER_DETAIL names {group}, which is neither name nor id of a group",
                 group=repr(name),
             )

@@ -3,18 +3,17 @@
 from collections.abc import Callable
 from functools import partial
 
+from prometheus_client import CollectorRegistry, Gauge
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition import negotiation
-from api_exporter.exposition.pages import Piece, piece
+from api_exporter.exposition.pages import Pages, Piece, piece
 from api_exporter.serving.page import ReadOnly, Refusal, keep_private
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.sending import Sender
-from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.telemetry.text import text
 from api_exporter.web.chosen import chosen
 from api_exporter.web.kept import Kept
-from api_exporter.web.shown import Shown
 
 _NOTHING = {
     openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
@@ -27,15 +26,22 @@ class Metrics(ReadOnly):
     """The collectors' pages, then our own metrics, in the format that is asked for.
 
     Args:
+        registries: of our own metrics.
+        in_flight: how many scrapes are being answered.
         seconds: a clock.
     """
 
     def __init__(
-        self, shown: Shown, process: ProcessTelemetry, *, seconds: Callable[[], float]
+        self,
+        pages: Pages,
+        *registries: CollectorRegistry,
+        in_flight: Gauge,
+        seconds: Callable[[], float],
     ) -> None:
         super().__init__()
-        self._shown = shown
-        self._process = process
+        self._pages = pages
+        self._registries = registries
+        self._in_flight = in_flight
         self._readers = Readers()
         self._tails = {
             openmetrics: Kept(partial(self._tail, in_openmetrics=openmetrics), seconds)
@@ -44,17 +50,15 @@ class Metrics(ReadOnly):
 
     def render_GET(self, request: Request) -> bytes | int:
         """The page, piece by piece."""
-        in_flight = self._process.scrapes_in_flight
-        in_flight.inc()
-        request.notifyFinish().addBoth(lambda _: in_flight.dec())
+        self._in_flight.inc()
+        request.notifyFinish().addBoth(lambda _: self._in_flight.dec())
         keep_private(request)
-        pages = self._shown.pages
         try:
-            choice = chosen(request.args, pages.names)
+            choice = chosen(request.args, self._pages.names)
         except ValueError as error:
             return Refusal(400, str(error)).render(request)
         wanted = negotiation.content_type(_header(request, b"accept"))
-        whole = pages.whole(choice.collectors)
+        whole = self._pages.whole(choice.collectors)
         openmetrics = wanted.format.openmetrics
         tail = self._tails[openmetrics]() if choice.own else _NOTHING[openmetrics]
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
@@ -67,13 +71,13 @@ class Metrics(ReadOnly):
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         if request.method == b"HEAD":
             return b""
-        self._readers.add(request, whole, pages.whole())
+        self._readers.add(request, whole, self._pages.whole())
         Sender(request, iter(body.slices)).start()
         return NOT_DONE_YET
 
     def _tail(self, *, in_openmetrics: bool) -> Piece:
-        registries = self._shown.telemetry.registry, self._process.registry
-        return piece(text(*registries, in_openmetrics=in_openmetrics), last=True)
+        own = text(*self._registries, in_openmetrics=in_openmetrics)
+        return piece(own, last=True)
 
 
 def _header(request: Request, name: bytes) -> str | None:

@@ -47,7 +47,13 @@ class MetricsTests(ServedTestCase):
         self.pages, self.telemetry = wired.pages, wired.telemetry
         self.process = process_telemetry()
         self.tree = Resource()
-        page = Metrics(wired, self.process, seconds=self.clock.seconds)
+        page = Metrics(
+            wired.pages,
+            wired.registry,
+            self.process.registry,
+            in_flight=self.process.scrapes_in_flight,
+            seconds=self.clock.seconds,
+        )
         self.tree.putChild(b"metrics", page)
 
     def publish(self) -> None:
@@ -191,7 +197,14 @@ class ChosenTests(ServedTestCase):
         wired.pages.publish("peers", (piece(FAMILY.encode()),))
         wired.pages.publish("groups", (piece(GROUPS.encode()),))
         self.tree = Resource()
-        page = Metrics(wired, process_telemetry(), seconds=clock.seconds)
+        process = process_telemetry()
+        page = Metrics(
+            wired.pages,
+            wired.registry,
+            process.registry,
+            in_flight=process.scrapes_in_flight,
+            seconds=clock.seconds,
+        )
         self.tree.putChild(b"metrics", page)
 
     def families(self, query: str, accept: str = PROMETHEUS_3) -> set[str]:
