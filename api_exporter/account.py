@@ -11,7 +11,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
 
-from api_exporter.collectors.choice import Choice
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
@@ -84,15 +83,13 @@ class Account(MultiService):
     ) -> None:
         super().__init__()
         self._clock = reactor
-        choice = Choice(
-            allow=settings.metrics_allow,
-            deny=settings.metrics_deny,
-            detail=settings.peer_detail,
-        )
         # A token that reads another account belongs to a user whom that does not have.
         omitted = {"access_tokens"} if settings.upstream_account else frozenset[str]()
         self.selection = selected = selection(
-            settings.collectors, settings.refresh_intervals, omitted, choice=choice
+            settings.collectors,
+            settings.refresh_intervals,
+            omitted,
+            choice=settings.choice(),
         )
         log = log_of(settings.name)
         self.account = settings.name

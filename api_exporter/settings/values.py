@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from api_exporter.collectors.choice import Choice
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.credential import Token, TokenFile
 from api_exporter.settings.shard import Shard
@@ -41,6 +42,12 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     peer_detail: frozenset[str] | None
     metrics_allow: tuple[str, ...]
     metrics_deny: tuple[str, ...]
+
+    def choice(self) -> Choice:
+        """Which families are wanted."""
+        return Choice(
+            allow=self.metrics_allow, deny=self.metrics_deny, detail=self.peer_detail
+        )
 
     def grant(self) -> tuple[str, str]:
         """The same for accounts that one token of one upstream opens."""
