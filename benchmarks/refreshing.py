@@ -15,7 +15,7 @@ import time
 import urllib.request
 from collections import deque
 from collections.abc import Generator
-from hashlib import sha256
+from hashlib import blake2b
 
 from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
@@ -175,7 +175,7 @@ class Exporter:
                 assert path is not None
                 body = await self.client.upstream.fetch(path, NEVER)
                 times = [watch()]
-                digest = sha256(body).digest()
+                digest = blake2b(body).digest()
                 times.append(watch())
                 changed = digest != before.get(resource.name)
                 before[resource.name] = digest

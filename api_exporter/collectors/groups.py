@@ -89,5 +89,5 @@ def _present(
     """A group may have as many members as there are peers: each is much work."""
     connected = joins.connected(peers)
     for key, group in keyed:
-        members = {member.id for member in group.peers or ()}
-        yield key, len(members & connected)
+        members = [member.id for member in group.peers or ()]
+        yield key, len(connected.intersection(members))

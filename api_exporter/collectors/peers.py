@@ -13,6 +13,7 @@ from api_exporter.exposition.text import (
     counted,
     halves,
     labels,
+    never,
     timestamp,
     timestamps,
 )
@@ -176,7 +177,7 @@ def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
     yield count_true(EPHEMERAL_PEERS, (peer.ephemeral for peer in peers))
     yield count_true(
         NEVER_LOGGED_IN_PEERS,
-        (peer.user_id != "" and timestamp(peer.last_login) is None for peer in peers),
+        (peer.user_id != "" and never(peer.last_login) for peer in peers),
     )
 
 

@@ -71,13 +71,9 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         return
     yield counted(
         USERS,
-        (
-            labels(
-                role=user.role,
-                status=user.status,
-                service_user=boolean(user.is_service_user),
-            )
-            for user in users
+        ((user.role, user.status, user.is_service_user) for user in users),
+        lambda kind: labels(
+            role=kind[0], status=kind[1], service_user=boolean(kind[2])
         ),
     )
     yield count_true(BLOCKED, (user.is_blocked for user in users))

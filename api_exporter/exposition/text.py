@@ -87,6 +87,13 @@ def timestamp(instant: datetime | None, /) -> float | None:
     return since.days * 86400 + since.seconds
 
 
+def never(instant: datetime | None, /) -> bool:
+    """Whether it tells of "never": most instants do not, as one look shows."""
+    if instant is not None and instant.year > 1970:
+        return False
+    return timestamp(instant) is None
+
+
 def single(metric: Metric, value: float, labels: Labels = "") -> Family:
     """One sample."""
     return Family(metric, [(labels, value)])
