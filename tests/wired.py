@@ -38,9 +38,11 @@ class Wired:
 
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
+        budget: of its token, where others have that, too.
     """
 
     url = "https://netbird.example"
+    stretched = ""
 
     def __init__(
         self,
@@ -53,13 +55,14 @@ class Wired:
         intervals: Mapping[str, float] | None = None,
         metrics_max_age: float | None = None,
         choice: Choice = EVERYTHING,
+        budget: Budget | None = None,
         observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
         self.clock = clock
         self.selected = selection(collectors, intervals or {}, choice=choice)
         self.collectors = self.selected.collectors
         self.registry = CollectorRegistry()
-        self.budget = Budget()
+        self.budget = Budget() if budget is None else budget
         self.telemetry = AccountTelemetry(
             registry=self.registry,
             periods=self.selected.periods,

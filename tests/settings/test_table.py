@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.settings.addresses import Address, Endpoint, address
@@ -213,6 +214,19 @@ class AcceptedTests(SynchronousTestCase):
                     "*": ("*",),
                 },
             )
+
+    def test_choice(self) -> None:
+        """The three say together which families are wanted."""
+        words = {
+            "PEER_DETAIL": "groups:servers",
+            "METRICS_ALLOW": "netbird_api_*",
+            "METRICS_DENY": "*_info",
+        }
+        choice = Choice(
+            allow=("netbird_api_*",), deny=("*_info",), detail=frozenset({"servers"})
+        )
+        self.assertEqual(choice, the_only(read({**REQUIRED, **words})).choice())
+        self.assertEqual(EVERYTHING, the_only(read(REQUIRED)).choice())
 
     def test_endpoints(self) -> None:
         """Where to listen may be several places, and Twisted's descriptions of them."""

@@ -72,7 +72,12 @@ class Status(Text):
             _headline(found),
             self._facts(inventory, now),
             self._peers(now),
-            tables.resources(self._shown.telemetry.standings, self._series(), now),
+            tables.resources(
+                self._shown.telemetry.standings,
+                self._series(),
+                now,
+                note=self._shown.stretched,
+            ),
             tables.collectors(
                 self._shown.collectors,
                 self._shown.pages.series(),
