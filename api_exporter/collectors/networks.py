@@ -1,11 +1,26 @@
 """Networks behind routing peers: what is there, and whether anybody still routes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from api_exporter.collectors import joins
-from api_exporter.exposition.text import Family, Metric, boolean, labels, single
+from api_exporter.collectors.once import Once
+from api_exporter.exposition.text import (
+    Family,
+    Labels,
+    Metric,
+    Sample,
+    boolean,
+    labels,
+    single,
+)
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Network, NetworkResource, NetworkRouter
+from api_exporter.netbird.records import (
+    Group,
+    Network,
+    NetworkResource,
+    NetworkRouter,
+    Peer,
+)
 
 READS = ("networks", "network_routers", "network_resources", "groups", "peers")
 
@@ -55,28 +70,25 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     if networks is None:
         return
     yield single(NETWORKS, len(networks))
-    keyed = [(labels(network_id=n.id, network=n.name), n) for n in networks]
+    keyed = Once((labels(network_id=n.id, network=n.name), n) for n in networks)
     yield Family(INFO, ((key, 1) for key, _ in keyed))
     if inventory.network_resources is not None:
-        yield _resources(networks, inventory.network_resources)
+        resources = _resources(networks, inventory.network_resources)
+        yield Family(RESOURCES, resources)
     yield Family(POLICIES, ((key, len(n.policies or ())) for key, n in keyed))
     routers = inventory.network_routers
     if routers is None:
         return
     by_id = {router.id: router for router in routers}
     if inventory.groups is not None and inventory.peers is not None:
-        wanted = {group for router in routers for group in router.peer_groups or ()}
-        members = joins.members(inventory.groups, frozenset(wanted))
-        existing = joins.existing(inventory.peers)
-        connected = joins.connected(inventory.peers)
-        behind = []
-        for key, network in keyed:
-            yield None
-            behind.append((key, _routing_peers(network, by_id, members) & existing))
-        yield Family(ROUTING_PEERS, ((key, len(peers)) for key, peers in behind))
+        behind = Once(_behind(keyed, by_id, inventory.groups, inventory.peers))
+        yield Family(
+            ROUTING_PEERS, ((key, peers) for key, peers, _ in behind), at_once=1
+        )
         yield Family(
             ROUTING_PEERS_CONNECTED,
-            ((key, len(peers & connected)) for key, peers in behind),
+            ((key, there) for key, _, there in behind),
+            at_once=1,
         )
     yield Family(
         ROUTER_ENABLED,
@@ -89,24 +101,35 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
 
 
 def _resources(
-    networks: tuple[Network, ...], resources: tuple[NetworkResource, ...]
-) -> Family:
+    networks: Iterable[Network], resources: Iterable[NetworkResource]
+) -> Iterator[Sample]:
     enabled = {resource.id: resource.enabled for resource in resources}
-    return Family(
-        RESOURCES,
-        (
-            (
+    for n in networks:
+        for half in (True, False):
+            yield (
                 labels(network_id=n.id, network=n.name, enabled=boolean(half)),
                 sum(enabled.get(id_) is half for id_ in set(n.resources or ())),
             )
-            for n in networks
-            for half in (True, False)
-        ),
-    )
+
+
+def _behind(
+    keyed: Iterable[tuple[Labels, Network]],
+    routers: Mapping[str, NetworkRouter],
+    groups: Iterable[Group],
+    peers: tuple[Peer, ...],
+) -> Iterator[tuple[Labels, int, int]]:
+    """Of each network, how many peers are behind it and how many of them connected."""
+    wanted = {group for r in routers.values() for group in r.peer_groups or ()}
+    members = joins.members(groups, frozenset(wanted))
+    existing = joins.existing(peers)
+    connected = joins.connected(peers)
+    for key, network in keyed:
+        found = _routing_peers(network, routers, members) & existing
+        yield key, len(found), len(found & connected)
 
 
 def _routers(
-    network: Network, by_id: dict[str, NetworkRouter]
+    network: Network, by_id: Mapping[str, NetworkRouter]
 ) -> Iterator[NetworkRouter]:
     """The routers that the network lists and that exist, each once."""
     for router_id in dict.fromkeys(network.routers or ()):
@@ -115,7 +138,7 @@ def _routers(
 
 
 def _routing_peers(
-    network: Network, by_id: dict[str, NetworkRouter], members: joins.Members
+    network: Network, by_id: Mapping[str, NetworkRouter], members: joins.Members
 ) -> frozenset[str]:
     return frozenset().union(
         *(
