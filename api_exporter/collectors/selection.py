@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.netbird.resources import RESOURCES, UP, Resource
@@ -31,6 +32,9 @@ def selection(names: Container[str], intervals: Mapping[str, float]) -> Selectio
     """
     collectors = tuple(c for c in COLLECTORS if c.name in names)
     read = {UP}.union(*(collector.reads for collector in collectors))
-    resources = tuple(r for r in RESOURCES if r.name in read)
+    bodies = {name: body for c in collectors for name, body in c.bodies.items()}
+    resources = tuple(
+        replace(r, body=bodies.get(r.name, r.body)) for r in RESOURCES if r.name in read
+    )
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}
     return Selection(collectors, resources, periods)
