@@ -39,6 +39,12 @@ class SelectionTests(SynchronousTestCase):
             [record] = finish(peers.body.decode(b'[{"id":"a","groups":[]}]')).records
             self.assertIs(grouped, isinstance(record, GroupedPeer))
 
+    def test_omitted(self) -> None:
+        """What is omitted is not asked for, although a collector would read it."""
+        selected = selection({"users"}, {}, {"access_tokens"})
+        self.assertEqual(["peers", "users"], [r.name for r in selected.resources])
+        self.assertNotIn("access_tokens", selected.periods)
+
     def test_periods(self) -> None:
         """Intervals are for what is named, and only for what is read."""
         selected = selection({"peers"}, {"peers": 15, "events": 5})
