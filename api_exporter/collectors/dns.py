@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
     Metric,
@@ -107,10 +108,10 @@ def _nameservers(groups: tuple[NameserverGroup, ...]) -> Iterator[Family]:
             for group in groups
         ),
     )
-    keyed = [
+    keyed = Once(
         (labels(nameserver_group_id=group.id, nameserver_group=group.name), group)
         for group in groups
-    ]
+    )
     yield Family(
         NAMESERVER_GROUP_ENABLED, ((key, int(group.enabled)) for key, group in keyed)
     )

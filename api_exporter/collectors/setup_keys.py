@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
     Metric,
@@ -97,7 +98,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
             for k in keys
         ),
     )
-    keyed = [(labels(setup_key_id=k.id, setup_key=k.name), k) for k in keys]
+    keyed = Once((labels(setup_key_id=k.id, setup_key=k.name), k) for k in keys)
     yield Family(VALID, ((key, int(k.valid)) for key, k in keyed))
     yield timestamps(EXPIRATION, ((key, k.expires) for key, k in keyed))
     yield timestamps(LAST_USED, ((key, k.last_used) for key, k in keyed))

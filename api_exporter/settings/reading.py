@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from api_exporter.settings.accounts import accounts
+from api_exporter.settings.families import unmatched
 from api_exporter.settings.setting import Passing, SettingsError
 from api_exporter.settings.synonyms import misnamed
 from api_exporter.settings.values import Settings, account, process
@@ -26,6 +27,8 @@ def read(environ: Mapping[str, str]) -> Settings:
             problems.append(
                 "SHARD is set, but not ACCOUNTS_DIR: it shares accounts out"
             )
+    if not problems:
+        problems += unmatched(found, all_accounts=shard is None)
     if problems or others:
         # The environment's may be many accounts'.
         told = list(dict.fromkeys(problems + others))

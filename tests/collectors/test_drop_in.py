@@ -230,15 +230,3 @@ class DropInTests(SynchronousTestCase):
         )
         self.assertEqual(['{revoked="true"} 1'], families["setup_keys_revoked"])
         self.assertNotIn("setup_key_expires_timestamp", families)
-
-    def test_large(self) -> None:
-        """The groups of many peers are counted with places to pause in between."""
-        peers = tuple(
-            GroupedPeer(id=str(n), groups=(GroupOfPeer(id="g", name="all"),))
-            for n in range(2500)
-        )
-        known = Inventory(peers=peers)
-        self.assertEqual(3, sum(family is None for family in measure(known)))
-        self.assertEqual(
-            ['{group_id="g",group_name="all"} 2500'], of(*peers)["peers_by_group"]
-        )

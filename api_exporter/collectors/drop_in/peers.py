@@ -1,6 +1,5 @@
 """Machines. There is no `peer_accessible_peers_count`, which was never set, either."""
 
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 
 from api_exporter.exposition.text import (
@@ -30,6 +29,7 @@ LAST_SEEN = Metric(
     name="netbird_peer_last_seen_timestamp",
     help="When the peer last connected or disconnected; absent when never.",
     source="peers[].last_seen",
+    of_peer=True,
 )
 BY_OS = Metric(
     name="netbird_peers_by_os",
@@ -65,15 +65,17 @@ STATUS = Metric(
     name="netbird_peer_connection_status_by_name",
     help="Whether the peer is connected, as a label and as the value.",
     source="peers[].connected",
+    of_peer=True,
 )
 
 
-_AT_ONCE = 1000
-"""Peers whose groups are counted between two places to pause."""
+def families(
+    peers: tuple[Peer, ...], detailed: Iterable[Peer], told: Container[str]
+) -> Iterator[Family]:
+    """Counts are of all peers, of which those with detail have series of their own.
 
-
-def families(peers: tuple[Peer, ...], told: Container[str]) -> Iterator[Family | None]:
-    """Host names and cities only where these kinds of personal data may be told."""
+    Host names and cities only where these kinds of personal data may be told.
+    """
     yield single(PEERS, len(peers))
     yield halves(CONNECTED, "connected", (peer.connected for peer in peers))
     yield Family(
@@ -88,7 +90,7 @@ def families(peers: tuple[Peer, ...], told: Container[str]) -> Iterator[Family |
                 ),
                 int(seen),
             )
-            for peer in peers
+            for peer in detailed
             if (seen := timestamp(peer.last_seen)) is not None
         ),
     )
@@ -100,16 +102,10 @@ def families(peers: tuple[Peer, ...], told: Container[str]) -> Iterator[Family |
         ((peer.country_code, peer.city_name) for peer in peers),
         lambda place: _place(*place, city_told="city" in told),
     )
-    counts: Counter[tuple[str, str]] = Counter()
-    for start in range(0, len(peers), _AT_ONCE):
-        yield None
-        counts.update(_groups(peers[start : start + _AT_ONCE]))
-    yield Family(
+    yield counted(
         BY_GROUP,
-        (
-            (labels(group_id=id_, group_name=name), count)
-            for (id_, name), count in sorted(counts.items())
-        ),
+        _groups(peers),
+        lambda group: labels(group_id=group[0], group_name=group[1]),
     )
     yield halves(SSH_ENABLED, "ssh_enabled", (peer.ssh_enabled for peer in peers))
     yield halves(LOGIN_EXPIRED, "login_expired", (peer.login_expired for peer in peers))
@@ -130,7 +126,7 @@ def families(peers: tuple[Peer, ...], told: Container[str]) -> Iterator[Family |
                 ),
                 int(peer.connected),
             )
-            for peer in peers
+            for peer in detailed
         ),
     )
 

@@ -12,15 +12,33 @@ from api_exporter.collectors.drop_in import (
     setup_keys,
     users,
 )
-from api_exporter.exposition.text import Family
+from api_exporter.collectors.once import Once
+from api_exporter.exposition.text import Family, Metric
 from api_exporter.netbird.inventory import Inventory
+
+FAMILIES = tuple(
+    metric
+    for subject in (
+        peers,
+        groups,
+        users,
+        dns,
+        networks,
+        setup_keys,
+        policies,
+        routes,
+    )
+    for metric in vars(subject).values()
+    if isinstance(metric, Metric)
+)
 
 
 def families(inventory: Inventory) -> Iterator[Family | None]:
     """In the order of the other program's documentation."""
     told = inventory.personal
     if inventory.peers is not None:
-        yield from peers.families(inventory.peers, told)
+        detailed = Once(inventory.detailed())
+        yield from peers.families(inventory.peers, detailed, told)
     if inventory.groups is not None:
         yield from groups.families(inventory.groups)
     if inventory.users is not None:

@@ -73,6 +73,11 @@ class Status(Text):
             self._facts(inventory, now),
             self._peers(now),
             tables.resources(self._shown.telemetry.standings, self._series(), now),
+            tables.collectors(
+                self._shown.collectors,
+                self._shown.pages.series(),
+                self._shown.pages.lengths(),
+            ),
             tables.calls(self._shown.telemetry.recent),
         )
         return document.html(
