@@ -145,7 +145,7 @@ def assemble(
         threads=[reactor.getThreadPool(), threads],
         dropped=dropped,
     )
-    shared = Shared(reactor)
+    shared = Shared(reactor, settings.accounts.values())
     shown = accounts(settings, reactor, shared)
     profiles = None
     if pprof:  # nobody else pays for importing the profilers

@@ -46,8 +46,9 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     )
     own_threads(reactor)
     configured = service.configure(options, reactor)
+    shared = Shared(reactor, configured.settings.accounts.values())
     accounts = chosen(
-        service.accounts(configured.settings, reactor, Shared(reactor)),
+        service.accounts(configured.settings, reactor, shared),
         options["account"],
         one=options["once"],
     )
