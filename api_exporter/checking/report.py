@@ -46,9 +46,12 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     )
     own_threads(reactor)
     configured = service.configure(options, reactor)
-    shared = Shared(reactor, configured.settings.accounts.values())
     accounts = chosen(
-        service.accounts(configured.settings, reactor, shared),
+        service.accounts(
+            configured.settings,
+            reactor,
+            Shared(reactor, configured.settings.accounts.values()),
+        ),
         options["account"],
         one=options["once"],
     )
