@@ -25,6 +25,8 @@ from tests.integration.programs import (
 
 FILES = DEPLOY / "prometheus"
 
+TESTS = (FILES / "alerts_test.yml", FILES / "alerts_slow_test.yml")
+
 QUIET = {"exporter: Failed refreshes"}
 """Panels that show nothing as long as nothing is wrong."""
 
@@ -42,13 +44,13 @@ class PromtoolTests(SynchronousTestCase):
 
     def test_alerts(self) -> None:
         """Promtool's tests pass: alerts fire when they should, and not before."""
-        run(program("promtool"), "test", "rules", FILES / "alerts_test.yml")
+        run(program("promtool"), "test", "rules", *TESTS)
 
     def test_alerts_tested(self) -> None:
         """Each alert fires in one test, and in another one nothing does."""
-        [file] = documents(FILES / "alerts_test.yml")
+        files = [file for path in TESTS for file in documents(path)]
         fired: Counter[str] = Counter()
-        for test in file["tests"]:
+        for test in (test for file in files for test in file["tests"]):
             for case in test["promql_expr_test"]:
                 for sample in case["exp_samples"]:
                     fired.update(re.findall(r'alertname="(\w+)"', sample["labels"]))
