@@ -74,8 +74,22 @@ class RunbookTests(SynchronousTestCase):
             self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
             link = notes["runbook_url"]
             self.assertTrue(link.endswith(f"docs/runbooks.md#{name.lower()}"), link)
-            for part in ("Meaning", "Impact", "Look at", "Do"):
+            for part in ("Meaning", "Impact", "Look at", "Do", "Over"):
                 self.assertIn(f"* **{part}:** ", sections[name], name)
+
+    def test_kubernetes(self) -> None:
+        """Whoever has no systemd is told as much as who has it."""
+        text = (ROOT / "docs/runbooks.md").read_text()
+        for section in text.split("\n## "):
+            if "systemctl" in section or "journalctl" in section:
+                self.assertIn("kubectl", section)
+
+    def test_queries(self) -> None:
+        """Each metric that a section names is one that there is."""
+        names = set(re.findall(r"`(\w+)`", (ROOT / "docs/metrics.md").read_text()))
+        text = (ROOT / "docs/runbooks.md").read_text()
+        found = set(re.findall(r"(?<![:\w])(?:netbird_api|api_exporter)_\w+", text))
+        self.assertEqual(set(), found - names)
 
 
 class PrometheusTests(SynchronousTestCase):
