@@ -21,7 +21,7 @@ from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
-from api_exporter.settings.table import Settings
+from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
@@ -49,7 +49,7 @@ class Account(MultiService):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AccountSettings,
         reactor: PosixReactorBase,
         *,
         registry: CollectorRegistry,

@@ -19,7 +19,7 @@ from api_exporter.serving import listen
 from api_exporter.serving.site import BoundedSite, max_connections
 from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
-from api_exporter.settings.table import Settings
+from api_exporter.settings.values import AccountSettings, Settings
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
@@ -108,7 +108,7 @@ class Assembled(Struct, frozen=True):
     look: Callable[[], None]
 
 
-def account(settings: Settings, reactor: PosixReactorBase) -> Account:
+def account(settings: AccountSettings, reactor: PosixReactorBase) -> Account:
     """An account with the world's time and chance."""
     return Account(
         settings,
@@ -142,7 +142,7 @@ def assemble(
         threads=[reactor.getThreadPool(), threads],
         dropped=dropped,
     )
-    shown = account(settings, reactor)
+    shown = account(settings.accounts[""], reactor)
     profiles = None
     if pprof:  # nobody else pays for importing the profilers
         from api_exporter.web.pprof import Profiles  # noqa: PLC0415

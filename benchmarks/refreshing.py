@@ -33,7 +33,7 @@ from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
-from api_exporter.settings import table
+from api_exporter.settings import reading
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.upstream.client import Client
 
@@ -67,7 +67,8 @@ class Exporter:
     def __init__(self, url: str) -> None:
         self.url = url
         self.receiving = 0.0
-        checked = table.read({"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN})
+        environ = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN}
+        checked = reading.read(environ).accounts[""]
         self.selected = selection(checked.collectors, dict.fromkeys(BY_NAME, NEVER))
         self.pages = Pages([collector.name for collector in self.selected.collectors])
         self.telemetry = AccountTelemetry(

@@ -15,7 +15,8 @@ from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
-from api_exporter.settings.table import SETTINGS
+from api_exporter.settings.setting import Setting
+from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.credential import token_readable
 from tests.bodies import inventory
@@ -66,6 +67,9 @@ Made from the code by `make docs`: change it there.
 
 All settings are variables of the environment. One that is empty counts as not set. All
 mistakes are reported at once, before anything is started.
+
+With `ACCOUNTS_DIR`, what is **of** an account may stand in the file of one, too, and
+then holds for that account alone ([several accounts](accounts.md)).
 """
 
 
@@ -152,21 +156,15 @@ def _own() -> str:
 
 def configuration() -> str:
     """Every setting, then the names that two of them take."""
-    rows = (
-        (
-            code(setting.name),
-            "required"
-            if setting.default is None
-            else code(*filter(None, [setting.default])),
-            setting.allowed,
-            setting.meaning,
-        )
-        for setting in SETTINGS
-    )
+    heads = ("name", "default", "of", "allowed", "meaning")
     return "\n".join(
         [
             CONFIGURATION,
-            table(("name", "default", "allowed", "meaning"), rows),
+            *(
+                f"## {title}\n\n{table(heads, map(_setting, settings))}"
+                for title, settings in GROUPS.items()
+            ),
+            "## Names\n",
             f"`COLLECTORS`: {code('default', *(c.name for c in COLLECTORS))}.\n",
             "`REFRESH_INTERVALS`, with the defaults in seconds:\n",
             table(
@@ -177,6 +175,17 @@ def configuration() -> str:
                 ),
             ),
         ]
+    )
+
+
+def _setting(setting: Setting[object]) -> tuple[str, ...]:
+    default = code(*filter(None, [setting.default]))
+    return (
+        code(setting.name),
+        "required" if setting.default is None else default,
+        "account" if setting.of_account else "process",
+        setting.allowed,
+        setting.meaning,
     )
 
 

@@ -24,7 +24,9 @@ POLICY = "policy_id policy"
 CHECK = "posture_check_id posture_check"
 NAMESERVER_GROUP = "nameserver_group_id nameserver_group"
 SERVICE = "proxy_service_id proxy_service"
-CLUSTER = "proxy_cluster_id proxy_cluster"
+TOKEN_OF_PROXY = "proxy_token_id proxy_token"
+RESOURCE = "network_resource_id network_resource"
+ZONE = "dns_zone_id dns_zone"
 
 CONTRACT = {
     "peers": "connected",
@@ -37,7 +39,8 @@ CONTRACT = {
     "peers_ephemeral": "",
     "peers_never_logged_in": "",
     "peer_info": f"{PEER} dns_label ip os version ui_version country user_id"
-    " ssh_enabled ephemeral + city hostname connection_ip serial_number",
+    " ssh_enabled ephemeral ipv6 kernel_version"
+    " + city hostname connection_ip serial_number",
     "peer_connected": PEER,
     "peer_last_seen_timestamp_seconds": PEER,
     "peer_created_timestamp_seconds": PEER,
@@ -67,6 +70,7 @@ CONTRACT = {
     "setup_key_auto_groups": KEY,
     "setup_key_used_times": KEY,
     "setup_key_usage_limit": KEY,
+    "setup_key_state": f"{KEY} state",
     "networks": "",
     "network_info": NETWORK,
     "network_resources": f"{NETWORK} enabled",
@@ -74,6 +78,11 @@ CONTRACT = {
     "network_routing_peers": NETWORK,
     "network_routing_peers_connected": NETWORK,
     "network_router_enabled": "network_id router_id",
+    "network_router_metric": "network_id router_id",
+    "network_resource_info": f"{RESOURCE} network_id resource_type address",
+    "network_resource_enabled": RESOURCE,
+    "network_resource_routing_peers_connected": RESOURCE,
+    "network_resource_groups": RESOURCE,
     "routes": "network_type enabled masquerade",
     "route_info": f"{ROUTE} network_type network",
     "route_enabled": ROUTE,
@@ -83,6 +92,7 @@ CONTRACT = {
     "policy_rules": "action protocol enabled",
     "policy_info": POLICY,
     "policy_enabled": POLICY,
+    "policy_enabled_rules": POLICY,
     "policy_empty_sides": POLICY,
     "posture_checks": "",
     "posture_check_info": CHECK,
@@ -96,7 +106,9 @@ CONTRACT = {
     "nameservers": "ns_type port",
     "dns_disabled_management_groups": "",
     "dns_zones": "enabled",
-    "dns_zone_records": "dns_zone_id dns_zone record_type",
+    "dns_zone_info": f"{ZONE} domain",
+    "dns_zone_enabled": ZONE,
+    "dns_zone_records": f"{ZONE} record_type",
     "account_info": "account_id domain",
     "account_created_timestamp_seconds": "account_id",
     "account_peer_login_expiration_enabled": "account_id",
@@ -106,15 +118,18 @@ CONTRACT = {
     "account_network_addresses": "account_id",
     "management_info": "version",
     "management_update_available": "",
+    "management_available_info": "version",
     "proxy_services": "status",
     "proxy_service_info": f"{SERVICE} mode domain",
     "proxy_service_status": f"{SERVICE} status",
     "proxy_service_enabled": SERVICE,
+    "proxy_service_authenticated": SERVICE,
     "proxy_service_certificate_issued_timestamp_seconds": SERVICE,
     "proxy_domain_validated": "proxy_domain_id domain",
-    "proxy_cluster_online": CLUSTER,
-    "proxy_cluster_connected_proxies": CLUSTER,
-    "proxy_token_expiration_timestamp_seconds": "proxy_token_id proxy_token",
+    "proxy_cluster_online": "proxy_cluster",
+    "proxy_cluster_connected_proxies": "proxy_cluster",
+    "proxy_token_expiration_timestamp_seconds": TOKEN_OF_PROXY,
+    "proxy_token_last_used_timestamp_seconds": TOKEN_OF_PROXY,
     "group_member": f"{GROUP} {PEER}",
     "audit_events": "activity_code",
     "audit_event_last_timestamp_seconds": "activity_code",

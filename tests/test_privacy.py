@@ -18,6 +18,7 @@ PERSONAL = {
 
 NEVER = {
     "setup_keys": ("key",),
+    "proxy_services": ("auth",),
     "events": ("initiator_name", "initiator_email", "meta"),
 }
 """Secrets, and what no family is made of."""
@@ -27,6 +28,9 @@ def strings(value: object) -> Iterator[str]:
     """All strings of a JSON value that say something."""
     if isinstance(value, dict):
         for each in value.values():
+            yield from strings(each)
+    elif isinstance(value, list):
+        for each in value:
             yield from strings(each)
     elif isinstance(value, str) and value not in {"", "<nil>"}:
         yield value

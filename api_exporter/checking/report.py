@@ -44,7 +44,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     )
     own_threads(reactor)
     configured = service.configure(options, reactor)
-    account = service.account(configured.settings, reactor)
+    account = service.account(configured.settings.accounts[""], reactor)
     if configured.simulation is not None:
         configured.simulation.startService()
     findings = survey(

@@ -1,6 +1,6 @@
 """Networks behind routing peers: what is there, and whether anybody still routes."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 
 from api_exporter.collectors import joins
 from api_exporter.exposition.text import Family, Metric, boolean, labels, single
@@ -47,13 +47,55 @@ ROUTER_ENABLED = Metric(
     help="Whether a router of the network is enabled.",
     source="networks[].routers[] among networks/routers[].enabled",
 )
+ROUTER_METRIC = Metric(
+    name="netbird_api_network_router_metric",
+    help="Metric of a router of the network: of several, the lowest one is preferred.",
+    source="networks[].routers[] among networks/routers[].metric",
+)
+RESOURCE_INFO = Metric(
+    name="netbird_api_network_resource_info",
+    help="Properties of a network resource, to be joined by network_resource_id."
+    " Always 1.",
+    source="networks/resources[], networks[].resources[]",
+)
+RESOURCE_ENABLED = Metric(
+    name="netbird_api_network_resource_enabled",
+    help="Whether the network resource is enabled.",
+    source="networks/resources[].enabled",
+)
+RESOURCE_ROUTING_PEERS_CONNECTED = Metric(
+    name="netbird_api_network_resource_routing_peers_connected",
+    help="Number of connected peers that lead to the network resource; absent for one"
+    " in no network.",
+    source="netbird_api_network_routing_peers_connected of the network that lists it",
+    alert="0 on an enabled resource: nobody can reach it",
+)
+RESOURCE_GROUPS = Metric(
+    name="netbird_api_network_resource_groups",
+    help="Number of groups that the network resource is in; without one, no policy can"
+    " name it by group.",
+    source="networks/resources[].groups",
+)
+
+Connected = Mapping[str, int]
+"""How many connected peers route for a network, by its id."""
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
     """All families of the networks; each join only while both its sides are known."""
-    networks = inventory.networks
-    if networks is None:
-        return
+    connected = None
+    if inventory.networks is not None:
+        connected = yield from _networks(inventory.networks, inventory)
+    if inventory.network_resources is not None:
+        yield from _each_resource(
+            inventory.network_resources, inventory.networks, connected
+        )
+
+
+def _networks(
+    networks: tuple[Network, ...], inventory: Inventory
+) -> Generator[Family | None, None, Connected | None]:
+    """Returns None while a side of that join is unknown."""
     yield single(NETWORKS, len(networks))
     keyed = [(labels(network_id=n.id, network=n.name), n) for n in networks]
     yield Family(INFO, ((key, 1) for key, _ in keyed))
@@ -62,8 +104,9 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Family(POLICIES, ((key, len(n.policies or ())) for key, n in keyed))
     routers = inventory.network_routers
     if routers is None:
-        return
+        return None
     by_id = {router.id: router for router in routers}
+    routing = None
     if inventory.groups is not None and inventory.peers is not None:
         wanted = {group for router in routers for group in router.peer_groups or ()}
         members = joins.members(inventory.groups, frozenset(wanted))
@@ -72,20 +115,63 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         behind = []
         for key, network in keyed:
             yield None
-            behind.append((key, _routing_peers(network, by_id, members) & existing))
-        yield Family(ROUTING_PEERS, ((key, len(peers)) for key, peers in behind))
+            peers = _routing_peers(network, by_id, members) & existing
+            behind.append((key, len(peers), len(peers & connected)))
+        yield Family(ROUTING_PEERS, ((key, count) for key, count, _ in behind))
         yield Family(
-            ROUTING_PEERS_CONNECTED,
-            ((key, len(peers & connected)) for key, peers in behind),
+            ROUTING_PEERS_CONNECTED, ((key, count) for key, _, count in behind)
         )
-    yield Family(
-        ROUTER_ENABLED,
-        (
-            (labels(network_id=n.id, router_id=router.id), int(router.enabled))
-            for n in networks
-            for router in _routers(n, by_id)
-        ),
-    )
+        routing = {
+            n.id: count for n, (_, _, count) in zip(networks, behind, strict=True)
+        }
+    routed = [
+        (labels(network_id=n.id, router_id=router.id), router)
+        for n in networks
+        for router in _routers(n, by_id)
+    ]
+    yield Family(ROUTER_ENABLED, ((key, int(r.enabled)) for key, r in routed))
+    yield Family(ROUTER_METRIC, ((key, r.metric) for key, r in routed))
+    return routing
+
+
+def _each_resource(
+    resources: tuple[NetworkResource, ...],
+    networks: tuple[Network, ...] | None,
+    connected: Connected | None,
+) -> Iterator[Family]:
+    network_of = {id_: n.id for n in networks or () for id_ in n.resources or ()}
+    if networks is not None:
+        yield Family(
+            RESOURCE_INFO,
+            (
+                (
+                    labels(
+                        network_resource_id=resource.id,
+                        network_resource=resource.name,
+                        network_id=network_of.get(resource.id, ""),
+                        resource_type=resource.type,
+                        address=resource.address,
+                    ),
+                    1,
+                )
+                for resource in resources
+            ),
+        )
+    keyed = [
+        (labels(network_resource_id=r.id, network_resource=r.name), r)
+        for r in resources
+    ]
+    yield Family(RESOURCE_ENABLED, ((key, int(r.enabled)) for key, r in keyed))
+    if connected is not None:
+        yield Family(
+            RESOURCE_ROUTING_PEERS_CONNECTED,
+            (
+                (key, connected[network_of[r.id]])
+                for key, r in keyed
+                if r.id in network_of
+            ),
+        )
+    yield Family(RESOURCE_GROUPS, ((key, len(r.groups or ())) for key, r in keyed))
 
 
 def _resources(

@@ -26,11 +26,13 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     dns_label: str = ""
     hostname: str = ""
     ip: str = ""
+    ipv6: str = ""
     connection_ip: str = ""
     country_code: str = ""
     city_name: str = ""
     serial_number: str = ""
     os: str = ""
+    kernel_version: str = ""
     version: str = ""
     ui_version: str = ""
     user_id: str = ""
@@ -69,6 +71,14 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str = ""
     name: str = ""
+
+
+class GroupId(Struct, frozen=True, gc=False, kw_only=True):
+    """A group as a rule or a network resource names it; the counts beside it there are
+    not to be trusted.
+    """
+
+    id: str = ""
 
 
 class TypedId(Struct, frozen=True, gc=False, kw_only=True):
@@ -147,6 +157,7 @@ class NetworkRouter(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     enabled: bool = False
+    metric: Count = 0
     peer: str = ""
     peer_groups: tuple[str, ...] | None = None
 
@@ -155,7 +166,11 @@ class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
     """An address behind a network (`/api/networks/resources`)."""
 
     id: str
+    name: str = ""
+    type: str = ""
+    address: str = ""
     enabled: bool = False
+    groups: tuple[GroupId, ...] | None = None
 
 
 class Route(Struct, frozen=True, gc=False, kw_only=True):
@@ -170,12 +185,6 @@ class Route(Struct, frozen=True, gc=False, kw_only=True):
     masquerade: bool = False
     peer: str = ""
     peer_groups: tuple[str, ...] | None = None
-
-
-class GroupId(Struct, frozen=True, gc=False, kw_only=True):
-    """A group as a rule names it; the counts beside it there are not to be trusted."""
-
-    id: str = ""
 
 
 class Rule(Struct, frozen=True, gc=False, kw_only=True):
@@ -257,6 +266,7 @@ class DnsZone(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
+    domain: str = ""
     enabled: bool = False
     records: tuple[DnsRecord, ...] | None = None
 
@@ -268,6 +278,16 @@ class ProxyServiceMeta(Struct, frozen=True, gc=False, kw_only=True):
     certificate_issued_at: Instant = None
 
 
+class ProxyAuth(Struct, frozen=True, gc=False, kw_only=True):
+    """A way to authenticate at a proxy service. Its secrets are not read."""
+
+    enabled: bool = False
+
+
+_Way = ProxyAuth | str | float | bool | None
+"""Only objects are known; others are no reason to reject the service."""
+
+
 class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     """A service behind the reverse proxy (`/api/reverse-proxies/services`)."""
 
@@ -276,6 +296,8 @@ class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     mode: str = ""
     domain: str = ""
     enabled: bool = False
+    private: bool = False
+    auth: dict[str, _Way | tuple[_Way, ...]] | None = None
     meta: ProxyServiceMeta = ProxyServiceMeta()
 
 
@@ -289,9 +311,12 @@ class ProxyDomain(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ProxyCluster(Struct, frozen=True, gc=False, kw_only=True):
-    """Proxies that stand in for each other (`/api/reverse-proxies/clusters`)."""
+    """Proxies that stand in for each other (`/api/reverse-proxies/clusters`).
 
-    id: str
+    Known by its address: its `id` is that of one of the proxies, which have another at
+    each start.
+    """
+
     address: str = ""
     online: bool = False
     connected_proxies: Count = 0
@@ -304,6 +329,7 @@ class ProxyToken(Struct, frozen=True, gc=False, kw_only=True):
     name: str = ""
     revoked: bool = False
     expires_at: Instant = None
+    last_used: Instant = None
 
 
 class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):
@@ -311,6 +337,7 @@ class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):
 
     management_current_version: str = ""
     management_update_available: bool = False
+    management_available_version: str = ""
 
 
 class AuditEvent(Struct, frozen=True, gc=False, kw_only=True):

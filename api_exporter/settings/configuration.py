@@ -8,7 +8,9 @@ from twisted.logger import Logger
 
 from api_exporter.settings import file
 from api_exporter.settings.options import Options
-from api_exporter.settings.table import Settings, SettingsError, read
+from api_exporter.settings.reading import read
+from api_exporter.settings.setting import SettingsError
+from api_exporter.settings.values import Settings
 
 log = Logger()
 

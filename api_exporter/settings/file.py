@@ -7,6 +7,7 @@ refused: what is in the file means the same wherever it is loaded.
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,8 +37,21 @@ class ConfigurationError(Exception):
         self.lasting = lasting
 
 
+class Line(NamedTuple):
+    """An assignment, and the number of its line."""
+
+    number: int
+    name: str
+    value: str
+
+
 def load(path: Path) -> dict[str, str]:
-    """The settings of a file, which is read once; raises ConfigurationError."""
+    """The settings of a file, the last one of a name; raises ConfigurationError."""
+    return {line.name: line.value for line in lines(path)}
+
+
+def lines(path: Path) -> list[Line]:
+    """What a file sets, which is read once; raises ConfigurationError."""
     try:
         with path.open("rb") as file:
             content = file.read(MOST + 1)
@@ -50,7 +64,7 @@ def load(path: Path) -> dict[str, str]:
         text = content.decode()  # line ends as they are
     except UnicodeDecodeError:
         raise ConfigurationError([f"{path}: it is not UTF-8 text"]) from None
-    found: dict[str, str] = {}
+    found = []
     problems = []
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip(" \t")
@@ -61,7 +75,7 @@ def load(path: Path) -> dict[str, str]:
         except ValueError as error:
             problems.append(f"{path}:{number}: {error}")
             continue
-        found[name] = value
+        found.append(Line(number, name, value))
     if problems:
         told = problems[:MOST_TOLD]
         if more := len(problems) - len(told):

@@ -1,8 +1,10 @@
 """From a setting's text to its value. A parser raises ValueError, maybe with a hint."""
 
+import os
 import re
 from collections.abc import Callable
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -11,6 +13,7 @@ import idna
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.netbird.resources import BY_NAME
+from api_exporter.settings.credential import NotYet
 
 T = TypeVar("T")
 
@@ -82,7 +85,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-_TAKEN = re.compile(r"/(health|ready|debug)(/.*)?")
+_TAKEN = re.compile(r"/(health|ready|debug|sd)(/.*)?")
 
 
 def metrics_path(text: str) -> str:
@@ -94,6 +97,22 @@ def metrics_path(text: str) -> str:
     if _TAKEN.fullmatch(text):
         raise ValueError("another page is there")
     return text
+
+
+def account_id(text: str) -> str:
+    """An id that stands in a query as it is."""
+    if not re.fullmatch(r"[A-Za-z0-9._~-]{1,256}", text):
+        raise ValueError
+    return text
+
+
+def folder(text: str) -> Path:
+    """A folder that can be listed now."""
+    try:
+        os.listdir(text)
+    except OSError as error:
+        raise NotYet(error.strerror) from None
+    return Path(text)
 
 
 def rate_limit(text: str) -> tuple[int, int]:

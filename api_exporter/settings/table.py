@@ -1,92 +1,16 @@
-"""Settings: from the environment's text to checked, frozen values.
+"""All settings there are, by what they are about, the basic ones first.
 
-Seconds and bytes throughout. All mistakes are found at once; none repeats the token.
+Seconds and bytes throughout.
 """
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
-
-from msgspec import Struct
-
 from api_exporter.settings import parsers
-from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
-from api_exporter.settings.credential import NotYet, Token, TokenFile, token, token_file
-
-T = TypeVar("T")
+from api_exporter.settings.addresses import DEFAULT, addresses
+from api_exporter.settings.credential import token, token_file
+from api_exporter.settings.setting import Setting
+from api_exporter.settings.shard import shard
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
-
-
-class Passing(str):
-    """A problem that waiting may mend."""
-
-    __slots__ = ()
-
-
-class SettingsError(Exception):
-    """Everything that is wrong with the settings, a line each.
-
-    Attributes:
-        lasting: whether any of it stays wrong until somebody changes it.
-    """
-
-    def __init__(self, problems: list[str], *, lasting: bool) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-        self.lasting = lasting
-
-
-class Setting(Struct, Generic[T], frozen=True):
-    """One variable of the environment.
-
-    Attributes:
-        default: as it would be written; None where the variable is required.
-        allowed: what a value must be, for a person.
-        parse: raises ValueError, with a hint or without words.
-        secret: the value is never repeated.
-    """
-
-    name: str
-    default: str | None
-    allowed: str
-    meaning: str
-    parse: Callable[[str], T]
-    secret: bool = False
-
-    def read(self, environ: Mapping[str, str], problems: list[str]) -> T | None:
-        """The value, or None with one problem more. An empty variable is unset."""
-        text = environ.get(self.name, "").strip() or self.default
-        if text is None:
-            problems.append(f"{self.name} is not set: it must be {self.allowed}")
-            return None
-        try:
-            return self.parse(text)
-        except ValueError as error:
-            value = "its value" if self.secret else repr(_masked(text))
-            hint = f" ({_masked(str(error))})" if str(error) else ""
-            problem = (
-                f"{self.name}: {value} is not allowed: it must be {self.allowed}{hint}"
-            )
-            passing = isinstance(error, NotYet)
-            problems.append(Passing(problem) if passing else problem)
-            return None
-
-
-def _masked(text: str) -> str:
-    """Without a password in an address, or a token in the wrong place."""
-    hidden, at, shown = text.rpartition("@")
-    if at:
-        scheme = re.match(r"(\w+://)?", hidden)
-        assert scheme is not None  # it may be empty
-        text = f"{scheme[0]}…@{shown}"
-    return re.sub(r"nbp_\w+", "nbp_…", text)
-
-
-_SHORTEST_SECRET = 8
-"""Characters: shorter ones would be found everywhere."""
-
 
 UPSTREAM_API_URL = Setting(
     "UPSTREAM_API_URL",
@@ -94,6 +18,7 @@ UPSTREAM_API_URL = Setting(
     "an http or https address without a path, such as https://api.netbird.io",
     "Base address of the management API.",
     parsers.url,
+    of_account=True,
 )
 UPSTREAM_API_TOKEN = Setting(
     "UPSTREAM_API_TOKEN",
@@ -103,6 +28,7 @@ UPSTREAM_API_TOKEN = Setting(
     " required.",
     parsers.optional(token),
     secret=True,
+    of_account=True,
 )
 UPSTREAM_API_TOKEN_FILE = Setting(
     "UPSTREAM_API_TOKEN_FILE",
@@ -111,7 +37,81 @@ UPSTREAM_API_TOKEN_FILE = Setting(
     "File with the bearer token, read again for every request: replacing its content is"
     " enough. A systemd credential or a container secret will do.",
     parsers.optional(token_file),
+    of_account=True,
+    path=True,
 )
+HTTP_TIMEOUT = Setting(
+    "HTTP_TIMEOUT",
+    "30s",
+    "a duration such as 30s, 1m30s or 500ms",
+    "Time for one attempt to read from the upstream, from connecting to the end.",
+    parsers.duration,
+    of_account=True,
+)
+API_RETRY_ATTEMPTS = Setting(
+    "API_RETRY_ATTEMPTS",
+    "3",
+    "a whole number from 1 to 10",
+    "Attempts in all, before a refresh counts as failed.",
+    parsers.whole(1, 10),
+    of_account=True,
+)
+UPSTREAM_ACCOUNT = Setting(
+    "UPSTREAM_ACCOUNT",
+    "",
+    "an account's id: letters, digits and - . _ ~",
+    "Account of another that the token may read too, such as a tenant of a managed"
+    " service provider: sent as `?account=` with every call.",
+    parsers.optional(parsers.account_id),
+    of_account=True,
+)
+UPSTREAM_RATE_LIMIT = Setting(
+    "UPSTREAM_RATE_LIMIT",
+    "",
+    "requests a minute and burst, such as 120/1200",
+    "What the upstream grants to the token, where that is known. Where it is less than"
+    " the refresh intervals need, they are stretched, the longest first.",
+    parsers.optional(parsers.rate_limit),
+    of_account=True,
+)
+
+COLLECTORS = Setting(
+    "COLLECTORS",
+    "default",
+    "names of collectors, separated by commas",
+    "What is published, and with it what is asked for. `default` stands for all but"
+    " `memberships` and `events`: `default,memberships` adds to it.",
+    parsers.collectors,
+    of_account=True,
+)
+REFRESH_INTERVALS = Setting(
+    "REFRESH_INTERVALS",
+    "",
+    "resource=duration pairs, separated by commas, such as peers=15s,groups=1m",
+    "Time between two refreshes, for the resources that are named.",
+    parsers.intervals,
+    of_account=True,
+)
+METRICS_MAX_AGE = Setting(
+    "METRICS_MAX_AGE",
+    "",
+    "a duration such as 10m",
+    "How long metrics stay although they cannot be refreshed; without it 5 minutes or"
+    " three refresh intervals of the resource, whichever is longer. Never less than one"
+    " and a half intervals, or 45 s.",
+    parsers.optional(parsers.duration),
+    of_account=True,
+)
+EXPOSE_PERSONAL_DATA = Setting(
+    "EXPOSE_PERSONAL_DATA",
+    "false",
+    "true, false, or a list such as hostname,city",
+    "Which personal data labels may hold: all of it, none, or these of `email`, `name`,"
+    " `hostname`, `connection_ip`, `city` and `serial_number`.",
+    parsers.personal,
+    of_account=True,
+)
+
 LISTEN_ADDRESS = Setting(
     "LISTEN_ADDRESS",
     DEFAULT,
@@ -124,10 +124,20 @@ LISTEN_ADDRESS = Setting(
 METRICS_PATH = Setting(
     "METRICS_PATH",
     "/metrics",
-    "a path such as /metrics, other than /, /health, /ready and /debug",
+    "a path such as /metrics, other than /, /health, /ready, /sd and /debug",
     "Path of the metrics.",
     parsers.metrics_path,
 )
+MAX_CONNECTIONS = Setting(
+    "MAX_CONNECTIONS",
+    "512",
+    "a whole number from 1 to 65536",
+    "Connections that there may be. For one more, the address that holds most of the"
+    " idle ones loses one; where none is idle, every request but `/health` is answered"
+    " with 503, and from 16 more on a connection is closed unanswered.",
+    parsers.whole(1, 65536),
+)
+
 LOG_LEVEL = Setting(
     "LOG_LEVEL",
     "info",
@@ -142,61 +152,24 @@ LOG_FORMAT = Setting(
     "How log lines look: for people, or a JSON object each.",
     parsers.one_of(*LOG_FORMATS),
 )
-HTTP_TIMEOUT = Setting(
-    "HTTP_TIMEOUT",
-    "30s",
-    "a duration such as 30s, 1m30s or 500ms",
-    "Time for one attempt to read from the upstream, from connecting to the end.",
-    parsers.duration,
-)
-API_RETRY_ATTEMPTS = Setting(
-    "API_RETRY_ATTEMPTS",
-    "3",
-    "a whole number from 1 to 10",
-    "Attempts in all, before a refresh counts as failed.",
-    parsers.whole(1, 10),
-)
-COLLECTORS = Setting(
-    "COLLECTORS",
-    "default",
-    "names of collectors, separated by commas",
-    "What is published, and with it what is asked for. `default` stands for all but"
-    " `memberships` and `events`: `default,memberships` adds to it.",
-    parsers.collectors,
-)
-REFRESH_INTERVALS = Setting(
-    "REFRESH_INTERVALS",
+
+ACCOUNTS_DIR = Setting(
+    "ACCOUNTS_DIR",
     "",
-    "resource=duration pairs, separated by commas, such as peers=15s,groups=1m",
-    "Time between two refreshes, for the resources that are named.",
-    parsers.intervals,
+    "a folder with a NAME.conf for each account",
+    "Serve several accounts: each `NAME.conf` holds the settings of one, and what it"
+    " does not set comes from the environment.",
+    parsers.optional(parsers.folder),
 )
-METRICS_MAX_AGE = Setting(
-    "METRICS_MAX_AGE",
+SHARD = Setting(
+    "SHARD",
     "",
-    "a duration such as 10m",
-    "How long metrics stay although they cannot be refreshed; without it 5 minutes or"
-    " three refresh intervals of the resource, whichever is longer. Never less than one"
-    " and a half intervals, or 45 s.",
-    parsers.optional(parsers.duration),
+    "a number and how many there are, such as 0/3, 1/3 and 2/3, or auto/3 where the"
+    " host's name ends in the number",
+    "Which of several processes this one is: each keeps a share of the accounts.",
+    parsers.optional(shard),
 )
-EXPOSE_PERSONAL_DATA = Setting(
-    "EXPOSE_PERSONAL_DATA",
-    "false",
-    "true, false, or a list such as hostname,city",
-    "Which personal data labels may hold: all of it, none, or these of `email`, `name`,"
-    " `hostname`, `connection_ip`, `city` and `serial_number`.",
-    parsers.personal,
-)
-MAX_CONNECTIONS = Setting(
-    "MAX_CONNECTIONS",
-    "512",
-    "a whole number from 1 to 65536",
-    "Connections that there may be. For one more, the address that holds most of the"
-    " idle ones loses one; where none is idle, every request but `/health` is answered"
-    " with 503, and from 16 more on a connection is closed unanswered.",
-    parsers.whole(1, 65536),
-)
+
 DEMO_PEERS = Setting(
     "DEMO_PEERS",
     "200",
@@ -204,7 +177,13 @@ DEMO_PEERS = Setting(
     "Size of the simulated network of `--demo`, in peers.",
     parsers.whole(0, 100_000),
 )
-
+DEMO_ACCOUNTS = Setting(
+    "DEMO_ACCOUNTS",
+    "",
+    "a whole number from 3 to 500",
+    "Simulate so many accounts, of different sizes, two of them with a dead token.",
+    parsers.optional(parsers.whole(3, 500)),
+)
 DEMO_RATE_LIMIT = Setting(
     "DEMO_RATE_LIMIT",
     "",
@@ -213,71 +192,51 @@ DEMO_RATE_LIMIT = Setting(
     parsers.optional(parsers.rate_limit),
 )
 
-SETTINGS = (
-    UPSTREAM_API_URL,
-    UPSTREAM_API_TOKEN,
-    UPSTREAM_API_TOKEN_FILE,
-    LISTEN_ADDRESS,
-    METRICS_PATH,
-    LOG_LEVEL,
-    LOG_FORMAT,
-    HTTP_TIMEOUT,
-    API_RETRY_ATTEMPTS,
-    COLLECTORS,
-    REFRESH_INTERVALS,
-    METRICS_MAX_AGE,
-    EXPOSE_PERSONAL_DATA,
-    MAX_CONNECTIONS,
-    DEMO_PEERS,
-    DEMO_RATE_LIMIT,
+GROUPS: dict[str, tuple[Setting[object], ...]] = {
+    "Upstream": (
+        UPSTREAM_API_URL,
+        UPSTREAM_API_TOKEN,
+        UPSTREAM_API_TOKEN_FILE,
+        HTTP_TIMEOUT,
+        API_RETRY_ATTEMPTS,
+        UPSTREAM_ACCOUNT,
+        UPSTREAM_RATE_LIMIT,
+    ),
+    "What is shown": (
+        COLLECTORS,
+        REFRESH_INTERVALS,
+        METRICS_MAX_AGE,
+        EXPOSE_PERSONAL_DATA,
+    ),
+    "Serving": (
+        LISTEN_ADDRESS,
+        METRICS_PATH,
+        MAX_CONNECTIONS,
+    ),
+    "Log": (
+        LOG_LEVEL,
+        LOG_FORMAT,
+    ),
+    "Several accounts": (
+        ACCOUNTS_DIR,
+        SHARD,
+    ),
+    "Demonstration": (
+        DEMO_PEERS,
+        DEMO_ACCOUNTS,
+        DEMO_RATE_LIMIT,
+    ),
+}
+"""As the documentation has them."""
+
+SETTINGS = tuple(setting for group in GROUPS.values() for setting in group)
+
+OF_ACCOUNT = tuple(setting for setting in SETTINGS if setting.of_account)
+"""Those that a file of ACCOUNTS_DIR may set."""
+
+OF_PROCESS = tuple(setting for setting in SETTINGS if not setting.of_account)
+
+TOGETHER: tuple[tuple[Setting[object], ...], ...] = (
+    (UPSTREAM_API_TOKEN, UPSTREAM_API_TOKEN_FILE),
 )
-"""All there are, in the order of the documentation."""
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """What the operator wants. Durations are in seconds."""
-
-    upstream_api_url: str
-    upstream_api_token: Token | None
-    upstream_api_token_file: TokenFile | None
-    listen_address: tuple[Address | Endpoint, ...]
-    metrics_path: str
-    log_level: str
-    log_format: str
-    http_timeout: float
-    api_retry_attempts: int
-    collectors: frozenset[str]
-    refresh_intervals: Mapping[str, float]
-    metrics_max_age: float | None
-    expose_personal_data: frozenset[str]
-    max_connections: int
-    demo_peers: int
-    demo_rate_limit: tuple[int, int] | None
-
-
-def read(environ: Mapping[str, str]) -> Settings:
-    """Check everything, then raise SettingsError once for all that is wrong."""
-    problems: list[str] = []
-    values = {s.name.lower(): s.read(environ, problems) for s in SETTINGS}
-    given = [
-        setting
-        for setting in (UPSTREAM_API_TOKEN, UPSTREAM_API_TOKEN_FILE)
-        if environ.get(setting.name, "").strip()
-    ]
-    if not given:
-        problems.append(
-            f"UPSTREAM_API_TOKEN is not set: it must be {UPSTREAM_API_TOKEN.allowed},"
-            f" or UPSTREAM_API_TOKEN_FILE {UPSTREAM_API_TOKEN_FILE.allowed}"
-        )
-    elif len(given) > 1:
-        problems.append(
-            "UPSTREAM_API_TOKEN and UPSTREAM_API_TOKEN_FILE are both set: only one of"
-            " them may be"
-        )
-    if problems:
-        lasting = not all(isinstance(problem, Passing) for problem in problems)
-        secret = environ.get(UPSTREAM_API_TOKEN.name, "").strip()
-        if len(secret) >= _SHORTEST_SECRET:  # it may stand in another variable, too
-            problems = [problem.replace(secret, "…") for problem in problems]
-        raise SettingsError(problems, lasting=lasting)
-    return Settings(**values)  # type: ignore[arg-type]
+"""Of each of these, one in an account's file replaces all of the environment's."""

@@ -11,7 +11,7 @@ from twisted.web.client import Agent, HTTPConnectionPool
 
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
-from api_exporter.settings.table import Settings
+from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.connection import Endpoints
 from api_exporter.upstream.contexts import KeptContexts
@@ -36,7 +36,7 @@ class Client(Service):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: AccountSettings,
         reactor: PosixReactorBase,
         *,
         now: Callable[[], float],
@@ -81,7 +81,7 @@ def _cancelled(failure: Failure) -> None:
     failure.trap(CancelledError)
 
 
-def token_source(settings: Settings) -> Source:
+def token_source(settings: AccountSettings) -> Source:
     """Where the token comes from; says so where it cannot be right."""
     file = settings.upstream_api_token_file
     if file is not None:

@@ -75,19 +75,23 @@ ANYTHING = st.recursive(
 )
 
 
+SCALARS: dict[type[inspect.Type], st.SearchStrategy[object]] = {
+    inspect.StrType: STRINGS,
+    inspect.BoolType: st.booleans() | st.none(),
+    inspect.IntType: NUMBERS,
+    inspect.FloatType: st.floats(allow_nan=False, allow_infinity=False),
+    inspect.DateTimeType: TIMES,
+    inspect.NoneType: st.none(),
+}
+
+
 def plausible(kind: inspect.Type) -> st.SearchStrategy[object]:
     """Values of about the right type."""
+    if type(kind) in SCALARS:
+        return SCALARS[type(kind)]
     match kind:
-        case inspect.StrType():
-            return STRINGS
-        case inspect.BoolType():
-            return st.booleans() | st.none()
-        case inspect.IntType():
-            return NUMBERS
-        case inspect.DateTimeType():
-            return TIMES
-        case inspect.NoneType():
-            return st.none()
+        case inspect.DictType(value_type=value):
+            return st.dictionaries(STRINGS, plausible(value), max_size=3)
         case inspect.UnionType(types=types):
             return st.one_of([plausible(each) for each in types])
         case inspect.VarTupleType(item_type=item):

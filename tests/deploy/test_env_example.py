@@ -9,7 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.credential import Token
 from api_exporter.settings.file import load
-from api_exporter.settings.table import SETTINGS, read
+from api_exporter.settings.reading import read
+from api_exporter.settings.table import SETTINGS
 from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import program
 

@@ -54,6 +54,9 @@ WARM_UP = 200
 GROWTH = 5 * 1024 * 1024
 """Bytes of resident memory that may come on top afterwards."""
 
+OUTAGE = 4 * MAX_AGE / PEERS_PERIOD
+"""Rounds of the outage that comes for certain, the first of every two hundred."""
+
 SPEED = 50
 """How much faster the network lives, so that its machines come and go."""
 
@@ -123,10 +126,12 @@ class UnsteadyApi(Resource):
         self._faulty: frozenset[str] | None = None
         self.asked = self.failed = 0
 
-    def change(self) -> None:
+    def change(self, number: int) -> None:
         """Once a round: recover or fail, grow or shrink, rename."""
         chance = self._chance
-        if self._fault is not None:
+        if number % 200 < OUTAGE:  # left to chance, a whole hour may be without one
+            self._fault, self._faulty = FAULTS[0], None
+        elif self._fault is not None:
             if chance.random() < 0.2:
                 self._fault = None
         elif chance.random() < 0.05:
@@ -185,7 +190,7 @@ class EnduranceTests(TestCase):
             fetch=self.fetch,
             clock=self.clock,
             now=self.now,
-            jitter=self.chance.random,
+            jitter=Random(1).random,
             intervals={**others, UP: PEERS_PERIOD},
             metrics_max_age=MAX_AGE,
         )
@@ -198,7 +203,7 @@ class EnduranceTests(TestCase):
             attempts=2,
             clock=self.clock,
             now=self.now,
-            jitter=self.chance.random,
+            jitter=Random(2).random,
             observe=self.telemetry.attempted,
         )
         tree = Resource()
@@ -281,11 +286,11 @@ class EnduranceTests(TestCase):
         """After an hour of change and failure nothing has grown; pages are sound."""
         self.refresher.startService()
         for number in range(WARM_UP):
-            self.api.change()
+            self.api.change(number)
             await self.round(number)
         before = await self.standing()
         for number in range(int(HOUR / PEERS_PERIOD)):
-            self.api.change()
+            self.api.change(number)
             await self.round(number)
         after = await self.standing()
         grown = after.pop("memory") - before.pop("memory")

@@ -23,7 +23,7 @@ from twisted.trial.unittest import TestCase
 from zope.interface import implementer
 
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings import table
+from api_exporter.settings import reading
 from api_exporter.upstream.client import Client
 from tests.integration.ports import listening
 from tests.integration.test_failures import self_signed
@@ -107,7 +107,7 @@ class HostileTests(TestCase):
         """A server that answers so, without TLS unless told, and a client of it."""
         self.server = RawServer(answer)
         port = listening(self, self.server, endpoint)
-        settings = table.read(
+        settings = reading.read(
             {
                 "UPSTREAM_API_URL": f"{scheme}://{host}:{port}",
                 "UPSTREAM_API_TOKEN": SECRET,
@@ -118,7 +118,7 @@ class HostileTests(TestCase):
         self.attempts: list[Attempt] = []
         assert isinstance(reactor, PosixReactorBase)
         self.client = Client(
-            settings,
+            settings.accounts[""],
             reactor,
             now=time.time,
             jitter=random.random,

@@ -9,13 +9,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.settings.addresses import Address, Endpoint, address
-from api_exporter.settings.table import (
-    LISTEN_ADDRESS,
-    SETTINGS,
-    Settings,
-    SettingsError,
-    read,
-)
+from api_exporter.settings.reading import read
+from api_exporter.settings.setting import SettingsError
+from api_exporter.settings.table import LISTEN_ADDRESS, OF_ACCOUNT, SETTINGS
+from api_exporter.settings.values import AccountSettings, Settings
 
 CANARY = "nbp_c4nary"
 """The secret. No message may ever show it."""
@@ -39,8 +36,16 @@ def problems(environ: Mapping[str, str]) -> list[str]:
 
 def value(name: str, text: str) -> object:
     """What a variable's text means."""
-    found: object = getattr(read({**REQUIRED, name: text}), name.lower())
+    settings = read({**REQUIRED, name: text})
+    of_account = name in {setting.name for setting in OF_ACCOUNT}
+    values = the_only(settings) if of_account else settings
+    found: object = getattr(values, name.lower())
     return found
+
+
+def the_only(settings: Settings) -> AccountSettings:
+    """The account of the environment."""
+    return settings.accounts[""]
 
 
 class AcceptedTests(SynchronousTestCase):
@@ -51,14 +56,15 @@ class AcceptedTests(SynchronousTestCase):
     def test_defaults(self) -> None:
         """Only the upstream and its token have to be told."""
         found = read(REQUIRED)
+        account = the_only(found)
         self.assertEqual(":8080", LISTEN_ADDRESS.default)
         self.assertEqual("/metrics", found.metrics_path)
         self.assertEqual("info", found.log_level)
-        self.assertEqual(30.0, found.http_timeout)
-        self.assertEqual(3, found.api_retry_attempts)
-        self.assertEqual({}, found.refresh_intervals)
-        self.assertIsNone(found.metrics_max_age)
-        self.assertEqual(frozenset(), found.expose_personal_data)
+        self.assertEqual(30.0, account.http_timeout)
+        self.assertEqual(3, account.api_retry_attempts)
+        self.assertEqual({}, account.refresh_intervals)
+        self.assertIsNone(account.metrics_max_age)
+        self.assertEqual(frozenset(), account.expose_personal_data)
         self.assertEqual(200, found.demo_peers)
 
     def test_empty(self) -> None:
@@ -93,7 +99,7 @@ class AcceptedTests(SynchronousTestCase):
     def test_token(self) -> None:
         """A token loses the white space round it and nothing else."""
         for text in ("nbp_x-._~+/=1", "  nbp_x-._~+/=1\r\n"):
-            found = read({**REQUIRED, "UPSTREAM_API_TOKEN": text})
+            found = the_only(read({**REQUIRED, "UPSTREAM_API_TOKEN": text}))
             assert found.upstream_api_token is not None
             self.assertEqual("nbp_x-._~+/=1", found.upstream_api_token.reveal())
 
@@ -234,15 +240,15 @@ class RefusedTests(SynchronousTestCase):
         wrong = {
             "UPSTREAM_API_URL": "?",
             "UPSTREAM_API_TOKEN": "? ?",
-            "LISTEN_ADDRESS": "?",
-            "METRICS_PATH": "?",
-            "LOG_LEVEL": "?",
             "HTTP_TIMEOUT": "?",
             "API_RETRY_ATTEMPTS": "?",
             "COLLECTORS": "?",
             "REFRESH_INTERVALS": "?",
             "METRICS_MAX_AGE": "?",
             "EXPOSE_PERSONAL_DATA": "?",
+            "LISTEN_ADDRESS": "?",
+            "METRICS_PATH": "?",
+            "LOG_LEVEL": "?",
             "DEMO_PEERS": "?",
         }
         found = problems(wrong)
@@ -357,13 +363,16 @@ class RefusedTests(SynchronousTestCase):
         """No path of metrics may hide another page."""
         self.refuses(
             "METRICS_PATH",
-            ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"],
+            ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"]
+            + ["/sd", "/sd/accounts"],
             "(another page is there)",
         )
 
     def test_metrics_path(self) -> None:
         """A path is made of plain segments, each with something in it."""
-        allowed = "a path such as /metrics, other than /, /health, /ready and /debug"
+        allowed = (
+            "a path such as /metrics, other than /, /health, /ready, /sd and /debug"
+        )
         empty = ["/", "metrics", "//", "/metrics/", "/a//b"]
         dots = ["/.", "/..", "/a/../health", "/./health"]
         odd = ["/a b", "/a?b", "/a%20b", "/é", "*"]
@@ -409,7 +418,7 @@ class RefusedTests(SynchronousTestCase):
 class SecrecyTests(SynchronousTestCase):
     def test_settings(self) -> None:
         """The token is in no text that is made of settings."""
-        found = read(REQUIRED)
+        found = the_only(read(REQUIRED))
         for shown in (found, found.upstream_api_token):
             self.assertNotIn(CANARY, f"{shown} {shown!r}")
         self.assertEqual("<token>", repr(found.upstream_api_token))

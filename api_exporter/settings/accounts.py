@@ -1,0 +1,98 @@
+"""The accounts of a folder: a `NAME.conf` each, above what the environment says."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from api_exporter.settings import file
+from api_exporter.settings.setting import Passing, masked
+from api_exporter.settings.shard import Shard
+from api_exporter.settings.table import OF_ACCOUNT, SETTINGS, TOGETHER
+from api_exporter.settings.values import AccountSettings, account
+
+_FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")
+
+_ALLOWED = {setting.name: setting for setting in OF_ACCOUNT}
+_KNOWN = {setting.name for setting in SETTINGS}
+
+
+def files(folder: Path) -> dict[str, Path]:
+    """By the account's name. What has another name, or is a folder, is none.
+
+    A link that leads nowhere is an account whose file is missing.
+    """
+    named = [(_FILE.fullmatch(path.name), path) for path in sorted(folder.iterdir())]
+    return {m[1]: path for m, path in named if m is not None and not path.is_dir()}
+
+
+def accounts(
+    folder: Path,
+    shard: Shard | None,
+    environ: Mapping[str, str],
+    problems: list[str],
+) -> dict[str, AccountSettings]:
+    """Those that this process keeps, and more problems where there are any."""
+    found = files(folder)
+    if not found:
+        problem = f"ACCOUNTS_DIR: {folder} holds no account, which is a NAME.conf"
+        problems.append(Passing(problem))
+    read = {
+        name: _account(name, path, environ, problems)
+        for name, path in found.items()
+        if shard is None or shard.keeps(name)
+    }
+    kept = {name: settings for name, settings in read.items() if settings is not None}
+    problems += _disagreeing(kept)
+    return kept
+
+
+def _account(
+    name: str, path: Path, environ: Mapping[str, str], problems: list[str]
+) -> AccountSettings | None:
+    try:
+        lines = {line.name: line for line in file.lines(path)}
+    except file.ConfigurationError as error:
+        wrap = str if error.lasting else Passing
+        problems += map(wrap, error.problems)
+        return None
+    for line in lines.values():
+        if line.name not in _ALLOWED:
+            known = line.name in _KNOWN
+            why = "does not belong to an account" if known else "is no setting"
+            problems.append(
+                f"{path}:{line.number}: {masked(line.name)} {why}: allowed are"
+                f" {', '.join(_ALLOWED)}"
+            )
+    own = {line.name: line.value for line in lines.values() if line.value.strip()}
+    inherited = {k: v for k, v in environ.items() if v.strip()}
+    for together in TOGETHER:
+        names = {setting.name for setting in together}
+        if names & own.keys():
+            inherited = {k: v for k, v in inherited.items() if k not in names}
+    for setting in OF_ACCOUNT:
+        if setting.path and setting.name in own:
+            own[setting.name] = str(path.parent / own[setting.name].strip())
+
+    def place(setting: str) -> str:
+        if setting in own:
+            return f"{path}:{lines[setting].number}: "
+        return "" if setting in inherited else f"{path}: "
+
+    return account(name, {**inherited, **own}, problems, place)
+
+
+def _disagreeing(accounts: Mapping[str, AccountSettings]) -> list[str]:
+    """Accounts with one token have one limit, which each of them may state."""
+    stated: dict[tuple[str, str], dict[tuple[int, int], str]] = {}
+    for name, settings in accounts.items():
+        if settings.upstream_rate_limit is not None:
+            limits = stated.setdefault(settings.grant(), {})
+            limits.setdefault(settings.upstream_rate_limit, name)
+    return [
+        "UPSTREAM_RATE_LIMIT: accounts with one token state different ones: "
+        + ", ".join(
+            f"{rate}/{burst} ({name})" for (rate, burst), name in limits.items()
+        )
+        for limits in stated.values()
+        if len(limits) > 1
+    ]

@@ -1,0 +1,32 @@
+"""From the environment to the settings: all mistakes at once, and no secret told."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from api_exporter.settings.accounts import accounts
+from api_exporter.settings.setting import Passing, SettingsError
+from api_exporter.settings.values import Settings, account, process
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Check everything, then raise SettingsError once for all that is wrong."""
+    problems: list[str] = []
+    others: list[str] = []
+    values = process(environ, others)
+    folder, shard = values["accounts_dir"], values["shard"]
+    if isinstance(folder, Path):
+        found = accounts(folder, shard, environ, problems)
+    else:
+        only = account("", environ, problems)
+        found = {} if only is None else {"": only}
+        if shard is not None:
+            problems.append(
+                "SHARD is set, but not ACCOUNTS_DIR: it shares accounts out"
+            )
+    if problems or others:
+        told = list(
+            dict.fromkeys(problems + others)
+        )  # the environment's may be many accounts'
+        lasting = not all(isinstance(problem, Passing) for problem in told)
+        raise SettingsError(told, lasting=lasting)
+    return Settings(accounts=found, **values)

@@ -1,0 +1,124 @@
+"""The checked settings: frozen values, of the process and of each account."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from api_exporter.settings.addresses import Address, Endpoint
+from api_exporter.settings.credential import Token, TokenFile
+from api_exporter.settings.shard import Shard
+from api_exporter.settings.table import (
+    OF_ACCOUNT,
+    OF_PROCESS,
+    SETTINGS,
+    UPSTREAM_API_TOKEN,
+    UPSTREAM_API_TOKEN_FILE,
+)
+
+
+class AccountSettings(Struct, frozen=True, kw_only=True):
+    """What the operator wants of one account. Durations are in seconds.
+
+    Attributes:
+        name: empty where the environment tells of the only one.
+    """
+
+    name: str
+    upstream_api_url: str
+    upstream_api_token: Token | None
+    upstream_api_token_file: TokenFile | None
+    http_timeout: float
+    api_retry_attempts: int
+    upstream_account: str | None
+    upstream_rate_limit: tuple[int, int] | None
+    collectors: frozenset[str]
+    refresh_intervals: Mapping[str, float]
+    metrics_max_age: float | None
+    expose_personal_data: frozenset[str]
+
+    def grant(self) -> tuple[str, str]:
+        """The same for accounts that one token of one upstream opens."""
+        token = self.upstream_api_token
+        if self.upstream_api_token_file is not None:
+            try:
+                token = self.upstream_api_token_file.read()
+            except ValueError:  # it could be read a moment ago
+                return self.upstream_api_url, str(self.upstream_api_token_file.path)
+        assert token is not None  # one of the two is set
+        return self.upstream_api_url, token.reveal()
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What the operator wants.
+
+    Attributes:
+        accounts: by name; without ACCOUNTS_DIR one that has none.
+    """
+
+    accounts: Mapping[str, AccountSettings]
+    listen_address: tuple[Address | Endpoint, ...]
+    metrics_path: str
+    max_connections: int
+    log_level: str
+    log_format: str
+    accounts_dir: Path | None
+    shard: Shard | None
+    demo_peers: int
+    demo_accounts: int | None
+    demo_rate_limit: tuple[int, int] | None
+
+
+def process(environ: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+    """Values of the settings that are no account's, by their names in lower case."""
+    mine: list[str] = []
+    values = {s.name.lower(): s.read(environ, mine) for s in OF_PROCESS}
+    problems += _without_secrets(mine, environ)
+    return values
+
+
+def account(
+    name: str,
+    environ: Mapping[str, str],
+    problems: list[str],
+    place: Callable[[str], str] = lambda _: "",
+) -> AccountSettings | None:
+    """An account's, or None with more problems.
+
+    Args:
+        place: what a problem with the setting of that name begins with.
+    """
+    mine: list[str] = []
+    values = {s.name.lower(): s.read(environ, mine, place(s.name)) for s in OF_ACCOUNT}
+    first, second = (UPSTREAM_API_TOKEN, UPSTREAM_API_TOKEN_FILE)
+    given = [s for s in (first, second) if environ.get(s.name, "").strip()]
+    if not given:
+        mine.append(
+            f"{place(first.name)}{first.name} is not set: it must be {first.allowed},"
+            f" or {second.name} {second.allowed}"
+        )
+    elif len(given) > 1:
+        mine.append(
+            f"{place(second.name)}{first.name} and {second.name} are both set: only one"
+            " of them may be"
+        )
+    problems += _without_secrets(mine, environ)
+    return None if mine else AccountSettings(name=name, **values)  # type: ignore[arg-type]
+
+
+_SHORTEST_SECRET = 8
+"""Characters: shorter ones would be found everywhere."""
+
+
+def _without_secrets(
+    problems: Iterable[str], environ: Mapping[str, str]
+) -> Iterator[str]:
+    """A secret may stand in another variable, too."""
+    values = [environ.get(s.name, "").strip() for s in SETTINGS if s.secret]
+    secrets = [value for value in values if len(value) >= _SHORTEST_SECRET]
+    for problem in problems:
+        hidden: str = problem
+        for secret in secrets:
+            hidden = hidden.replace(secret, "…")
+        yield type(problem)(hidden)
