@@ -45,16 +45,38 @@ QUIET = {
 ELSEWHERE = {"api_exporter_token_readable"}
 """Metrics that the demonstration has not: its token has no file."""
 
-SERVER = """\
+SHOWN = {
+    "NetBirdImportantPeerOffline",
+    "NetBirdNetworkRedundancyLost",
+    "NetBirdNetworkUnreachable",
+    "NetBirdPeerAwaitsApproval",
+    "NetBirdPeersOutdated",
+    "NetBirdPolicyEmpty",
+    "NetBirdProxyCertificateFailed",
+    "NetBirdProxyClusterOffline",
+    "NetBirdProxyServiceOpen",
+    "NetBirdResourceUnreachable",
+    "NetBirdSetupKeyExpiresSoon",
+    "NetBirdSetupKeyUsedUp",
+    "NetBirdUserAwaitsApproval",
+}
+"""Alerts for which the demonstration always gives reason. For the others something has
+to fail, to run out on a certain day or to stay for weeks: promtool shows them."""
+
+NEIGHBOURS = """\
 # TYPE management_grpc_connected_streams_ratio gauge
 management_grpc_connected_streams_ratio 200
+# TYPE netbird_management_connected gauge
+netbird_management_connected{{peer_id="{peer_id}"}} 0
+# TYPE netbird_peer_latency_seconds gauge
+netbird_peer_latency_seconds{{peer="{dns_label}"}} 0.02
 # TYPE process_start_time_seconds gauge
 process_start_time_seconds 1.7e9
 """
-"""A little of what the management server tells of itself."""
+"""A little of what the management server and a client tell of themselves."""
 
-SERVER_JOB = """\
-  - job_name: netbird-server
+NEIGHBOURS_JOB = """\
+  - job_name: netbird
     metrics_path: /metrics.txt
     static_configs:
       - targets: ["127.0.0.1:{port}"]
@@ -133,12 +155,12 @@ class PrometheusTests(SynchronousTestCase):
         shutil.copytree(FILES, directory)
         config = directory / "prometheus.yml"
         text = config.read_text().replace("api-exporter:8080", exporter.url[7:])
-        server = free_port()
-        text += SERVER_JOB.format(port=server)
+        neighbours = free_port()
+        text += NEIGHBOURS_JOB.format(port=neighbours)
         config.write_text(text.replace("30s", "1s"))
         alerts = directory / "alerts.yml"
         alerts.write_text(alerts.read_text().replace("interval: 5m", "interval: 1s"))
-        self._serve(server)
+        self._neighbours(neighbours, exporter.page)
         port = free_port()
         self.url = f"http://127.0.0.1:{port}/api/v1"
         start(
@@ -155,11 +177,17 @@ class PrometheusTests(SynchronousTestCase):
         twice = "count_over_time(instance:api_exporter_reactor_lag_seconds:p99_5m[1m])"
         until(lambda: self.query(f"{twice} > 1") != [], "rates of rates")
 
-    def _serve(self, port: int) -> None:
-        """What stands for the management server."""
+    def _neighbours(self, port: int, page: str) -> None:
+        """What stands for a management server and a client of it."""
+        connected = re.search(r'peer_connected{peer_id="(\w+)".*} 1\b', page)
+        assert connected is not None
+        peer_id = connected[1]
+        info = re.search(rf'peer_info{{peer_id="{peer_id}".*dns_label="([^"]+)"', page)
+        assert info is not None
         directory = Path(self.mktemp())
         directory.mkdir()
-        (directory / "metrics.txt").write_text(SERVER)
+        text = NEIGHBOURS.format(peer_id=peer_id, dns_label=info[1])
+        (directory / "metrics.txt").write_text(text)
         address = ("--bind", "127.0.0.1", str(port))
         start(self, [sys.executable, "-m", "http.server", *address], directory)
 
@@ -189,8 +217,17 @@ class PrometheusTests(SynchronousTestCase):
         asked = [*panel_queries(), *mark_queries(), *variable_queries()]
         empty = {who for who, what in asked if not self.query(what)}
         self.assertEqual(QUIET, empty | {"exporter: Failed refreshes"})
+        alerts = {rule["alert"]: rule["expr"] for rule in rules("alerts.yml")}
+        self.assertEqual(SHOWN, {name for name in SHOWN if self.query(alerts[name])})
         records = [rule["record"] for rule in rules("rules.yml")]
         self.assertEqual([], [name for name in records if not self.query(name)])
+
+    def test_which_metrics(self) -> None:
+        """The queries of `docs/which-metrics.md` find what they speak of."""
+        text = (ROOT / "docs/which-metrics.md").read_text()
+        found = re.findall(r"```promql\n(.*?)```", text, re.DOTALL)
+        self.assertEqual(3, len(found))
+        until(lambda: all(self.query(query) for query in found), "an answer to each")
 
     def test_templates(self) -> None:
         """The rules evaluate, and the texts of alerts name what they are about."""
