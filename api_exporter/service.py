@@ -4,6 +4,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
@@ -11,7 +12,7 @@ from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
-from api_exporter.account import Account
+from api_exporter.account import Account, Shared
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import own_threads
@@ -19,15 +20,11 @@ from api_exporter.serving import listen
 from api_exporter.serving.site import BoundedSite, max_connections
 from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
-from api_exporter.settings.values import AccountSettings, Settings
+from api_exporter.settings.values import Settings
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
-from api_exporter.web.health import Health
-from api_exporter.web.metrics import Metrics
-from api_exporter.web.ready import Ready
-from api_exporter.web.status.page import Status
-from api_exporter.web.tree import root
+from api_exporter.web.tree import Around, of_one
 
 __all__ = ["Options", "assemble", "makeService"]
 
@@ -88,12 +85,11 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     settings = configuration.configured(options, demo.environ(listening))
     simulation = demo.DemoServer(
         listening,
-        peers=settings.demo_peers,
-        rate_limit=settings.demo_rate_limit,
+        settings=settings,
         reactor=reactor,
         now=time.time,
     )
-    return Configured(settings, simulation)
+    return Configured(demo.simulated(settings), simulation)
 
 
 class Assembled(Struct, frozen=True):
@@ -108,15 +104,20 @@ class Assembled(Struct, frozen=True):
     look: Callable[[], None]
 
 
-def account(settings: AccountSettings, reactor: PosixReactorBase) -> Account:
-    """An account with the world's time and chance."""
-    return Account(
-        settings,
-        reactor,
-        registry=CollectorRegistry(),
-        now=time.time,
-        jitter=random.random,
-    )
+def accounts(settings: Settings, reactor: PosixReactorBase) -> dict[str, Account]:
+    """Those that are wanted, with the world's time and chance."""
+    shared = Shared(reactor)
+    return {
+        name: Account(
+            account,
+            reactor,
+            shared=shared,
+            registry=CollectorRegistry(),
+            now=time.time,
+            jitter=random.random,
+        )
+        for name, account in settings.accounts.items()
+    }
 
 
 def assemble(
@@ -142,33 +143,34 @@ def assemble(
         threads=[reactor.getThreadPool(), threads],
         dropped=dropped,
     )
-    shown = account(settings.accounts[""], reactor)
+    shown = accounts(settings, reactor)
     profiles = None
     if pprof:  # nobody else pays for importing the profilers
         from api_exporter.web.pprof import Profiles  # noqa: PLC0415
 
         profiles = Profiles(reactor, threads, time.time)
-    tree = root(
-        status=Status(
-            shown,
-            version=build.details,
-            simulated=configured.simulation is not None,
-            metrics_path=settings.metrics_path,
-            pprof=pprof,
-            uptime=lambda: reactor.seconds() - started,
-            seconds=reactor.seconds,
-            now=time.time,
-        ),
-        health=Health(
-            shown,
-            version=build.version,
-            uptime=lambda: reactor.seconds() - started,
-        ),
-        ready=Ready(shown, now=time.time),
-        metrics=Metrics(shown, process, seconds=reactor.seconds),
+    around = Around(
+        process=process,
+        build=build,
         metrics_path=settings.metrics_path,
+        simulated=configured.simulation is not None,
         pprof=None if profiles is None else profiles.pages,
+        uptime=lambda: reactor.seconds() - started,
+        seconds=reactor.seconds,
+        now=time.time,
     )
+    state: Callable[[], str]
+    if settings.several:  # nobody else pays for importing their pages
+        from api_exporter.telemetry.accounts import summary  # noqa: PLC0415
+        from api_exporter.web.accounts import of_several  # noqa: PLC0415
+
+        tree = of_several(shown, around)
+        telemetries = [account.telemetry for account in shown.values()]
+        state = partial(summary, telemetries)
+    else:
+        only = shown[""]
+        tree = of_one(only, around)
+        state = lambda: only.telemetry.summary(time.time())  # noqa: E731
 
     def ready(address: str) -> None:
         if not address.startswith("http"):
@@ -180,6 +182,9 @@ def assemble(
             address=address,
             path=settings.metrics_path,
         )
+        if settings.several:
+            served = len(settings.accounts) or "no"
+            log.info("{served} accounts are served", served=served)
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
@@ -189,21 +194,21 @@ def assemble(
         reactor=reactor,
         ready=ready,
     )
-    notifier = Notifier(
-        Supervisor(os.environ), lambda: shown.telemetry.summary(time.time()), reactor
-    )
-    shown.telemetry.changed = notifier.tell_status
+    notifier = Notifier(Supervisor(os.environ), state, reactor)
+    for account in shown.values():
+        account.telemetry.changed = notifier.tell_status
     services = (
         configured.simulation,
         listener,
-        shown,
+        *shown.values(),
         LagMeter(reactor, process.reactor_lag.observe),
         notifier,
         profiles,
     )
 
     def look() -> None:
-        shown.look()
+        for account in shown.values():
+            account.look()
         listener.look()
 
     return Assembled(

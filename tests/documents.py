@@ -18,6 +18,7 @@ from api_exporter.ports import Attempt
 from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.accounts import Accounts
 from api_exporter.telemetry.credential import token_readable
 from tests.bodies import inventory
 from tests.wired import process_telemetry
@@ -137,6 +138,7 @@ def _own() -> str:
     )
     token_readable(telemetry.registry, lambda: True)
     process = process_telemetry()
+    process.registry.register(Accounts({"acme": telemetry}))
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)

@@ -9,9 +9,11 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
 from tests.bodies import body, decoded, inventory
-from tests.collectors.samples import PREFIX, page, parsed
+from tests.collectors import incumbent
+from tests.collectors.samples import DROP_IN, PREFIX, page, parsed
 from tests.golden import FOLDER, pages
 
 PEER = "peer_id peer"
@@ -168,13 +170,24 @@ class GoldenTests(SynchronousTestCase):
             for name, labels in expected.items():
                 self.assertEqual(labels, found[name], name)
 
+    def test_drop_in(self) -> None:
+        """So has every family of `drop_in`, whether its labels are filled or not."""
+        expected = {
+            incumbent.PREFIX + name: {labels}
+            for name, labels in incumbent.LABELS.items()
+        }
+        for personal in (False, True):
+            found = shape(page(inventory(personal=personal), DROP_IN))
+            self.assertEqual(list(expected), list(found))
+            self.assertEqual(expected, found)
+
     def test_formats(self) -> None:
         """Both formats read the same from it: gauges only, each explained once."""
-        text = page(inventory())
+        text = page(inventory(), COLLECTORS)
         plain = list(text_string_to_metric_families(text))
         strict = list(openmetrics.text_string_to_metric_families(f"{text}# EOF\n"))
         self.assertEqual(plain, strict)
-        self.assertEqual(len(CONTRACT), len(plain))
+        self.assertEqual(len(CONTRACT) + len(incumbent.LABELS), len(plain))
         for family in plain:
             self.assertEqual("gauge", family.type)
             self.assertTrue(family.documentation.endswith("."), family.name)
@@ -182,7 +195,7 @@ class GoldenTests(SynchronousTestCase):
     def test_unique(self) -> None:
         """No two samples share name and labels: the parsers would let that pass."""
         for personal in (False, True):
-            samples = parsed(page(inventory(personal=personal)))
+            samples = parsed(page(inventory(personal=personal), COLLECTORS))
             self.assertEqual(len(samples), len(dict(samples)))
 
     def test_order(self) -> None:
@@ -193,7 +206,8 @@ class GoldenTests(SynchronousTestCase):
             records = getattr(known, field.name)
             if field.name != "personal":
                 turned = turned.with_(field.name, records[::-1])
-        self.assertEqual(dict(parsed(page(known))), dict(parsed(page(turned))))
+        pages = [dict(parsed(page(each, COLLECTORS))) for each in (known, turned)]
+        self.assertEqual(*pages)
 
     def test_partitions(self) -> None:
         """Counts by state add up to the number of objects."""
@@ -221,7 +235,7 @@ class GoldenTests(SynchronousTestCase):
             self.assertEqual(len(objects or ()), sums[PREFIX + name], name)
 
     def test_promtool(self) -> None:
-        """Prometheus's own linter has nothing to say."""
+        """Prometheus's own linter has nothing to say, but of the other's names."""
         if shutil.which("promtool") is None:
             raise SkipTest("missing program: promtool")
         for personal in (False, True):

@@ -1,6 +1,6 @@
 """What is published: the table of contents. One subject a file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -18,7 +18,9 @@ from api_exporter.collectors import (
     setup_keys,
     users,
 )
+from api_exporter.collectors.drop_in import collector as drop_in
 from api_exporter.exposition.text import Family
+from api_exporter.netbird.bodies import Body
 from api_exporter.netbird.inventory import Inventory
 
 Measure = Callable[[Inventory], Iterator[Family | None]]
@@ -30,12 +32,14 @@ class Collector(Struct, frozen=True):
 
     Attributes:
         default: whether it is on unless the settings say otherwise.
+        bodies: for resources of which it needs more than others do, what decodes that.
     """
 
     name: str
     reads: tuple[str, ...]
     measure: Measure
     default: bool = True
+    bodies: Mapping[str, Body] = {}
 
 
 COLLECTORS: tuple[Collector, ...] = (
@@ -50,6 +54,9 @@ COLLECTORS: tuple[Collector, ...] = (
     Collector("account", account.READS, account.measure),
     Collector("reverse_proxy", reverse_proxy.READS, reverse_proxy.measure),
     Collector("memberships", memberships.READS, memberships.measure, default=False),
+    Collector(
+        "drop_in", drop_in.READS, drop_in.measure, default=False, bodies=drop_in.BODIES
+    ),
     Collector("events", events.READS, events.measure, default=False),
 )
 """In the order of the page."""

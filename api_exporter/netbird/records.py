@@ -47,6 +47,19 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     last_seen: Instant = None
 
 
+class GroupOfPeer(Struct, frozen=True, gc=False, kw_only=True):
+    """A group as a peer names it."""
+
+    id: str = ""
+    name: str = ""
+
+
+class GroupedPeer(Peer, frozen=True, gc=False, kw_only=True):
+    """A machine with the groups that it names: much text, which few ask for."""
+
+    groups: tuple[GroupOfPeer, ...] | None = None
+
+
 class AccountSettings(Struct, frozen=True, gc=False, kw_only=True):
     """The part of an account that says when logins end, in seconds."""
 
@@ -108,7 +121,7 @@ class User(Struct, frozen=True, gc=False, kw_only=True):
     email: str = ""
     role: str = ""
     status: str = ""
-    issued: str = ""
+    issued: str | None = None
     is_current: bool = False
     is_service_user: bool = False
     is_blocked: bool = False
@@ -134,6 +147,7 @@ class SetupKey(Struct, frozen=True, gc=False, kw_only=True):
     type: str = ""
     state: str = ""
     valid: bool = False
+    revoked: bool = False
     ephemeral: bool = False
     used_times: Count = 0
     usage_limit: Count = 0
@@ -147,6 +161,8 @@ class Network(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
+    description: str = ""
+    routing_peers_count: Count = 0
     routers: tuple[str, ...] | None = None
     resources: tuple[str, ...] | None = None
     policies: tuple[str, ...] | None = None
@@ -177,6 +193,7 @@ class Route(Struct, frozen=True, gc=False, kw_only=True):
     """A route of the older kind (`/api/routes`)."""
 
     id: str
+    description: str = ""
     network_id: str = ""
     network_type: str = ""
     network: str = ""
@@ -206,6 +223,7 @@ class Policy(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
+    description: str = ""
     enabled: bool = False
     rules: tuple[Rule, ...] | None = None
 

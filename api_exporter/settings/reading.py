@@ -5,6 +5,7 @@ from pathlib import Path
 
 from api_exporter.settings.accounts import accounts
 from api_exporter.settings.setting import Passing, SettingsError
+from api_exporter.settings.synonyms import misnamed
 from api_exporter.settings.values import Settings, account, process
 
 
@@ -18,15 +19,16 @@ def read(environ: Mapping[str, str]) -> Settings:
         found = accounts(folder, shard, environ, problems)
     else:
         only = account("", environ, problems)
+        if only is None:
+            problems[:0] = misnamed(environ)
         found = {} if only is None else {"": only}
         if shard is not None:
             problems.append(
                 "SHARD is set, but not ACCOUNTS_DIR: it shares accounts out"
             )
     if problems or others:
-        told = list(
-            dict.fromkeys(problems + others)
-        )  # the environment's may be many accounts'
+        # The environment's may be many accounts'.
+        told = list(dict.fromkeys(problems + others))
         lasting = not all(isinstance(problem, Passing) for problem in told)
         raise SettingsError(told, lasting=lasting)
     return Settings(accounts=found, **values)

@@ -80,7 +80,7 @@ COLLECTORS = Setting(
     "default",
     "names of collectors, separated by commas",
     "What is published, and with it what is asked for. `default` stands for all but"
-    " `memberships` and `events`: `default,memberships` adds to it.",
+    " `memberships`, `drop_in` and `events`: `default,memberships` adds to it.",
     parsers.collectors,
     of_account=True,
 )

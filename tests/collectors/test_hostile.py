@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 from msgspec import Struct, inspect
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird import records
 from api_exporter.netbird.bodies import Document
 from api_exporter.netbird.inventory import PERSONAL, Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
-from tests.bodies import decoded
-from tests.collectors.samples import PREFIX, page, parsed
+from tests.bodies import EVERYTHING, decoded, finish
+from tests.collectors.samples import page, parsed
 
 RECORDS: dict[str, type[Struct]] = {
-    "peers": records.Peer,
+    "peers": records.GroupedPeer,
     "accounts": records.Account,
     "groups": records.Group,
     "setup_keys": records.SetupKey,
@@ -144,19 +145,20 @@ class HostileTests(SynchronousTestCase):
     def test_page(self, bodies: dict[str, object], personal: bool) -> None:
         """What can be read makes a page without repeated samples."""
         inventory = Inventory(personal=frozenset(PERSONAL if personal else ()))
-        for resource, value in bodies.items():
+        for resource in EVERYTHING:
+            text = json.dumps(bodies[resource.name]).encode()
             try:
-                found = decoded(resource, json.dumps(value).encode())
+                found = finish(resource.body.decode(text))
             except UpstreamError as error:
                 self.assertTrue(str(error))
                 continue
             for complaint in found.complaints:
                 self.assertRegex(complaint, r"^\[\d+\]: .")
-            inventory = inventory.with_(resource, found.records)
-        samples = parsed(page(inventory))
+            inventory = inventory.with_(resource.name, found.records)
+        samples = parsed(page(inventory, COLLECTORS))
         self.assertEqual(len(samples), len(dict(samples)), "two of one name and labels")
         for (name, _), value in samples:
-            self.assertTrue(name.startswith(PREFIX))
+            self.assertTrue(name.startswith("netbird_"))
             self.assertTrue(math.isfinite(value))
 
     @settings(deadline=None, max_examples=50)
