@@ -70,7 +70,7 @@ class DashboardTests(SynchronousTestCase):
         """Each join keeps apart what is of different targets."""
         for path in DASHBOARDS:
             for labels in re.findall(r"\bon \(([^)]*)\)", path.read_text()):
-                self.assertRegex(labels, "^cluster, (account, )?job, instance")
+                self.assertRegex(labels, "^cluster, (account, job, )?instance")
 
     def test_thresholds(self) -> None:
         """What needs attention does so by the numbers of the alerts."""
