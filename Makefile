@@ -110,7 +110,8 @@ executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing
 	@build/executable/bin/pyinstaller --log-level WARN --onefile --strip --noconfirm \
 		--name api-exporter-linux-$(ARCH) --distpath dist \
 		--workpath build/executable/work --specpath build/executable \
-		--collect-submodules api_exporter deploy/executable/api_exporter_command.py
+		--collect-submodules api_exporter --collect-data api_exporter \
+		deploy/executable/api_exporter_command.py
 	@dist/api-exporter-linux-$(ARCH) --version
 
 release-check: executable test ## Everything that must hold before a release is tagged.

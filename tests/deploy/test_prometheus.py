@@ -1,17 +1,14 @@
 """Rules, alerts and dashboards, by promtool and a Prometheus that scrapes the demo."""
 
-import json
 import re
-import shutil
 import sys
-import urllib.parse
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, Exporter, run
+from tests.deploy.programs import Exporter, run
+from tests.deploy.prometheus import FILES, Prometheus
 from tests.deploy.queries import (
     mark_queries,
     panel_queries,
@@ -22,15 +19,11 @@ from tests.deploy.queries import (
 from tests.deploy.yaml_files import documents
 from tests.integration.programs import (
     ROOT,
-    environment,
     free_port,
-    get,
     program,
     start,
     until,
 )
-
-FILES = DEPLOY / "prometheus"
 
 TESTS = (FILES / "alerts_test.yml", FILES / "alerts_slow_test.yml")
 
@@ -148,32 +141,17 @@ class PrometheusTests(SynchronousTestCase):
     """A Prometheus with our configuration, but for the target's address and haste."""
 
     def setUp(self) -> None:
-        prometheus = program("prometheus")
-        collectors = "default,memberships,events"
-        exporter = Exporter(self, COLLECTORS=collectors)
-        directory = Path(self.mktemp())
-        shutil.copytree(FILES, directory)
-        config = directory / "prometheus.yml"
-        text = config.read_text().replace("api-exporter:8080", exporter.url[7:])
+        program("prometheus")
+        exporter = Exporter(self, COLLECTORS="default,memberships,events")
+        text = (FILES / "prometheus.yml").read_text()
         neighbours = free_port()
-        text += NEIGHBOURS_JOB.format(port=neighbours)
-        config.write_text(text.replace("30s", "1s"))
-        alerts = directory / "alerts.yml"
-        alerts.write_text(alerts.read_text().replace("interval: 5m", "interval: 1s"))
         self._neighbours(neighbours, exporter.page)
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}/api/v1"
-        start(
+        self.prometheus = Prometheus(
             self,
-            [
-                prometheus,
-                "--config.file=prometheus.yml",
-                "--storage.tsdb.path=data",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            directory,
-            environment(),
+            text.replace("api-exporter:8080", exporter.url[7:])
+            + NEIGHBOURS_JOB.format(port=neighbours),
         )
+        self.query = self.prometheus.query
         twice = "count_over_time(instance:api_exporter_reactor_lag_seconds:p99_5m[1m])"
         until(lambda: self.query(f"{twice} > 1") != [], "rates of rates")
 
@@ -190,18 +168,6 @@ class PrometheusTests(SynchronousTestCase):
         (directory / "metrics.txt").write_text(text)
         address = ("--bind", "127.0.0.1", str(port))
         start(self, [sys.executable, "-m", "http.server", *address], directory)
-
-    def read(self, path: str) -> Any:
-        """The data of an answer; None where there is none yet."""
-        status, _, body = get(f"{self.url}/{path}")
-        self.assertIn(status, {0, 200, 503}, body)
-        return json.loads(body)["data"] if status == 200 else None
-
-    def query(self, expression: str) -> list[Any]:
-        """The samples of an instant vector."""
-        query = urllib.parse.urlencode({"query": expression})
-        data = self.read(f"query?{query}")
-        return data["result"] if data else []
 
     def test_data(self) -> None:
         """Every selector of rules and dashboards has data, and so has every panel,
@@ -231,16 +197,9 @@ class PrometheusTests(SynchronousTestCase):
 
     def test_templates(self) -> None:
         """The rules evaluate, and the texts of alerts name what they are about."""
-        until(lambda: len(self.alerts()) >= 5, "alerts that the demo gives reason for")
-        for alert in self.alerts():
+        alerts = self.prometheus.alerts
+        until(lambda: len(alerts()) >= 5, "alerts that the demo gives reason for")
+        for alert in alerts():
             for text in alert["annotations"].values():
                 self.assertNotRegex(text, r"<|error|no value|^$|  ", alert)
-        for group in self.read("rules")["groups"]:
-            states = {
-                (rule["health"], rule.get("lastError")) for rule in group["rules"]
-            }
-            self.assertEqual({("ok", None)}, states)
-
-    def alerts(self) -> list[Any]:
-        found: list[Any] = self.read("alerts")["alerts"]
-        return found
+        self.assertEqual({("ok", None)}, self.prometheus.health())
