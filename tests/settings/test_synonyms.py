@@ -4,6 +4,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.settings import file
 from api_exporter.settings.reading import read
 from api_exporter.settings.setting import SettingsError
 from api_exporter.settings.synonyms import misnamed
@@ -52,6 +53,14 @@ class SynonymsTests(SynchronousTestCase):
         ):
             self.assertTrue(problem.startswith(f"{name} is not set: "), problem)
         self.assertNotIn("secret", "".join(problems))
+
+    def test_file(self) -> None:
+        """It is said of a configuration file that was made for the other program."""
+        path = Path(self.mktemp())
+        path.write_text("".join(f"{name}={value}\n" for name, value in THEIRS.items()))
+        for environ, lines in (({}, [URL, TOKEN]), (OURS, [])):
+            together = file.below(environ, file.load(path))
+            self.assertEqual(lines, self.problems(together)[:2])
 
     def test_side_by_side(self) -> None:
         """One environment may serve both programs."""
