@@ -8,10 +8,13 @@ is stale.
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
 
 ROOT = Path(__file__).parent.parent
 
@@ -41,17 +44,49 @@ GROUP = """\
 """
 
 
+Whole = Annotated[int, Meta(gt=0)]
+Share = Annotated[float, Meta(gt=0, lt=1)]
+
+
+class Groups(Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of groups, by why they matter."""
+
+    important: list[str]
+    routers: list[str]
+
+
+class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `thresholds.json` holds.
+
+    Attributes:
+        runbooks: the address of the page whose sections are the alerts'.
+        severities: of all alerts, in their order.
+    """
+
+    runbooks: Annotated[str, Meta(pattern=r"^https?://\S+$")]
+    groups: Groups
+    hours: dict[str, Whole]
+    days: dict[str, Whole]
+    shares: dict[str, Share]
+    peers: dict[str, Whole]
+    severities: dict[str, Literal["critical", "warning", "info"]]
+
+
 class _Rules(Template):
     delimiter = "@"
     idpattern = r"(?-i:[a-z][a-z_.]*)"
 
 
-def rules(name: str, thresholds: Mapping[str, Any]) -> str:
+def read(text: bytes) -> Thresholds:
+    """Raises ValidationError or DecodeError for what cannot be meant."""
+    return msgspec.json.decode(text, type=Thresholds)
+
+
+def rules(name: str, thresholds: Thresholds) -> str:
     """A file of rules.
 
     Args:
         name: the file's, without what follows the dot.
-        thresholds: what THRESHOLDS holds.
     """
     words = {**MACROS, **dict(_named(thresholds)), "groups": _groups(thresholds)}
     text = (RULES / f"{name}.in.yml").read_text(encoding="utf-8")
@@ -61,31 +96,38 @@ def rules(name: str, thresholds: Mapping[str, Any]) -> str:
     for part in parts:
         alert = part.split(maxsplit=3)[2]
         own = {
-            "severity": thresholds["severities"][alert],
-            "runbook": f"{thresholds['runbooks']}#{alert.lower()}",
+            "severity": thresholds.severities[alert],
+            "runbook": f"{thresholds.runbooks}#{alert.lower()}",
         }
         made.append(_Rules(part).substitute(words, **own))
     return HEAD.format(name=name) + "".join(made)
 
 
-def _named(thresholds: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _named(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
     """The numbers, each by its table and its name."""
-    for table in ("hours", "days", "shares", "peers"):
-        for name, number in thresholds[table].items():
+    for table, numbers in (
+        ("hours", thresholds.hours),
+        ("days", thresholds.days),
+        ("shares", thresholds.shares),
+        ("peers", thresholds.peers),
+    ):
+        for name, number in numbers.items():
             yield f"{table}.{name}", str(number)
 
 
-def _groups(thresholds: Mapping[str, Any]) -> str:
+def _groups(thresholds: Thresholds) -> str:
     """A rule for each group that matters, in each of its roles."""
+    groups = thresholds.groups
+    roles = (("important", groups.important), ("routers", groups.routers))
     return "".join(
         GROUP.format(target=TARGET, role=role, group=json.dumps(name))
-        for role, names in thresholds["groups"].items()
+        for role, names in roles
         for name in names
     )
 
 
 def _made(name: str) -> Callable[[], str]:
-    return lambda: rules(name, json.loads(THRESHOLDS.read_text(encoding="utf-8")))
+    return lambda: rules(name, read(THRESHOLDS.read_bytes()))
 
 
 FILES = {RULES / f"{name}.yml": _made(name) for name in ("rules", "alerts")}
@@ -93,6 +135,8 @@ FILES = {RULES / f"{name}.yml": _made(name) for name in ("rules", "alerts")}
 if __name__ == "__main__":
     try:
         texts = {path: made() for path, made in FILES.items()}
+    except msgspec.DecodeError as error:
+        sys.exit(f"{THRESHOLDS.name}: {error}")
     except KeyError as error:
         sys.exit(f"{THRESHOLDS.name}: {error} is missing")
     for path, text in texts.items():

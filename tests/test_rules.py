@@ -4,9 +4,10 @@ import json
 import re
 from typing import Any
 
+from msgspec import ValidationError
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.rules import FILES, RULES, TARGET, THRESHOLDS, rules
+from tests.rules import FILES, RULES, TARGET, THRESHOLDS, read, rules
 
 MATCHING = re.compile(r"\b(?:on|by) \(([^)]*)\)")
 
@@ -16,6 +17,10 @@ class RulesTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.thresholds: dict[str, Any] = json.loads(THRESHOLDS.read_text())
+
+    def made(self, name: str) -> str:
+        """What becomes of the thresholds as they are now."""
+        return rules(name, read(json.dumps(self.thresholds).encode()))
 
     def test_fresh(self) -> None:
         """The committed rules are made from what is committed (`make rules`)."""
@@ -32,20 +37,37 @@ class RulesTests(SynchronousTestCase):
 
     def test_severities(self) -> None:
         """There is one for each alert, in the order of the alerts."""
-        alerts = re.findall(r"- alert: (\w+)", rules("alerts", self.thresholds))
+        alerts = re.findall(r"- alert: (\w+)", self.made("alerts"))
         self.assertEqual(list(self.thresholds["severities"]), alerts)
 
     def test_severity_missing(self) -> None:
         """An alert without a severity is a mistake."""
         self.thresholds["severities"].pop("ApiExporterDown")
         with self.assertRaises(KeyError):
-            rules("alerts", self.thresholds)
+            self.made("alerts")
+
+    def test_mistakes(self) -> None:
+        """What cannot be meant is refused in a line that says where it stands."""
+        for table, name, value, told in (
+            ("days", "login_soon", 0, "$.days"),
+            ("days", "login_soon", 1.5, "$.days"),
+            ("hours", "approval", "two", "$.hours"),
+            ("shares", "addresses_used", 90, "$.shares"),
+            ("groups", "important", "servers", "$.groups.important"),
+            ("groups", "importnat", [], "importnat"),
+            ("severities", "ApiExporterDown", "high", "high"),
+        ):
+            self.setUp()
+            self.thresholds[table][name] = value
+            error = self.assertRaises(ValidationError, self.made, "alerts")
+            self.assertIn(told, str(error))
+            self.assertNotIn("\n", str(error))
 
     def test_groups(self) -> None:
         """Each group that matters is one rule, whatever its name holds."""
         name = 'ops "1": {x}'
         self.thresholds["groups"] = {"important": ["db", name], "routers": []}
-        text = rules("rules", self.thresholds)
+        text = self.made("rules")
         found = re.findall(r"labels: \{group: (.*), role: (\w+)\}", text)
         wanted = [("db", "important"), (name, "important")]
         self.assertEqual(wanted, [(json.loads(group), role) for group, role in found])
@@ -53,7 +75,7 @@ class RulesTests(SynchronousTestCase):
     def test_runbooks(self) -> None:
         """Where the runbooks are is said once."""
         self.thresholds["runbooks"] = "https://wiki.example/netbird"
-        text = rules("alerts", self.thresholds)
+        text = self.made("alerts")
         links = re.findall(r"runbook_url: (\S+)", text)
         self.assertEqual(len(self.thresholds["severities"]), len(links))
         for link in links:
