@@ -106,7 +106,7 @@ class Assembled(Struct, frozen=True):
 
 def accounts(settings: Settings, reactor: PosixReactorBase) -> dict[str, Account]:
     """Those that are wanted, with the world's time and chance."""
-    shared = Shared(reactor)
+    shared = Shared(reactor, settings.accounts.values())
     return {
         name: Account(
             account,

@@ -36,9 +36,11 @@ class Wired:
 
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
+        budget: of its token, where others have that, too.
     """
 
     url = "https://netbird.example"
+    stretched = ""
 
     def __init__(
         self,
@@ -50,13 +52,14 @@ class Wired:
         jitter: Callable[[], float] = lambda: 0.5,
         intervals: Mapping[str, float] | None = None,
         metrics_max_age: float | None = None,
+        budget: Budget | None = None,
         observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
         self.clock = clock
         self.selected = selection(collectors, intervals or {})
         self.collectors = self.selected.collectors
         self.registry = CollectorRegistry()
-        self.budget = Budget()
+        self.budget = Budget() if budget is None else budget
         self.telemetry = AccountTelemetry(
             registry=self.registry,
             periods=self.selected.periods,

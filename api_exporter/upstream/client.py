@@ -16,6 +16,7 @@ from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.connection import Endpoints
 from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.fetching import Upstream
+from api_exporter.upstream.large import LargeBodies
 
 IDLE_CONNECTION = 50
 """Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
@@ -26,6 +27,7 @@ class Client(Service):
 
     Args:
         observe: told of every attempt as it ends.
+        large: where bodies of all clients of the process wait for each other.
 
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
@@ -42,6 +44,7 @@ class Client(Service):
         observe: Callable[[Attempt], None],
         contexts: KeptContexts | None = None,
         log: Logger | None = None,
+        large: LargeBodies | None = None,
     ) -> None:
         log = Logger() if log is None else log
         self._pool = HTTPConnectionPool(reactor)
@@ -68,6 +71,7 @@ class Client(Service):
             observe=observe,
             account=settings.upstream_account,
             log=log,
+            large=large,
         )
 
     def startService(self) -> None:

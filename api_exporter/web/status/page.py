@@ -72,7 +72,12 @@ class Status(Text):
             _headline(found),
             self._facts(inventory, now),
             self._peers(now),
-            tables.resources(self._shown.telemetry.standings, self._series(), now),
+            tables.resources(
+                self._shown.telemetry.standings,
+                self._series(),
+                now,
+                note=self._shown.stretched,
+            ),
             tables.calls(self._shown.telemetry.recent),
         )
         return document.html(

@@ -35,9 +35,12 @@ _NUMBERS = ("Last success", "Every", "Records", "Series", "Milliseconds")
 
 
 def resources(
-    standings: Mapping[str, Standing], series: Mapping[str, int], now: float
+    standings: Mapping[str, Standing],
+    series: Mapping[str, int],
+    now: float,
+    note: str = "",
 ) -> Tag:
-    """A row for each resource that there is, the enabled ones first.
+    """A row for each resource that there is, the enabled ones first, then a note.
 
     What to do about the peers the headline has told already.
     """
@@ -57,6 +60,7 @@ def resources(
     return tags.section(
         tags.h2("Resources"),
         _table(("Resource", "State", *_NUMBERS), rows),
+        tags.p(f"{note[0].upper()}{note[1:]}.") if note else "",
         tags.p(
             "A collector's series are counted once, at the resource that it is about.",
             [

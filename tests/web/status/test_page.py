@@ -113,6 +113,14 @@ class StatusTests(ServedTestCase):
             len(re.findall(r"^netbird_api_(?!up )", metrics, re.MULTILINE)), shown
         )
 
+    def test_stretched(self) -> None:
+        """By how much a stated limit stretches the intervals stands below them."""
+        words = "intervals are stretched to fit 120 requests a minute: users 10m -> 25m"
+        self.assertNotIn("stretched", self.page())
+        self.watched.stretched = words
+        self.watched.advance(2)
+        self.assertIn(f"I{words[1:]}.".replace(">", "&gt;"), self.page())
+
     def test_states(self) -> None:
         """Each state has its word; what needs explaining is explained once."""
         watched = Watched(collectors=("peers", "groups", "users", "routes"))
