@@ -18,6 +18,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt
 from api_exporter.refresh.granted import granted
+from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -27,6 +28,7 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
+from api_exporter.telemetry.size import page_size
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.contexts import KeptContexts
@@ -102,6 +104,7 @@ class Account(MultiService):
             periods=selected.periods,
             budget=lambda: budget.per_minute,
         )
+        page_size(registry, self.pages)
         self.history = History(period=selected.periods[UP])
 
         def attempted(attempt: Attempt) -> None:
@@ -122,11 +125,19 @@ class Account(MultiService):
             token_readable(registry, lambda: token.readable)
         self._rounds = Rounds(
             collectors=selected.collectors,
-            inventory=Inventory(personal=settings.expose_personal_data),
+            inventory=Inventory(
+                personal=settings.expose_personal_data, detail=settings.peer_detail
+            ),
             fetch=self.client.upstream.fetch,
             pages=self.pages,
             slicer=shared.slicer,
         )
+        missing = Missing(log)
+
+        def observe(known: Inventory) -> None:
+            self.history.observe(now(), known.peers or ())
+            missing.observe(known)
+
         refresher = Refresher(
             selection=selected,
             metrics_max_age=settings.metrics_max_age,
@@ -136,7 +147,7 @@ class Account(MultiService):
             clock=reactor,
             now=now,
             jitter=jitter,
-            observe=lambda known: self.history.observe(now(), known.peers or ()),
+            observe=observe,
             account=settings.name,
         )
         self.addService(self.client)

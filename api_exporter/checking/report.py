@@ -11,7 +11,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
-from api_exporter.account import Account
+from api_exporter.account import Account, Shared
 from api_exporter.checking.survey import Finding, survey
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
@@ -50,7 +50,8 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     configured = service.configure(options, reactor)
     settings = configured.settings
     wanted = chosen(settings.accounts, options["account"], one=options["once"])
-    accounts = service.accounts(replace(settings, accounts=wanted), reactor)
+    shared = Shared(reactor, wanted.values())
+    accounts = service.accounts(replace(settings, accounts=wanted), reactor, shared)
     if configured.simulation is not None:
         configured.simulation.startService()
     good = {

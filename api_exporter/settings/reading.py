@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from api_exporter.settings.accounts import accounts
+from api_exporter.settings.families import unmatched
 from api_exporter.settings.setting import Passing, SettingsError
+from api_exporter.settings.synonyms import misnamed
 from api_exporter.settings.table import ACCOUNTS_DIR
 from api_exporter.settings.values import (
     AccountSettings,
@@ -28,11 +30,15 @@ def read(environ: Mapping[str, str]) -> Settings:
         found = accounts(folder, shard, environ, problems, secrets)
     elif not environ.get(ACCOUNTS_DIR.name, "").strip():  # else that is the mistake
         only = account("", environ, problems)
+        if only is None:
+            problems[:0] = misnamed(environ)
         found = {} if only is None else {"": only}
         if shard is not None:
             problems.append(
                 "SHARD is set, but not ACCOUNTS_DIR: it shares accounts out"
             )
+    if not problems:
+        problems += unmatched(found, all_accounts=shard is None)
     if problems or others:
         # Once each: a mistake of the environment may be many accounts'.
         told = list(dict.fromkeys(without_secrets(problems + others, secrets)))

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from api_exporter.collectors.choice import Choice
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.credential import Token, TokenFile
 from api_exporter.settings.shard import Shard
@@ -23,6 +24,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: empty where the environment tells of the only one.
+        peer_detail: names and ids of groups; None for all peers, empty for none.
     """
 
     name: str
@@ -37,6 +39,15 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     refresh_intervals: Mapping[str, float]
     metrics_max_age: float | None
     expose_personal_data: frozenset[str]
+    peer_detail: frozenset[str] | None
+    metrics_allow: tuple[str, ...]
+    metrics_deny: tuple[str, ...]
+
+    def choice(self) -> Choice:
+        """Which families are wanted."""
+        return Choice(
+            allow=self.metrics_allow, deny=self.metrics_deny, detail=self.peer_detail
+        )
 
     def grant(self) -> tuple[str, str]:
         """The same for accounts that one token of one upstream opens."""

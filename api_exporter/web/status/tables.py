@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
 
+from api_exporter.collectors.table import Collector
 from api_exporter.netbird.resources import PROBE, RESOURCES, UP, Resource
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.standing import Standing
@@ -123,6 +124,26 @@ def _records(standing: Standing) -> Flattenable:
         return shown
     left_out = f"{standing.rejected:,} left out, "
     return [tags.span(left_out, title="could not be read", class_="concern"), shown]
+
+
+def collectors(
+    on: Sequence[Collector], series: Mapping[str, int], lengths: Mapping[str, int]
+) -> Tag:
+    """A row for each collector: how much of the metrics page is its own."""
+    rows = [
+        tags.tr(
+            tags.td(collector.name, class_="lead"),
+            tags.td(", ".join(collector.reads)),
+            _number(f"{series[collector.name]:,}", after="series"),
+            _number(f"{lengths[collector.name]:,}", after="bytes"),
+        )
+        for collector in on
+    ]
+    heads = ("Collector", "Reads", "Series", "Bytes")
+    return tags.section(
+        tags.h2("Collectors"),
+        _table(heads, rows) if rows else tags.p("None is on.", class_="legend"),
+    )
 
 
 def accounts(rows: Iterable[tuple[str, Verdict, str | None]]) -> Tag:
