@@ -257,7 +257,7 @@ class DiscoveryTests(AccountsTestCase):
 
     def test_each_its_own(self) -> None:
         """What is not known of one account takes nothing from another."""
-        self.assertIn("401: token invalid", self.text("/sd?port=1&account=beta", 503))
+        self.assertIn("401: token <invalid>", self.text("/sd?port=1&account=beta", 503))
         self.assertIn("will be read soon", self.text("/sd?port=1&account=gamma", 503))
         self.text("/sd?port=1&account=acme")
         self.gamma.start()
