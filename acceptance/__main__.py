@@ -7,7 +7,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from acceptance import installing, kubernetes, proxies, pythons, release, roots, service
+from acceptance import (
+    installing,
+    kubernetes,
+    monitoring,
+    proxies,
+    pythons,
+    release,
+    roots,
+    service,
+)
 from acceptance.check import Check, Failed, Missing
 
 CHECKS = (
@@ -24,6 +33,8 @@ CHECKS = (
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
     Check("no-proxy", proxies.no_proxy),
+    Check("pint", monitoring.pint),
+    Check("dashboards", monitoring.dashboards),
 )
 
 _ROW = "| {:<14} | {:<7} | {:>5} | {}"

@@ -10,6 +10,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
@@ -17,6 +18,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt
 from api_exporter.refresh.granted import granted
+from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -27,10 +29,13 @@ from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
+from api_exporter.telemetry.size import page_size
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.certificates import Trusts
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.large import LargeBodies
+
+log = Logger()
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
@@ -90,7 +95,7 @@ class Account(MultiService):
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
         self.stretched = mine.stretched
-        self._log = log = log_of(settings.name)
+        self._log = log_of(settings.name, log)
         self.account = settings.name
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -100,6 +105,7 @@ class Account(MultiService):
             periods=selected.periods,
             budget=lambda: budget.per_minute,
         )
+        page_size(registry, self.pages)
         self.history = History(period=selected.periods[UP])
 
         def attempted(attempt: Attempt) -> None:
@@ -114,7 +120,6 @@ class Account(MultiService):
             observe=attempted,
             trusts=shared.trusts,
             large=shared.large,
-            log=log,
         )
         token = self.client.token
         if isinstance(token, Rereading):
@@ -127,11 +132,19 @@ class Account(MultiService):
         )
         self._rounds = Rounds(
             collectors=selected.collectors,
-            inventory=Inventory(personal=settings.expose_personal_data),
+            inventory=Inventory(
+                personal=settings.expose_personal_data, detail=settings.peer_detail
+            ),
             fetch=self.client.upstream.fetch,
             pages=self.pages,
             slicer=shared.slicer,
         )
+        missing = Missing(log)
+
+        def observe(known: Inventory) -> None:
+            self.history.observe(now(), known.peers or ())
+            missing.observe(known)
+
         refresher = Refresher(
             selection=selected,
             metrics_max_age=settings.metrics_max_age,
@@ -141,8 +154,8 @@ class Account(MultiService):
             clock=reactor,
             now=now,
             jitter=jitter,
-            observe=lambda known: self.history.observe(now(), known.peers or ()),
-            log=log,
+            observe=observe,
+            account=settings.name,
         )
         self.addService(self.client)
         self.addService(refresher)

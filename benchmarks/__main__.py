@@ -1,17 +1,15 @@
 """The command: measures, prints one table and writes build/bench.json."""
 
 import argparse
-import json
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import discovering, scraping, servers, starting
+from benchmarks import discovering, profiles, scraping, servers, starting
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, Program, free_port, module
+from benchmarks.processes import ROOT, Program, free_port
 from benchmarks.scraping import Scrapes, percentile
 from benchmarks.table import Table
 
@@ -45,6 +43,8 @@ def measure(table: Table, peers: int, directory: Path) -> None:
         if peers != MEMORY:
             refreshes(table, peers, upstream)
             starts(table, peers, upstream, directory)
+        if peers == MIDDLE:
+            profiles.measure(table, peers, upstream, directory)
         memory, addresses = starting.grown(upstream, directory, rounds=3)
         table.put("peak memory", peers, memory, "MiB", {MEMORY: 400e6 / MIB})
         table.put("peak address space", peers, addresses, "MiB", {MEMORY: 1024})
@@ -53,12 +53,7 @@ def measure(table: Table, peers: int, directory: Path) -> None:
 def refreshes(table: Table, peers: int, upstream: int) -> None:
     """Rows of a refresh: the page, processor time by stage, stalls."""
     rounds = 2 if peers == LARGE else 7
-    url = f"http://127.0.0.1:{upstream}"
-    command = module("benchmarks.refreshing", url, rounds)
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise RuntimeError(ran.stderr)
-    found = json.loads(ran.stdout)
+    found = profiles.refreshed(upstream, rounds)
     series = found["series"]
 
     def middle(rounds: str, field: str) -> float:

@@ -1,6 +1,6 @@
 """The newest records of each resource."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,9 +17,12 @@ class Inventory(Struct, frozen=True, kw_only=True):
     Attributes:
         personal: the kinds of personal data that may be told.
         changes: something new for each resource whenever its records are replaced.
+        detail: groups, by name or id, whose peers may have series of their own; None:
+            all peers may.
     """
 
     personal: frozenset[str] = frozenset()
+    detail: frozenset[str] | None = None
     peers: tuple[records.Peer, ...] | None = None
     accounts: tuple[records.Account, ...] | None = None
     groups: tuple[records.Group, ...] | None = None
@@ -57,6 +60,33 @@ class Inventory(Struct, frozen=True, kw_only=True):
     def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
         """The same until one of these changes. To hold it keeps no records alive."""
         return tuple(self.changes.get(resource) for resource in resources)
+
+    def detailed(self) -> Iterator[records.Peer]:
+        """The peers that may have series of their own."""
+        ids = self.detailed_ids
+        for peer in self.peers or ():
+            if ids is None or peer.id in ids:
+                yield peer
+
+    @property
+    def detailed_ids(self) -> frozenset[str] | None:
+        """The ids of these peers; None for all, nobody's while groups are unknown."""
+        if self.detail is None:
+            return None
+        return frozenset(
+            member.id
+            for group in self.groups or ()
+            if not self.detail.isdisjoint((group.id, group.name))
+            for member in group.peers or ()
+        )
+
+    @property
+    def missing_groups(self) -> tuple[str, ...]:
+        """What `detail` names and is no group, as far as the groups are known."""
+        if self.detail is None or self.groups is None:
+            return ()
+        there = {name for group in self.groups for name in (group.id, group.name)}
+        return tuple(sorted(self.detail - there))
 
     @property
     def current_user(self) -> str | None:

@@ -51,4 +51,9 @@ def _together(accounts: list[AccountSettings]) -> Iterator[tuple[str, Granted]]:
 def _selected(account: AccountSettings) -> Selection:
     # A token that reads another account belongs to a user whom that does not have.
     omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
-    return selection(account.collectors, account.refresh_intervals, omitted)
+    return selection(
+        account.collectors,
+        account.refresh_intervals,
+        omitted,
+        choice=account.choice(),
+    )

@@ -12,11 +12,14 @@ from twisted.python.failure import Failure
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
 from api_exporter.settings.values import AccountSettings
+from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.agent import Reaching
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.certificates import Shown, Trusts, shown
 from api_exporter.upstream.fetching import Upstream
 from api_exporter.upstream.large import LargeBodies
+
+log = Logger()
 
 
 class Client(Service):
@@ -43,10 +46,9 @@ class Client(Service):
         jitter: Jitter,
         observe: Callable[[Attempt], None],
         trusts: Trusts | None = None,
-        log: Logger | None = None,
         large: LargeBodies | None = None,
     ) -> None:
-        self._log = log = Logger() if log is None else log
+        self._log = log_of(settings.name, log)
         self._url = settings.upstream_api_url
         self.way = way = settings.reach.way
         trusts = Trusts() if trusts is None else trusts
@@ -62,7 +64,7 @@ class Client(Service):
             seen=self._seen,
         )
         self._probing: Deferred[None] | None = None
-        self.token = token_source(settings, log)
+        self.token = token_source(settings, self._log)
         self.upstream = Upstream(
             agent=self._agent,
             url=settings.upstream_api_url,
@@ -76,7 +78,7 @@ class Client(Service):
             way=str(way),
             secrets=() if way.proxy is None else way.proxy.secrets(),
             account=settings.upstream_account,
-            log=log,
+            name=settings.name,
             large=large,
         )
 

@@ -60,3 +60,10 @@ class GrantedTests(SynchronousTestCase):
         a, b = of(a={}, b={"UPSTREAM_ACCOUNT": "tenant"})
         self.assertIn("access_tokens", a.selection.periods)
         self.assertNotIn("access_tokens", b.selection.periods)
+
+    def test_choice(self) -> None:
+        """What no wanted family needs is not asked for, and takes no share."""
+        some = {"METRICS_ALLOW": "netbird_api_peers*", "PEER_DETAIL": "groups:servers"}
+        [a, b] = of(a={}, b=some)
+        self.assertIn("users", a.selection.periods)
+        self.assertEqual({"peers", "accounts", "groups"}, set(b.selection.periods))

@@ -6,6 +6,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
+from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.demo.network import Network
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.slices import Slicer
@@ -37,6 +38,7 @@ class Watched(Wired):
         pprof: bool = False,
         simulated: bool = False,
         metrics_path: str = "/metrics",
+        choice: Choice = EVERYTHING,
     ) -> None:
         self.clock = Clock()
         self.network = Network(peers)
@@ -49,6 +51,7 @@ class Watched(Wired):
             fetch=self.fetch,
             clock=self.clock,
             now=self.now,
+            choice=choice,
             observe=lambda known: self.history.observe(self.now(), known.peers or ()),
         )
         self.around = Around(

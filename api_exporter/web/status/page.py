@@ -78,6 +78,11 @@ class Status(Text):
                 now,
                 note=self._shown.stretched,
             ),
+            tables.collectors(
+                self._shown.collectors,
+                self._shown.pages.series(),
+                self._shown.pages.lengths(),
+            ),
             tables.calls(self._shown.telemetry.recent),
         )
         return document.html(
