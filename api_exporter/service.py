@@ -24,6 +24,7 @@ from api_exporter.settings.values import Settings
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
+from api_exporter.web.discovery.making import Making
 from api_exporter.web.tree import Around, of_one
 
 __all__ = ["Options", "assemble", "makeService"]
@@ -104,9 +105,10 @@ class Assembled(Struct, frozen=True):
     look: Callable[[], None]
 
 
-def accounts(settings: Settings, reactor: PosixReactorBase) -> dict[str, Account]:
+def accounts(
+    settings: Settings, reactor: PosixReactorBase, shared: Shared
+) -> dict[str, Account]:
     """Those that are wanted, with the world's time and chance."""
-    shared = Shared(reactor, settings.accounts.values())
     return {
         name: Account(
             account,
@@ -143,7 +145,8 @@ def assemble(
         threads=[reactor.getThreadPool(), threads],
         dropped=dropped,
     )
-    shown = accounts(settings, reactor)
+    shared = Shared(reactor, settings.accounts.values())
+    shown = accounts(settings, reactor, shared)
     profiles = None
     if pprof:  # nobody else pays for importing the profilers
         from api_exporter.web.pprof import Profiles  # noqa: PLC0415
@@ -154,6 +157,7 @@ def assemble(
         build=build,
         metrics_path=settings.metrics_path,
         simulated=configured.simulation is not None,
+        making=Making(shared.slicer.run),
         pprof=None if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,
         seconds=reactor.seconds,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import profiles, scraping, servers, starting
+from benchmarks import discovering, profiles, scraping, servers, starting
 from benchmarks.client import Client, wait
 from benchmarks.processes import ROOT, Program, free_port
 from benchmarks.scraping import Scrapes, percentile
@@ -94,6 +94,7 @@ def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
             seen.append(starting.watched(daemon, port))
             if turn == times - 1:
                 scrapes(table, peers, daemon, port, directory)
+                discoveries(table, peers, daemon, port)
     latencies = [latency for start in seen for latency in start.latencies]
     p99 = percentile(latencies, 0.99)
     table.put("/health in first refresh: p99", peers, p99 * MS, "ms", {MIDDLE: 100})
@@ -154,6 +155,17 @@ def scrapes(
     table.put("scrape, gzip, after a second's rest", peers, rest * MS, "ms")
     packed = len(Client(port).get("/metrics", *scraping.HEADERS["gzip"]))
     table.put("page: gzip", peers, packed / MIB, "MiB")
+
+
+def discoveries(table: Table, peers: int, daemon: Program, port: int) -> None:
+    """Rows of service discovery: all peers in one list."""
+    found = discovering.watched(daemon, port, 3 if peers == LARGE else 15)
+    table.put("/sd, first answer: median", peers, found.first * MS, "ms", {MIDDLE: 250})
+    table.put("/sd, first answer: CPU with /health", peers, found.cpu * MS, "ms")
+    stall = found.meanwhile * MS
+    table.put("/sd, longest /health meanwhile", peers, stall, "ms", {MIDDLE: 30})
+    table.put("/sd, again: median", peers, found.again * MS, "ms")
+    table.put("/sd: size", peers, found.length / MIB, "MiB")
 
 
 if __name__ == "__main__":

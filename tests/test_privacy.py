@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.text import escape
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
-from tests.bodies import body, inventory
+from api_exporter.web.discovery.query import Query
+from api_exporter.web.discovery.targets import answer
+from tests.bodies import body, finish, inventory
 from tests.collectors.samples import PREFIX, page
 
 PERSONAL = {
@@ -41,6 +44,12 @@ def told(fields: dict[str, tuple[str, ...]]) -> set[str]:
         for key in keys
         for string in strings(record.get(key))
     }
+
+
+def targets(known: Inventory) -> str:
+    """What service discovery tells, with nothing but plain characters escaped."""
+    made = finish(answer(known, Query((9100,), frozenset(), "ip")))
+    return b"".join(made.slices).decode()
 
 
 class PrivacyTests(SynchronousTestCase):
@@ -78,3 +87,15 @@ class PrivacyTests(SynchronousTestCase):
         for string in told(NEVER) - told(PERSONAL):
             self.assertEqual([], self.lines(string, self.public))
             self.assertEqual([], self.lines(string, self.personal))
+
+    def test_discovery(self) -> None:
+        """Service discovery tells of peers what pages tell, and nothing of users."""
+        public, personal = targets(inventory()), targets(inventory(personal=True))
+        for string in told(PERSONAL):
+            self.assertNotIn(string, public)
+        for string in told({"users": PERSONAL["users"]}) | told(NEVER) - told(PERSONAL):
+            self.assertNotIn(string, personal)
+        for key in PERSONAL["peers"]:
+            kind = key.removesuffix("_name")
+            self.assertIn(f'"__meta_netbird_{kind}":', personal)
+            self.assertNotIn(f'"__meta_netbird_{kind}":', public)

@@ -17,7 +17,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
-from api_exporter.account import Account
+from api_exporter.account import Account, Shared
 from api_exporter.checking.survey import Finding, survey
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
@@ -55,7 +55,11 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     own_threads(reactor)
     configured = service.configure(options, reactor)
     accounts = chosen(
-        service.accounts(configured.settings, reactor),
+        service.accounts(
+            configured.settings,
+            reactor,
+            Shared(reactor, configured.settings.accounts.values()),
+        ),
         options["account"],
         one=options["once"],
     )

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.table import COLLECTORS, Collector
-from api_exporter.netbird.resources import RESOURCES, UP, Resource
+from api_exporter.netbird.resources import ALWAYS, RESOURCES, Resource
 
 
 class Selection(Struct, frozen=True):
@@ -14,8 +14,8 @@ class Selection(Struct, frozen=True):
 
     Attributes:
         collectors: in the order of the page, with the families that are wanted.
-        resources: those that they read, and always the peers, in the order of the
-            first round.
+        resources: those that they read, and those that are always read, in the order
+            of the first round.
         periods: seconds between refreshes of each of these.
     """
 
@@ -39,7 +39,7 @@ def selection(
     """
     chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
-    read = {UP}.union(*(collector.reads for collector in collectors))
+    read = ALWAYS.union(*(collector.reads for collector in collectors))
     wanted = (r for r in RESOURCES if r.name in read)
     resources = tuple(r for r in wanted if r.name not in omitted)
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}

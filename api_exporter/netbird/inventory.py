@@ -1,6 +1,6 @@
 """The newest records of each resource."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
         personal: the kinds of personal data that may be told.
         detail: groups, by name or id, whose peers may have series of their own; None:
             all peers may.
+        changes: something new for each resource whenever its records are replaced.
     """
 
     personal: frozenset[str] = frozenset()
@@ -43,13 +44,15 @@ class Inventory(Struct, frozen=True, kw_only=True):
     proxy_tokens: tuple[records.ProxyToken, ...] | None = None
     instance_version: tuple[records.InstanceVersion, ...] | None = None
     events: tuple[records.AuditEvent, ...] | None = None
+    changes: Mapping[str, object] = {}
 
     def with_(self, resource: str, records: object) -> "Inventory":
         """The same with a resource's records replaced; None forgets them.
 
         Another current user has other access tokens: those that were known go.
         """
-        after = replace(self, **{resource: records})
+        changes = {**self.changes, resource: object()}
+        after = replace(self, **{resource: records}, changes=changes)
         if resource == "users" and after.current_user != self.current_user:
             return replace(after, access_tokens=None)
         return after
@@ -80,6 +83,10 @@ class Inventory(Struct, frozen=True, kw_only=True):
             return ()
         there = {name for group in self.groups for name in (group.id, group.name)}
         return tuple(sorted(self.detail - there))
+
+    def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
+        """The same until one of these changes. To hold it keeps no records alive."""
+        return tuple(self.changes.get(resource) for resource in resources)
 
     @property
     def current_user(self) -> str | None:

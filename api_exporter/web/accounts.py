@@ -9,6 +9,7 @@ from api_exporter.exposition.pages import Pages
 from api_exporter.serving.page import ReadOnly, Refusal
 from api_exporter.telemetry.accounts import Accounts
 from api_exporter.web import tree
+from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import AllHealth
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import AllReady, Ready
@@ -61,6 +62,12 @@ def of_several(accounts: Mapping[str, Shown], around: Around) -> Resource:
         ),
         metrics=by_account(
             lambda _, shown: metrics(shown.pages, shown), metrics(Pages([]), None)
+        ),
+        discovery=by_account(
+            lambda name, shown: Discovery(
+                shown, around.making, account=name, now=around.now
+            ),
+            Refusal(400, "account is missing: ask for /sd?account=NAME&port=9100"),
         ),
         metrics_path=around.metrics_path,
         targets=Targets(accounts, metrics_path=around.metrics_path),

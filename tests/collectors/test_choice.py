@@ -133,12 +133,13 @@ class MetricsTests(SynchronousTestCase):
         self.assertEqual([name for name in EVERY if name != "users"], names)
 
     def test_resources(self) -> None:
-        """What no measured collector reads is not fetched; the peers always are."""
+        """What no measured collector reads is not fetched, but for peers and groups."""
         only = chosen(Choice(allow=("netbird_api_setup_key*",)))
-        self.assertEqual(["peers", "setup_keys"], [r.name for r in only.resources])
         self.assertEqual(
-            ["peers"], [r.name for r in chosen(Choice(deny=("*",))).resources]
+            ["peers", "groups", "setup_keys"], [r.name for r in only.resources]
         )
+        nothing = chosen(Choice(deny=("*",)))
+        self.assertEqual(["peers", "groups"], [r.name for r in nothing.resources])
 
     @settings(deadline=None, max_examples=60)
     @given(
@@ -212,19 +213,22 @@ class DetailTests(SynchronousTestCase):
         self.assertIn("netbird_api_peers{", found)
 
     def test_groups_are_read(self) -> None:
-        """Who belongs to a group is asked for, though no collector of groups is on."""
-        for names, choice, expected in (
-            ({"peers"}, Choice(detail=SERVERS), ["peers", "accounts", "groups"]),
-            ({"peers"}, Choice(detail=frozenset()), ["peers", "accounts"]),
-            ({"users"}, Choice(detail=SERVERS), ["peers", "users", "access_tokens"]),
+        """Whoever tells of the peers of a group is made anew when groups change."""
+        some = Choice(detail=SERVERS)
+        for name, choice, expected in (
+            ("peers", some, ("peers", "accounts", "groups")),
+            ("peers", Choice(detail=frozenset()), ("peers", "accounts")),
+            ("peers", EVERYTHING, ("peers", "accounts")),
+            ("users", some, ("users", "access_tokens")),
+            ("memberships", some, ("groups",)),
             (
-                {"peers"},
+                "peers",
                 Choice(detail=SERVERS, allow=("netbird_api_peers*",)),
-                ["peers", "accounts"],
+                ("peers", "accounts"),
             ),
         ):
-            selected = selection(names, {}, choice=choice)
-            self.assertEqual(expected, [r.name for r in selected.resources])
+            [collector] = selection({name}, {}, choice=choice).collectors
+            self.assertEqual(expected, collector.reads)
 
     def test_missing(self) -> None:
         """What is neither id nor name of a group is known to be missing."""

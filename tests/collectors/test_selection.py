@@ -16,12 +16,14 @@ class SelectionTests(SynchronousTestCase):
             ["peers", "accounts", "groups"], [r.name for r in selected.resources]
         )
 
-    def test_peers(self) -> None:
-        """The peers are always asked for: they say whether it works."""
-        for names in (set[str](), {"setup_keys"}):
+    def test_always(self) -> None:
+        """Peers and groups are always asked for: service discovery tells of them."""
+        for names, more in ((set[str](), []), ({"setup_keys"}, ["setup_keys"])):
             selected = selection(names, {})
-            self.assertEqual("peers", selected.resources[0].name)
-            self.assertEqual(len(names), len(selected.collectors))
+            self.assertEqual(
+                ["peers", "groups", *more], [r.name for r in selected.resources]
+            )
+            self.assertEqual(more, [c.name for c in selected.collectors])
 
     def test_all(self) -> None:
         """All collectors together read everything there is."""
@@ -31,10 +33,14 @@ class SelectionTests(SynchronousTestCase):
     def test_omitted(self) -> None:
         """What is omitted is not asked for, although a collector would read it."""
         selected = selection({"users"}, {}, {"access_tokens"})
-        self.assertEqual(["peers", "users"], [r.name for r in selected.resources])
+        self.assertEqual(
+            ["peers", "groups", "users"], [r.name for r in selected.resources]
+        )
         self.assertNotIn("access_tokens", selected.periods)
 
     def test_periods(self) -> None:
         """Intervals are for what is named, and only for what is read."""
         selected = selection({"peers"}, {"peers": 15, "events": 5})
-        self.assertEqual({"peers": 15, "accounts": 300}, selected.periods)
+        self.assertEqual(
+            {"peers": 15, "accounts": 300, "groups": 300}, selected.periods
+        )

@@ -620,10 +620,10 @@ class ChoiceTests(SynchronousTestCase):
         self.assertIn('netbird_api_peers{connected="true"} 1\n', bench.page())
 
     def test_nothing_wanted(self) -> None:
-        """Without a family the peers are asked for, and nothing else is."""
-        bench = OfNothing("peers", "groups").start()
+        """Without a family peers and groups are asked for, and nothing else is."""
+        bench = OfNothing("peers", "users").start()
         bench.advance(61)
-        self.assertEqual({"peers"}, set(bench.asked))
+        self.assertEqual({"peers", "groups"}, set(bench.asked))
         self.assertEqual("", bench.page())
         self.assertEqual(1, len(bench.inventory.peers or ()))
         self.assertEqual(3, len(bench.inventories))

@@ -319,6 +319,19 @@ class ReasonsTests(SynchronousTestCase):
         self.turn(200)
         self.assertEqual(body, self.successResultOf(second.whole))
 
+    def test_unpacked_later(self) -> None:
+        """One that gives way in the middle of unpacking does the rest in its turn."""
+        body = bytes(40 * MIB)
+        answer, transport = self.answer(packed=True)
+        answer.dataReceived(gzip.compress(body))
+        answer.connectionLost(None)
+        answer.wait()
+        self.assertEqual([], self.clock.getDelayedCalls())
+        self.assertEqual("paused", transport.producerState)
+        answer.go_on()
+        self.turn(200)
+        self.assertEqual(body, self.successResultOf(answer.whole))
+
     def test_plain_and_complete(self) -> None:
         """One that has come whole while it waits has nothing to wait for."""
         answers = [self.answer(packed=False)[0] for _ in range(2)]

@@ -3,9 +3,14 @@
 import json
 import re
 
+from msgspec.structs import replace
+
+from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.accounts import summary
 from api_exporter.web.accounts import of_several
+from api_exporter.web.discovery.making import Making, Steps
+from tests.bodies import finish
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
@@ -170,8 +175,66 @@ class TargetsTests(AccountsTestCase):
 
     def test_other_paths(self) -> None:
         """There is nothing else below `/sd`."""
-        for path in ("/sd", "/sd/", "/sd/accounts/x"):
+        for path in ("/sd/", "/sd/accounts/x"):
             self.text(path, 404)
+
+
+class DiscoveryTests(AccountsTestCase):
+    """Service discovery of each account's peers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+
+        async def run(steps: Steps) -> Payload:
+            return finish(steps)
+
+        accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
+        self.tree = of_several(accounts, replace(self.around, making=Making(run)))
+
+    def test_of_one(self) -> None:
+        """An account's list has its own peers, with its name in front."""
+        found = json.loads(self.text("/sd?port=1&account=acme"))
+        addresses = [f"{peer.ip}:1" for peer in self.acme.inventory.peers or ()]
+        self.assertEqual(addresses, [entry["targets"][0] for entry in found])
+        names = {entry["labels"]["__meta_netbird_account"] for entry in found}
+        self.assertEqual({"acme"}, names)
+
+    def test_name_is_missing(self) -> None:
+        """Without a name there is the line to type, which names nobody."""
+        for query in ("", "?port=1", "?port=1&group=here"):
+            self.assertEqual(
+                "account is missing: ask for /sd?account=NAME&port=9100\n",
+                self.text(f"/sd{query}", 400),
+            )
+
+    def test_unknown(self) -> None:
+        """A name that is none is 404, as on all pages."""
+        for query in ("?port=1&account=x", "?port=1&account=acme&account=beta"):
+            self.assertEqual(
+                "There is no such account.\n", self.text(f"/sd{query}", 404)
+            )
+
+    def test_wrong(self) -> None:
+        """What is wrong with a query is told with the account's name."""
+        self.assertEqual(
+            "port is missing: ask for /sd?account=acme&port=9100 or another port of the"
+            " targets\n",
+            self.text("/sd?account=acme", 400),
+        )
+        self.assertIn(
+            "the parameters are account, port, group, address",
+            self.text("/sd?account=acme&port=1&gruop=here", 400),
+        )
+
+    def test_each_its_own(self) -> None:
+        """What is not known of one account takes nothing from another."""
+        self.assertIn("401: token invalid", self.text("/sd?port=1&account=beta", 503))
+        self.assertIn("will be read soon", self.text("/sd?port=1&account=gamma", 503))
+        self.text("/sd?port=1&account=acme")
+        self.gamma.start()
+        self.assertNotEqual(
+            self.text("/sd?port=1&account=acme"), self.text("/sd?port=1&account=gamma")
+        )
 
 
 class MetricsPathTests(AccountsTestCase):

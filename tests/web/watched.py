@@ -9,7 +9,9 @@ from twisted.web.resource import Resource
 from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.demo.network import Network
 from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.refresh.slices import Slicer
 from api_exporter.version import Build
+from api_exporter.web.discovery.making import Making
 from api_exporter.web.tree import Around, of_one
 from tests.wired import Wired, process_telemetry
 
@@ -55,6 +57,7 @@ class Watched(Wired):
         self.around = Around(
             process=process_telemetry(),
             build=Build(version=VERSION),
+            making=Making(Slicer(self.clock).run),
             metrics_path=metrics_path,
             simulated=simulated,
             pprof=Resource() if pprof else None,

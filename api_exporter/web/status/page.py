@@ -186,6 +186,7 @@ def footer(metrics_path: str, account: str = "", *, pprof: bool) -> str:
         (f"health{query}", "Health"),
         (f"ready{query}", "Ready"),
         *([("debug/pprof/", "Profiles")] if pprof else []),
+        (f"{DOCUMENTATION}/service-discovery.md", "Service discovery"),
         (DOCUMENTATION, "Documentation"),
     ]
     return markup(tags.footer([tags.a(word, href=href) for href, word in links]))

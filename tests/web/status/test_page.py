@@ -132,7 +132,7 @@ class StatusTests(ServedTestCase):
         self.watch(Watched(choice=Choice(deny=("*",))).start())
         self.assertIn("CollectorsNone is on.", self.text())
         self.assertIn("Working: ", self.text())
-        self.assertEqual("off", self.rows("Resources")["groups"][0])
+        self.assertEqual("off", self.rows("Resources")["users"][0])
         self.assertEqual(200, self.request("/ready")[0])
 
     def test_missing_groups(self) -> None:
@@ -322,6 +322,7 @@ class StatusTests(ServedTestCase):
             links = re.findall(r'<a href="([^"]+)"', self.page())
             self.assertEqual(["metrics", "health", "ready"], links[:3])
             self.assertEqual(pprof, "debug/pprof/" in links)
+            self.assertTrue(links[-2].endswith("/docs/service-discovery.md"))
             self.assertTrue(links[-1].endswith("/docs"))
 
     def test_asks_nobody(self) -> None:
