@@ -10,6 +10,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
@@ -32,6 +33,8 @@ from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.large import LargeBodies
+
+log = Logger()
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
@@ -91,7 +94,7 @@ class Account(MultiService):
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
         self.stretched = mine.stretched
-        self._log = log = log_of(settings.name)
+        self._log = log_of(settings.name, log)
         self.account = settings.name
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -116,7 +119,6 @@ class Account(MultiService):
             observe=attempted,
             contexts=shared.contexts,
             large=shared.large,
-            log=log,
         )
         token = self.client.token
         if isinstance(token, Rereading):
@@ -146,7 +148,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=observe,
-            log=log,
+            account=settings.name,
         )
         self.addService(self.client)
         self.addService(refresher)

@@ -187,14 +187,17 @@ def assemble(
             path=settings.metrics_path,
         )
         if settings.several:
-            served = len(settings.accounts) or "no"
-            log.info("{served} accounts are served", served=served)
+            count = len(settings.accounts)
+            served = "1 account is" if count == 1 else f"{count or 'no'} accounts are"
+            log.info("{served} served", served=served)
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
     listener = listen.Listener(
         addresses=settings.listen_address,
-        site=BoundedSite(tree, reactor, max_connections(settings.max_connections)),
+        site=BoundedSite(
+            tree, reactor, max_connections(settings.max_connections, len(shown))
+        ),
         reactor=reactor,
         ready=ready,
     )

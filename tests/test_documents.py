@@ -4,6 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.table import SETTINGS
 from tests.bodies import inventory
+from tests.collectors import incumbent
 from tests.collectors.samples import PREFIX, page, parsed
 from tests.documents import DOCUMENTS, ROOT, configuration, metrics
 from tests.test_golden import CONTRACT
@@ -34,6 +35,19 @@ class DocumentsTests(SynchronousTestCase):
             words += [f"_`{label}`_" for label in personal.split()]
             expected[PREFIX + name] = ", ".join(words) or "–"
         self.assertEqual(expected, told)
+        theirs = {
+            row[0][3:-1].removeprefix(incumbent.PREFIX): row[2].replace("`", "")
+            for row in rows
+            if row[0].startswith(f"| `{incumbent.PREFIX}")
+            and not row[0].startswith(f"| `{PREFIX}")
+        }
+        self.assertEqual(
+            {
+                name: labels.replace(" ", ", ") or "–"
+                for name, labels in incumbent.LABELS.items()
+            },
+            theirs,
+        )
 
     def test_series(self) -> None:
         """What has one series, or two, has so many; of peers it is told who decides."""

@@ -12,6 +12,7 @@ from collections.abc import (
     Mapping,
 )
 
+from msgspec.structs import replace
 from twisted.internet.defer import CancelledError, maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger, globalLogBeginner
@@ -28,6 +29,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
+from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.advice import PARTIAL, advice
 from api_exporter.upstream.fetching import UNREACHABLE
 
@@ -54,25 +56,18 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     )
     own_threads(reactor)
     configured = service.configure(options, reactor)
-    accounts = chosen(
-        service.accounts(
-            configured.settings,
-            reactor,
-            Shared(reactor, configured.settings.accounts.values()),
-        ),
-        options["account"],
-        one=options["once"],
-    )
+    settings = configured.settings
+    wanted = chosen(settings.accounts, options["account"], one=options["once"])
+    shared = Shared(reactor, wanted.values())
+    accounts = service.accounts(replace(settings, accounts=wanted), reactor, shared)
     if configured.simulation is not None:
         configured.simulation.startService()
     good = {
         name: await _report(account, reactor, once_only=options["once"])
         for name, account in accounts.items()
     }
-    if len(good) > 1:
-        _print("")
-        for name, fine in good.items():
-            _print(f"{name}: {'ok' if fine else 'its peers cannot be read'}")
+    if settings.several and not options["once"] and options["account"] is None:
+        _summary(good)
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)
     if not all(good.values()):
@@ -80,14 +75,16 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
 
 
 def chosen(
-    accounts: Mapping[str, Account], wanted: str | None, *, one: bool
-) -> Mapping[str, Account]:
+    accounts: Mapping[str, AccountSettings], wanted: str | None, *, one: bool
+) -> Mapping[str, AccountSettings]:
     """All of them, or the one that is wanted; raises SystemExit where that is none.
 
     Args:
         one: whether more than one cannot be.
     """
     names = ", ".join(accounts)
+    if not accounts and (one or wanted is not None):
+        raise refusal([_NONE], lasting=True)
     if wanted is not None and (wanted not in accounts or not wanted):
         known = f"it must be one of {names}" if any(accounts) else "there are no names"
         problem = f"--account: {wanted!r} is not allowed: {known}"
@@ -98,6 +95,15 @@ def chosen(
         problem = f"--once needs --account, which must be one of {names}"
         raise refusal([problem], lasting=True)
     return accounts
+
+
+_NONE = "no account falls to this shard"
+
+
+def _summary(good: Mapping[str, bool]) -> None:
+    _print("" if good else _NONE)
+    for name, fine in good.items():
+        _print(f"{name}: {'ok' if fine else 'its peers cannot be read'}")
 
 
 async def _report(

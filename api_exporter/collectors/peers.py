@@ -226,6 +226,8 @@ def _info(peer: Peer) -> dict[str, str]:
         "user_id": peer.user_id,
         "ssh_enabled": boolean(peer.ssh_enabled),
         "ephemeral": boolean(peer.ephemeral),
+        "ipv6": peer.ipv6,
+        "kernel_version": peer.kernel_version,
     }
 
 

@@ -48,6 +48,12 @@ ENABLED = Metric(
     help="Whether the policy is enabled.",
     source="policies[].enabled",
 )
+ENABLED_RULES = Metric(
+    name="netbird_api_policy_enabled_rules",
+    help="Number of the policy's rules that are enabled, whether or not it is itself.",
+    source="policies[].rules[].enabled",
+    alert="0 for an enabled policy: it does nothing",
+)
 EMPTY_SIDES = Metric(
     name="netbird_api_policy_empty_sides",
     help="Number of sides of the enabled policy's enabled rules that reach nothing.",
@@ -100,6 +106,10 @@ def _policies(
     keyed = Once((labels(policy_id=p.id, policy=p.name), p) for p in policies)
     yield Family(INFO, ((key, 1) for key, _ in keyed))
     yield Family(ENABLED, ((key, int(policy.enabled)) for key, policy in keyed))
+    yield Family(
+        ENABLED_RULES,
+        ((key, sum(r.enabled for r in policy.rules or ())) for key, policy in keyed),
+    )
     if inventory.groups is not None:
         yield Family(EMPTY_SIDES, _each_empty(keyed, inventory.groups))
 

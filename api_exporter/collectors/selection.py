@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.table import COLLECTORS, Collector
@@ -40,7 +41,12 @@ def selection(
     chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
     read = ALWAYS.union(*(collector.reads for collector in collectors))
+    bodies = {name: body for c in collectors for name, body in c.bodies.items()}
     wanted = (r for r in RESOURCES if r.name in read)
-    resources = tuple(r for r in wanted if r.name not in omitted)
+    resources = tuple(
+        replace(r, body=bodies.get(r.name, r.body))
+        for r in wanted
+        if r.name not in omitted
+    )
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}
     return Selection(collectors, resources, periods)

@@ -1,6 +1,6 @@
 """What is published: the table of contents. One subject a file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 
 from msgspec import Struct
@@ -19,7 +19,9 @@ from api_exporter.collectors import (
     setup_keys,
     users,
 )
+from api_exporter.collectors.drop_in import collector as drop_in
 from api_exporter.exposition.text import Family, Metric
+from api_exporter.netbird.bodies import Body
 from api_exporter.netbird.inventory import Inventory
 
 Measure = Callable[[Inventory], Iterator[Family | None]]
@@ -32,6 +34,7 @@ class Collector(Struct, frozen=True):
     Attributes:
         families: what it may tell of, known without measuring.
         default: whether it is on unless the settings say otherwise.
+        bodies: for resources of which it needs more than others do, what decodes that.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Collector(Struct, frozen=True):
     measure: Measure
     families: tuple[Metric, ...]
     default: bool = True
+    bodies: Mapping[str, Body] = {}
 
 
 def families(subject: ModuleType) -> tuple[Metric, ...]:
@@ -68,6 +72,14 @@ COLLECTORS: tuple[Collector, ...] = (
         memberships.measure,
         families(memberships),
         default=False,
+    ),
+    Collector(
+        "drop_in",
+        drop_in.READS,
+        drop_in.measure,
+        drop_in.FAMILIES,
+        default=False,
+        bodies=drop_in.BODIES,
     ),
     Collector("events", events.READS, events.measure, families(events), default=False),
 )

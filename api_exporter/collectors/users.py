@@ -109,7 +109,7 @@ def _info(user: User) -> dict[str, str]:
         "role": user.role,
         "status": user.status,
         "service_user": boolean(user.is_service_user),
-        "issued": user.issued,
+        "issued": user.issued or "",
     }
 
 

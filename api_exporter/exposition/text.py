@@ -5,7 +5,7 @@ an object, by the collector, and shared by all of the object's families.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -134,6 +134,26 @@ def halves(metric: Metric, label: str, which: Iterable[bool]) -> Family:
             yield labels(**{label: boolean(half)}), counts[half]
 
     return Family(metric, samples())
+
+
+def states(
+    metric: Metric,
+    label: str,
+    known: Sequence[str],
+    keyed: Iterable[tuple[Labels, str]],
+) -> Family:
+    """For each object 1 for the state that it is in, and 0 for each other known one.
+
+    A state that is not known is one more; without a state there are only zeros.
+    """
+    return Family(
+        metric,
+        (
+            (f'{key[:-1]},{label}="{escape(state)}"}}', int(state == current))
+            for key, current in keyed
+            for state in dict.fromkeys((*known, current or known[0]))
+        ),
+    )
 
 
 def timestamps(

@@ -16,9 +16,9 @@ class Inventory(Struct, frozen=True, kw_only=True):
 
     Attributes:
         personal: the kinds of personal data that may be told.
+        changes: something new for each resource whenever its records are replaced.
         detail: groups, by name or id, whose peers may have series of their own; None:
             all peers may.
-        changes: something new for each resource whenever its records are replaced.
     """
 
     personal: frozenset[str] = frozenset()
@@ -57,6 +57,10 @@ class Inventory(Struct, frozen=True, kw_only=True):
             return replace(after, access_tokens=None)
         return after
 
+    def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
+        """The same until one of these changes. To hold it keeps no records alive."""
+        return tuple(self.changes.get(resource) for resource in resources)
+
     def detailed(self) -> Iterator[records.Peer]:
         """The peers that may have series of their own."""
         ids = self.detailed_ids
@@ -83,10 +87,6 @@ class Inventory(Struct, frozen=True, kw_only=True):
             return ()
         there = {name for group in self.groups for name in (group.id, group.name)}
         return tuple(sorted(self.detail - there))
-
-    def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
-        """The same until one of these changes. To hold it keeps no records alive."""
-        return tuple(self.changes.get(resource) for resource in resources)
 
     @property
     def current_user(self) -> str | None:

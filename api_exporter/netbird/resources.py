@@ -128,7 +128,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource(
         "proxy_clusters",
         "api/reverse-proxies/clusters",
-        Listing(records.ProxyCluster),
+        Listing(records.ProxyCluster, key="address"),
         10 * MINUTE,
     ),
     Resource(

@@ -80,8 +80,8 @@ COLLECTORS = Setting(
     "default",
     "names of collectors, separated by commas",
     "What is published, and with it what is asked for. `default` stands for all but"
-    " `memberships` and `events`: `default,memberships` adds to it. Peers and groups"
-    " are asked for in any case.",
+    " `memberships`, `drop_in` and `events`: `default,memberships` adds to it. Peers"
+    " and groups are asked for in any case.",
     parsers.collectors,
     of_account=True,
 )

@@ -88,10 +88,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def process(environ: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
     """Values of the settings that are no account's, by their names in lower case."""
-    mine: list[str] = []
-    values = {s.name.lower(): s.read(environ, mine) for s in OF_PROCESS}
-    problems += _without_secrets(mine, environ)
-    return values
+    return {s.name.lower(): s.read(environ, problems) for s in OF_PROCESS}
 
 
 def account(
@@ -119,7 +116,7 @@ def account(
             f"{place(second.name)}{first.name} and {second.name} are both set: only one"
             " of them may be"
         )
-    problems += _without_secrets(mine, environ)
+    problems += mine
     return None if mine else AccountSettings(name=name, **values)  # type: ignore[arg-type]
 
 
@@ -127,12 +124,14 @@ _SHORTEST_SECRET = 8
 """Characters: shorter ones would be found everywhere."""
 
 
-def _without_secrets(
-    problems: Iterable[str], environ: Mapping[str, str]
-) -> Iterator[str]:
-    """A secret may stand in another variable, too."""
-    values = [environ.get(s.name, "").strip() for s in SETTINGS if s.secret]
-    secrets = [value for value in values if len(value) >= _SHORTEST_SECRET]
+def secrets_of(environ: Mapping[str, str]) -> set[str]:
+    """What no problem may repeat."""
+    values = {environ.get(s.name, "").strip() for s in SETTINGS if s.secret}
+    return {value for value in values if len(value) >= _SHORTEST_SECRET}
+
+
+def without_secrets(problems: Iterable[str], secrets: Iterable[str]) -> Iterator[str]:
+    """A secret may stand in another variable, or in another account's file, too."""
     for problem in problems:
         hidden: str = problem
         for secret in secrets:

@@ -12,6 +12,7 @@ from twisted.web.client import Agent, HTTPConnectionPool
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
 from api_exporter.settings.values import AccountSettings
+from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.connection import Endpoints
 from api_exporter.upstream.contexts import KeptContexts
@@ -20,6 +21,8 @@ from api_exporter.upstream.large import LargeBodies
 
 IDLE_CONNECTION = 50
 """Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
+
+log = Logger()
 
 
 class Client(Service):
@@ -43,10 +46,8 @@ class Client(Service):
         jitter: Jitter,
         observe: Callable[[Attempt], None],
         contexts: KeptContexts | None = None,
-        log: Logger | None = None,
         large: LargeBodies | None = None,
     ) -> None:
-        log = Logger() if log is None else log
         self._pool = HTTPConnectionPool(reactor)
         self._pool.cachedConnectionTimeout = IDLE_CONNECTION
         # Only where a kept connection ends without a single byte: the upstream closed
@@ -58,7 +59,7 @@ class Client(Service):
             settings.http_timeout,
         )
         self._probing: Deferred[None] | None = None
-        self.token = token_source(settings, log)
+        self.token = token_source(settings, log_of(settings.name, log))
         self.upstream = Upstream(
             agent=Agent.usingEndpointFactory(reactor, endpoints, self._pool),
             url=settings.upstream_api_url,
@@ -70,7 +71,7 @@ class Client(Service):
             jitter=jitter,
             observe=observe,
             account=settings.upstream_account,
-            log=log,
+            name=settings.name,
             large=large,
         )
 

@@ -16,6 +16,7 @@ from twisted.web.iweb import IAgent, IResponse
 from api_exporter.netbird.resources import PROBE
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.settings.credential import Source, Token
+from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.answer import Answer
 from api_exporter.upstream.headers import GZIP, codings
@@ -47,8 +48,11 @@ class Upstream:
         attempts: of one fetch, the first included.
         observe: told of every attempt as it ends.
         account: whose data is asked for, where the token may read several.
+        name: of the account, for the log.
         large: where bodies of all clients of the process wait for each other.
     """
+
+    log = Logger()
 
     def __init__(
         self,
@@ -64,11 +68,11 @@ class Upstream:
         observe: Callable[[Attempt], None],
         longest_body: int = LONGEST_BODY,
         account: str | None = None,
-        log: Logger | None = None,
+        name: str = "",
         large: LargeBodies | None = None,
     ) -> None:
         self._query = "" if account is None else f"?account={account}"
-        self.log = Logger() if log is None else log
+        self.log = log_of(name, self.log)
         self._agent = agent
         self._url = url
         self._token = token

@@ -63,7 +63,9 @@ class FamiliesTests(SynchronousTestCase):
         """
         marked = {m.name for c in COLLECTORS for m in c.families if m.of_peer}
         found = {
-            n for (n, labels), _ in parsed(page(KNOWN)) if "peer_id" in dict(labels)
+            n
+            for (n, labels), _ in parsed(page(KNOWN, COLLECTORS))
+            if "peer_id" in dict(labels)
         }
         self.assertEqual(marked, found)
 
@@ -101,13 +103,17 @@ class MetricsTests(SynchronousTestCase):
         left = text(Choice(allow=("netbird_api_peers", "netbird_api_group_*")))
         self.assertEqual(
             {"netbird_api_peers"}
-            | {n for n in told(page(KNOWN)) if n.startswith("netbird_api_group_")},
+            | {
+                n
+                for n in told(page(KNOWN, COLLECTORS))
+                if n.startswith("netbird_api_group_")
+            },
             told(left),
         )
 
     def test_deny(self) -> None:
         """What is denied goes, of what is allowed, too."""
-        every = told(page(KNOWN))
+        every = told(page(KNOWN, COLLECTORS))
         self.assertEqual(
             {n for n in every if not n.startswith("netbird_api_user_")},
             told(text(Choice(deny=("netbird_api_user_*",)))),
@@ -133,13 +139,15 @@ class MetricsTests(SynchronousTestCase):
         self.assertEqual([name for name in EVERY if name != "users"], names)
 
     def test_resources(self) -> None:
-        """What no measured collector reads is not fetched, but for peers and groups."""
+        """What no measured collector reads is not fetched; peers and groups are."""
         only = chosen(Choice(allow=("netbird_api_setup_key*",)))
         self.assertEqual(
             ["peers", "groups", "setup_keys"], [r.name for r in only.resources]
         )
-        nothing = chosen(Choice(deny=("*",)))
-        self.assertEqual(["peers", "groups"], [r.name for r in nothing.resources])
+        self.assertEqual(
+            ["peers", "groups"],
+            [r.name for r in chosen(Choice(deny=("*",))).resources],
+        )
 
     @settings(deadline=None, max_examples=60)
     @given(
@@ -149,7 +157,7 @@ class MetricsTests(SynchronousTestCase):
     def test_any(self, allow: set[str], deny: set[str]) -> None:
         """Whole families go; what stays is to the letter what it was."""
         choice = Choice(allow=tuple(allow), deny=tuple(deny))
-        every = parsed(page(KNOWN))
+        every = parsed(page(KNOWN, COLLECTORS))
         wanted = {n for n in NAMES if (n in allow or not allow) and n not in deny}
         self.assertEqual(
             [sample for sample in every if sample[0][0] in wanted], parsed(text(choice))
@@ -161,7 +169,12 @@ class DetailTests(SynchronousTestCase):
         """No peer has series of its own; all else is what it was."""
         left = parsed(text(Choice(detail=frozenset())))
         self.assertEqual(
-            [s for s in parsed(page(KNOWN)) if "peer_id" not in dict(s[0][1])], left
+            [
+                s
+                for s in parsed(page(KNOWN, COLLECTORS))
+                if "peer_id" not in dict(s[0][1])
+            ],
+            left,
         )
         none = chosen(Choice(detail=frozenset()))
         self.assertNotIn("memberships", [c.name for c in none.collectors])
@@ -179,7 +192,7 @@ class DetailTests(SynchronousTestCase):
                 self.assertEqual(
                     [
                         s
-                        for s in parsed(page(KNOWN))
+                        for s in parsed(page(KNOWN, COLLECTORS))
                         if dict(s[0][1]).get("peer_id") in {None, *expected}
                     ],
                     found,
@@ -213,22 +226,14 @@ class DetailTests(SynchronousTestCase):
         self.assertIn("netbird_api_peers{", found)
 
     def test_groups_are_read(self) -> None:
-        """Whoever tells of the peers of a group is made anew when groups change."""
-        some = Choice(detail=SERVERS)
-        for name, choice, expected in (
-            ("peers", some, ("peers", "accounts", "groups")),
-            ("peers", Choice(detail=frozenset()), ("peers", "accounts")),
-            ("peers", EVERYTHING, ("peers", "accounts")),
-            ("users", some, ("users", "access_tokens")),
-            ("memberships", some, ("groups",)),
-            (
-                "peers",
-                Choice(detail=SERVERS, allow=("netbird_api_peers*",)),
-                ("peers", "accounts"),
-            ),
+        """Where groups say which peers are told of, their collector reads groups."""
+        for choice, expected in (
+            (Choice(detail=SERVERS), True),
+            (Choice(detail=frozenset()), False),
+            (Choice(detail=SERVERS, allow=("netbird_api_peers*",)), False),
         ):
-            [collector] = selection({name}, {}, choice=choice).collectors
-            self.assertEqual(expected, collector.reads)
+            [peers] = selection({"peers"}, {}, choice=choice).collectors
+            self.assertEqual(expected, "groups" in peers.reads)
 
     def test_missing(self) -> None:
         """What is neither id nor name of a group is known to be missing."""

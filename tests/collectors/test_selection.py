@@ -4,7 +4,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.records import GroupedPeer
 from api_exporter.netbird.resources import RESOURCES
+from tests.bodies import finish
 
 
 class SelectionTests(SynchronousTestCase):
@@ -28,7 +30,16 @@ class SelectionTests(SynchronousTestCase):
     def test_all(self) -> None:
         """All collectors together read everything there is."""
         selected = selection([c.name for c in COLLECTORS], {})
-        self.assertEqual(RESOURCES, selected.resources)
+        self.assertEqual(
+            [r.name for r in RESOURCES], [r.name for r in selected.resources]
+        )
+
+    def test_bodies(self) -> None:
+        """What only one collector asks of a resource is read only where it is on."""
+        for names, grouped in (({"peers"}, False), ({"peers", "drop_in"}, True)):
+            peers = selection(names, {}).resources[0]
+            [record] = finish(peers.body.decode(b'[{"id":"a","groups":[]}]')).records
+            self.assertIs(grouped, isinstance(record, GroupedPeer))
 
     def test_omitted(self) -> None:
         """What is omitted is not asked for, although a collector would read it."""

@@ -13,7 +13,7 @@ from api_exporter.netbird.records import User
 from api_exporter.netbird.resources import BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 
-NO_RESOURCES = {"detail", "personal", "changes"}
+NO_RESOURCES = {"personal", "changes", "detail"}
 
 NAMES = [
     "peers",

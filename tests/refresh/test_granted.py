@@ -63,6 +63,7 @@ class GrantedTests(SynchronousTestCase):
 
     def test_choice(self) -> None:
         """What no wanted family needs is not asked for, and takes no share."""
-        [a, b] = of(a={}, b={"METRICS_ALLOW": "netbird_api_peers*"})
+        some = {"METRICS_ALLOW": "netbird_api_peers*", "PEER_DETAIL": "groups:servers"}
+        [a, b] = of(a={}, b=some)
         self.assertIn("users", a.selection.periods)
-        self.assertEqual({"peers", "groups", "accounts"}, set(b.selection.periods))
+        self.assertEqual({"peers", "accounts", "groups"}, set(b.selection.periods))

@@ -621,7 +621,7 @@ class ChoiceTests(SynchronousTestCase):
 
     def test_nothing_wanted(self) -> None:
         """Without a family peers and groups are asked for, and nothing else is."""
-        bench = OfNothing("peers", "users").start()
+        bench = OfNothing("peers", "groups").start()
         bench.advance(61)
         self.assertEqual({"peers", "groups"}, set(bench.asked))
         self.assertEqual("", bench.page())

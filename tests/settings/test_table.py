@@ -162,8 +162,9 @@ class AcceptedTests(SynchronousTestCase):
         self.accepts("DEMO_PEERS", {"0": 0, "100000": 100_000})
 
     def test_collectors(self) -> None:
-        """Collectors are named one by one; `default` stands for all but two."""
-        ordinary = {c.name for c in COLLECTORS} - {"memberships", "events"}
+        """Collectors are named one by one; `default` stands for all but three."""
+        special = {"memberships", "drop_in", "events"}
+        ordinary = {c.name for c in COLLECTORS} - special
         self.accepts(
             "COLLECTORS",
             {

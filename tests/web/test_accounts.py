@@ -4,6 +4,11 @@ import json
 import re
 
 from msgspec.structs import replace
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.web.server import Site
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
@@ -14,7 +19,7 @@ from tests.bodies import finish
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
-REFUSED = UpstreamError("auth", "401: token invalid")
+REFUSED = UpstreamError("auth", "401: token <invalid>")
 PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
 
 
@@ -120,9 +125,20 @@ class StateTests(AccountsTestCase):
         self.assertEqual(
             ["beta", "gamma", "acme"], re.findall(r'href="\?account=(\w+)"', page)
         )
-        self.assertIn("401: token invalid", page)
+        self.assertIn("401: token &lt;invalid&gt;", page)
+        self.assertNotIn("<invalid>", page)
         for of_account in ("netbird.example", "Newest calls"):
             self.assertNotIn(of_account, page)
+
+    def test_concerns(self) -> None:
+        """An account with a concern works: its metrics are there."""
+        acme = Watched()
+        acme.faults["api/groups"] = REFUSED
+        acme.start()
+        self.tree = of_several({"acme": acme}, Watched().around)
+        page = self.text("/")
+        self.assertIn('<span class="state warn">Working', page)
+        self.assertIn("1 of 1 account working", page)
 
     def test_page_of_one(self) -> None:
         """An account's page is named after it and leads to its own pages, and back."""
@@ -167,11 +183,24 @@ class TargetsTests(AccountsTestCase):
             "?address=a:65536",
             "?address=a/b",
             "?address=fd00::1",
+            "?address=[:::::]",
+            "?address=[...]:80",
             "?address=a%22:1",
             "?address=a:1&address=b:1",
             "?adress=a:1",
         ):
             self.assertIn("?address=HOST:PORT", self.text(f"/sd/accounts{query}", 400))
+
+    def test_two_hosts(self) -> None:
+        """Of two addresses that were asked neither is believed."""
+        wire = StringTransport()
+        channel = Site(self.tree, reactor=Clock()).buildProtocol(wire.getPeer())
+        channel.makeConnection(wire)
+        channel.dataReceived(
+            b"GET /sd/accounts HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n"
+        )
+        self.assertIn(b" 400 ", wire.value().splitlines()[0])
+        channel.connectionLost(Failure(ConnectionDone()))
 
     def test_other_paths(self) -> None:
         """There is nothing else below `/sd`."""
@@ -228,7 +257,7 @@ class DiscoveryTests(AccountsTestCase):
 
     def test_each_its_own(self) -> None:
         """What is not known of one account takes nothing from another."""
-        self.assertIn("401: token invalid", self.text("/sd?port=1&account=beta", 503))
+        self.assertIn("401: token <invalid>", self.text("/sd?port=1&account=beta", 503))
         self.assertIn("will be read soon", self.text("/sd?port=1&account=gamma", 503))
         self.text("/sd?port=1&account=acme")
         self.gamma.start()

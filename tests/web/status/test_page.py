@@ -128,7 +128,7 @@ class StatusTests(ServedTestCase):
             self.assertEqual(whole, sum(told))
 
     def test_nothing_published(self) -> None:
-        """Where nothing is wanted, the peers are still watched, and it says so."""
+        """Where nothing is wanted, peers are still watched, and the page says so."""
         self.watch(Watched(choice=Choice(deny=("*",))).start())
         self.assertIn("CollectorsNone is on.", self.text())
         self.assertIn("Working: ", self.text())
