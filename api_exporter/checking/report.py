@@ -3,7 +3,14 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 
 from msgspec.structs import replace
 from twisted.internet.defer import CancelledError, maybeDeferred
@@ -18,6 +25,7 @@ from api_exporter.daemon import logs
 from api_exporter.daemon.life import refusal
 from api_exporter.daemon.threads import own_threads
 from api_exporter.exposition.text import render
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
@@ -163,9 +171,16 @@ async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:
             names.append(finding.resource.name)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
-    if found[-1].inventory.partial:
-        _print(PARTIAL)
+    for line in _concerns(found[-1].inventory):
+        _print(line)
     return _has_peers(found)
+
+
+def _concerns(inventory: Inventory) -> Iterator[str]:
+    if inventory.partial:
+        yield PARTIAL
+    for name in inventory.missing_groups:
+        yield f"PEER_DETAIL names {name!r}, which is neither name nor id of a group."
 
 
 async def once(
