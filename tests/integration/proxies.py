@@ -53,7 +53,7 @@ DisableViaHeader Yes
 NGINX = """
 daemon off;
 user root;
-worker_processes 1;
+master_process off;
 pid {directory}/pid;
 error_log {directory}/error.log;
 events {{ worker_connections 64; }}
