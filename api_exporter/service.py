@@ -4,6 +4,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
@@ -28,6 +29,9 @@ from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
 from api_exporter.web.status.page import Status
 from api_exporter.web.tree import root
+
+if TYPE_CHECKING:  # nobody but those who want a front door pay for importing it
+    from api_exporter.door.front import Front
 
 __all__ = ["Options", "assemble", "makeService"]
 
@@ -64,10 +68,16 @@ def makeService(options: Options) -> MultiService:
 
 
 class Configured(Struct, frozen=True):
-    """The checked settings and, for `--demo`, the upstream that it reads."""
+    """The checked settings and what goes with them.
+
+    Attributes:
+        simulation: for `--demo`, the upstream that it reads.
+        front: what says who may come in; None where everybody may.
+    """
 
     settings: Settings
     simulation: Service | None
+    front: "Front | None"
 
 
 def configure(options: Options, reactor: PosixReactorBase) -> Configured:
@@ -80,7 +90,8 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configured:
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     if not options["demo"]:
-        return Configured(configuration.configured(options, {}), None)
+        settings = configuration.configured(options, {})
+        return Configured(settings, None, front(settings, reactor))
     # Nobody but the demo pays for importing it.
     from api_exporter.demo import server as demo  # noqa: PLC0415
 
@@ -93,7 +104,24 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
         reactor=reactor,
         now=time.time,
     )
-    return Configured(settings, simulation)
+    return Configured(settings, simulation, front(settings, reactor))
+
+
+def front(settings: Settings, reactor: PosixReactorBase) -> "Front | None":
+    """Who may come in, as files say, None where everybody may; raises Refused."""
+    if not (
+        settings.web_config_file
+        or settings.web_bearer_tokens_file
+        or settings.web_open_paths
+    ):
+        return None
+    from api_exporter.door.front import opened  # noqa: PLC0415
+    from api_exporter.door.refusals import Wrong  # noqa: PLC0415
+
+    try:
+        return opened(settings, reactor.seconds)
+    except Wrong as error:
+        raise configuration.Refused(error.problems, lasting=error.lasting) from None
 
 
 class Assembled(Struct, frozen=True):
@@ -183,11 +211,35 @@ def assemble(
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
+    def exposed() -> None:
+        log.warn(
+            "everybody who reaches it reads what it knows of the network: there are no"
+            " passwords, tokens or client certificates (WEB_CONFIG_FILE)"
+        )
+
+    most = max_connections(settings.max_connections)
+    door = configured.front
+    if door is None:
+        site = BoundedSite(tree, reactor, most)
+    else:
+        from api_exporter.door.compare import in_thread  # noqa: PLC0415
+        from api_exporter.door.site import guarded  # noqa: PLC0415
+
+        site = guarded(
+            tree,
+            reactor,
+            max_connections=most,
+            front=door,
+            registry=process.registry,
+            compare=in_thread(reactor, threads),
+        )
     listener = listen.Listener(
         addresses=settings.listen_address,
-        site=BoundedSite(tree, reactor, max_connections(settings.max_connections)),
+        site=site,
         reactor=reactor,
         ready=ready,
+        secured=door.secured if door is not None and door.encrypted else None,
+        exposed=exposed if door is None or not door.guarded else lambda: None,
     )
     notifier = Notifier(
         Supervisor(os.environ), lambda: shown.telemetry.summary(time.time()), reactor
@@ -205,6 +257,8 @@ def assemble(
     def look() -> None:
         shown.look()
         listener.look()
+        if configured.front is not None:
+            configured.front.look()
 
     return Assembled(
         [service for service in services if service is not None], look=look
