@@ -122,7 +122,7 @@ def _set_certificate(made: SSL.Context, tls: Tls) -> None:
 
 
 def _trust(made: SSL.Context, tls: Tls) -> None:
-    if not tls.client_ca:  # as Go does
+    if tls.client_ca is None:  # as Go does
         made.set_default_verify_paths()
         return
     try:

@@ -39,7 +39,7 @@ class Tls(Struct, frozen=True, kw_only=True):
     Attributes:
         certificate: PEM, with what leads to the authority.
         key: PEM.
-        client_ca: PEM; empty stands for the authorities that this machine trusts.
+        client_ca: PEM; None stands for the authorities that this machine trusts.
         allowed_sans: names, one of which a client's certificate must have, if any.
         min_version: as on the wire.
         ciphers: OpenSSL's names, of TLS 1.2 and older; None where none is wanted.
@@ -50,7 +50,7 @@ class Tls(Struct, frozen=True, kw_only=True):
 
     certificate: bytes
     key: bytes
-    client_ca: bytes
+    client_ca: bytes | None
     client_auth: str
     allowed_sans: frozenset[str]
     min_version: int
@@ -84,9 +84,10 @@ def tls(document: Document, node: Node | None, folder: Path, read: Read) -> Tls 
     for name, pem in (("cert", certificate), ("key", key)):
         if not pem and name not in found and f"{name}_file" not in found:
             document.wrong(node, SECTION, f"{name}_file, or {name}, is missing")
-    client_ca = section.pem("client_ca")
+    given = "client_ca" in found or "client_ca_file" in found
+    client_ca = section.pem("client_ca") if given else None
     auth = section.one_of("client_auth_type", names.CLIENT_AUTH, "NoClientCert")
-    if auth == "NoClientCert" and (client_ca or "client_ca_file" in found):
+    if auth == "NoClientCert" and given:
         words = "client_ca without a client_auth_type that asks for certificates"
         document.wrong(node, SECTION, words)
     sans = section.texts("client_allowed_sans")
