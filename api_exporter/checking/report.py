@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import CancelledError, maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
@@ -20,6 +21,9 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
 from api_exporter.upstream.advice import PARTIAL, advice
 from api_exporter.upstream.fetching import UNREACHABLE
+
+if TYPE_CHECKING:
+    from api_exporter.door.front import Front
 
 log = Logger()
 
@@ -56,6 +60,8 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     if options["once"]:
         good = await once(account.collectors, findings)
     else:
+        for line in doors(configured.front):
+            _print(line)
         _print(f"upstream: {account.url}")
         good = await check(await reached(account.client.upstream.reach), findings)
     await account.client.stopService()
@@ -63,6 +69,13 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         await maybeDeferred(configured.simulation.stopService)
     if not good:
         raise SystemExit(1)
+
+
+def doors(front: "Front | None") -> list[str]:
+    """How somebody comes in, a line each."""
+    return [f"door: {door}" for door in (front.doors() if front else [])] or [
+        "door: none; whoever reaches it reads it"
+    ]
 
 
 async def reached(reach: Callable[[], Awaitable[str]]) -> str:

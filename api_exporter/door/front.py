@@ -9,6 +9,7 @@ from msgspec import Struct
 from twisted.internet.interfaces import IProtocolFactory
 from twisted.logger import Logger
 
+from api_exporter.door import names
 from api_exporter.door.limiter import Limiter
 from api_exporter.door.live import Live, Read
 from api_exporter.door.refusals import Wrong
@@ -68,6 +69,25 @@ class Front:
             return self.tokens is not None
         config = self.web.value.config
         return bool(config.users or (config.tls is not None and config.tls.required))
+
+    def doors(self) -> list[str]:
+        """How somebody comes in, in words."""
+        found = []
+        if self.web is not None:
+            config = self.web.value.config
+            if config.tls is not None:
+                found.append(f"TLS, {names.VERIFIED[config.tls.client_auth]}")
+            if config.users:
+                found.append(f"passwords of {len(config.users)} users")
+        if self.tokens is not None:
+            known = self.tokens.value.known
+            limited = sum(c.accounts is not None for _, c in known)
+            found.append(f"{len(known)} tokens, {limited} limited to some accounts")
+        if not self.guarded:
+            found.append("nobody is asked who it is; whoever reaches it reads it")
+        elif self.rules.open_paths:
+            found.append(f"open to all: {', '.join(sorted(self.rules.open_paths))}")
+        return found
 
     def look(self) -> None:
         """Look at all files."""

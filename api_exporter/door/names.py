@@ -51,5 +51,15 @@ CLIENT_AUTH = {
     "RequireAndVerifyClientCert": "RequireAndVerifyClientCert",
 }
 
+VERIFIED = {
+    "NoClientCert": "no client certificates",
+    "RequestClientCert": "client certificates asked for, but neither required nor"
+    " verified",
+    "RequireAnyClientCert": "client certificates required, but not verified",
+    "VerifyClientCertIfGiven": "client certificates verified, but not required",
+    "RequireAndVerifyClientCert": "client certificates required and verified",
+}
+"""What that means, in words."""
+
 REQUIRED = ("RequireAnyClientCert", "RequireAndVerifyClientCert")
 """With these nobody comes in without a certificate."""

@@ -10,6 +10,11 @@ def keep_private(request: Request) -> None:
     request.setHeader(b"X-Content-Type-Options", b"nosniff")
 
 
+def keep_at_home(request: Request) -> None:
+    """Let no other site's page have the answer, as a picture, a script or otherwise."""
+    request.setHeader(b"Cross-Origin-Resource-Policy", b"same-origin")
+
+
 class ReadOnly(Resource):
     """Answers GET and HEAD; anything else is 405.
 

@@ -7,7 +7,7 @@ from twisted.web.template import Flattenable, Tag, flattenString, tags
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import Text, keep_at_home
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
@@ -56,6 +56,7 @@ class Status(Text):
         """The page, which runs nothing but its own script and stands in no frame."""
         request.setHeader(b"Content-Security-Policy", document.POLICY.encode())
         request.setHeader(b"Referrer-Policy", b"no-referrer")
+        keep_at_home(request)
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
