@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
 
 from api_exporter.collectors.selection import selection
@@ -25,11 +26,31 @@ from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
+from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
+from api_exporter.upstream.contexts import KeptContexts
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
+
+
+class Shared:
+    """What all accounts of a process have in common.
+
+    Attributes:
+        slicer: makes sure that they compute in turns.
+        contexts: of TLS, of which each is a megabyte.
+    """
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self.slicer = Slicer(clock)
+        self.contexts = KeptContexts()
+        self._budgets: dict[tuple[str, str], Budget] = {}
+
+    def budget(self, grant: tuple[str, str]) -> Budget:
+        """That of a token, which several accounts may have."""
+        return self._budgets.setdefault(grant, Budget())
 
 
 class Account(MultiService):
@@ -39,6 +60,7 @@ class Account(MultiService):
         now: seconds since the epoch.
 
     Attributes:
+        account: its name, empty where it is the only one.
         url: the upstream's base address.
         selection: what is published and asked for.
         client: may be used without starting anything, if it is stopped after it.
@@ -52,18 +74,23 @@ class Account(MultiService):
         settings: AccountSettings,
         reactor: PosixReactorBase,
         *,
+        shared: Shared,
         registry: CollectorRegistry,
         now: Callable[[], float],
         jitter: Jitter,
     ) -> None:
         super().__init__()
         self._clock = reactor
+        # A token that reads another account belongs to a user whom that does not have.
+        omitted = {"access_tokens"} if settings.upstream_account else frozenset[str]()
         self.selection = selected = selection(
-            settings.collectors, settings.refresh_intervals
+            settings.collectors, settings.refresh_intervals, omitted
         )
+        log = log_of(settings.name)
+        self.account = settings.name
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
-        budget = Budget()
+        budget = shared.budget(settings.grant())
         self.telemetry = AccountTelemetry(
             registry=registry,
             periods=selected.periods,
@@ -81,6 +108,8 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=attempted,
+            contexts=shared.contexts,
+            log=log,
         )
         token = self.client.token
         if isinstance(token, Rereading):
@@ -90,7 +119,7 @@ class Account(MultiService):
             inventory=Inventory(personal=settings.expose_personal_data),
             fetch=self.client.upstream.fetch,
             pages=self.pages,
-            slicer=Slicer(reactor),
+            slicer=shared.slicer,
         )
         refresher = Refresher(
             selection=selected,
@@ -102,6 +131,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=lambda known: self.history.observe(now(), known.peers or ()),
+            log=log,
         )
         self.addService(self.client)
         self.addService(refresher)

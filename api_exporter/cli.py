@@ -26,7 +26,7 @@ class CommandOptions(Options):
     """What the daemon takes, and what only makes sense at a terminal."""
 
     synopsis = (
-        f"{Options.synopsis} [--check | --once]\n"
+        f"{Options.synopsis} [--check | --once] [--account NAME]\n"
         "       api-exporter --health [--config FILE] [URL [SECONDS]]"
     )
     optFlags: ClassVar = [
@@ -34,6 +34,10 @@ class CommandOptions(Options):
         ["check", None, "Read everything once and say how it went; then exit."],
         ["once", None, "Read everything once and print the metrics; then exit."],
         ["health", None, "Ask a running exporter whether it is well; then exit."],
+    ]
+    optParameters: ClassVar = [
+        *Options.optParameters,
+        ["account", None, None, "Of several accounts, the one to read."],
     ]
 
 
@@ -54,7 +58,10 @@ def main() -> None:
         options.parseOptions(sys.argv[1:])
         if options["check"] and options["once"]:
             raise usage.UsageError("only one of --check and --once")  # noqa: TRY301
-        if options["check"] or options["once"]:
+        reading = options["check"] or options["once"]
+        if options["account"] is not None and not reading:
+            raise usage.UsageError("--account goes with --check or --once")  # noqa: TRY301
+        if reading:
             react(_report, [options])
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:

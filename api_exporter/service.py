@@ -4,6 +4,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,23 +13,20 @@ from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
-from api_exporter.account import Account
+from api_exporter.account import Account, Shared
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import own_threads
+from api_exporter.door.way import front, way
 from api_exporter.serving import listen
-from api_exporter.serving.site import BoundedSite, max_connections
+from api_exporter.serving.site import max_connections
 from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
-from api_exporter.settings.values import AccountSettings, Settings
+from api_exporter.settings.values import Settings
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
-from api_exporter.web.health import Health
-from api_exporter.web.metrics import Metrics
-from api_exporter.web.ready import Ready
-from api_exporter.web.status.page import Status
-from api_exporter.web.tree import root
+from api_exporter.web.tree import Around, of_one
 
 if TYPE_CHECKING:  # nobody but those who want a front door pay for importing it
     from api_exporter.door.front import Front
@@ -91,7 +89,7 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configured:
 def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     if not options["demo"]:
         settings = configuration.configured(options, {})
-        return Configured(settings, None, front(settings, reactor))
+        return Configured(settings, None, front(settings, reactor.seconds))
     # Nobody but the demo pays for importing it.
     from api_exporter.demo import server as demo  # noqa: PLC0415
 
@@ -99,29 +97,12 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     settings = configuration.configured(options, demo.environ(listening))
     simulation = demo.DemoServer(
         listening,
-        peers=settings.demo_peers,
-        rate_limit=settings.demo_rate_limit,
+        settings=settings,
         reactor=reactor,
         now=time.time,
     )
-    return Configured(settings, simulation, front(settings, reactor))
-
-
-def front(settings: Settings, reactor: PosixReactorBase) -> "Front | None":
-    """Who may come in, as files say, None where everybody may; raises Refused."""
-    if not (
-        settings.web_config_file
-        or settings.web_bearer_tokens_file
-        or settings.web_open_paths
-    ):
-        return None
-    from api_exporter.door.front import opened  # noqa: PLC0415
-    from api_exporter.door.refusals import Wrong  # noqa: PLC0415
-
-    try:
-        return opened(settings, reactor.seconds)
-    except Wrong as error:
-        raise configuration.Refused(error.problems, lasting=error.lasting) from None
+    settings = demo.simulated(settings)
+    return Configured(settings, simulation, front(settings, reactor.seconds))
 
 
 class Assembled(Struct, frozen=True):
@@ -136,15 +117,20 @@ class Assembled(Struct, frozen=True):
     look: Callable[[], None]
 
 
-def account(settings: AccountSettings, reactor: PosixReactorBase) -> Account:
-    """An account with the world's time and chance."""
-    return Account(
-        settings,
-        reactor,
-        registry=CollectorRegistry(),
-        now=time.time,
-        jitter=random.random,
-    )
+def accounts(settings: Settings, reactor: PosixReactorBase) -> dict[str, Account]:
+    """Those that are wanted, with the world's time and chance."""
+    shared = Shared(reactor)
+    return {
+        name: Account(
+            account,
+            reactor,
+            shared=shared,
+            registry=CollectorRegistry(),
+            now=time.time,
+            jitter=random.random,
+        )
+        for name, account in settings.accounts.items()
+    }
 
 
 def assemble(
@@ -170,33 +156,34 @@ def assemble(
         threads=[reactor.getThreadPool(), threads],
         dropped=dropped,
     )
-    shown = account(settings.accounts[""], reactor)
+    shown = accounts(settings, reactor)
     profiles = None
     if pprof:  # nobody else pays for importing the profilers
         from api_exporter.web.pprof import Profiles  # noqa: PLC0415
 
         profiles = Profiles(reactor, threads, time.time)
-    tree = root(
-        status=Status(
-            shown,
-            version=build.details,
-            simulated=configured.simulation is not None,
-            metrics_path=settings.metrics_path,
-            pprof=pprof,
-            uptime=lambda: reactor.seconds() - started,
-            seconds=reactor.seconds,
-            now=time.time,
-        ),
-        health=Health(
-            shown,
-            version=build.version,
-            uptime=lambda: reactor.seconds() - started,
-        ),
-        ready=Ready(shown, now=time.time),
-        metrics=Metrics(shown, process, seconds=reactor.seconds),
+    around = Around(
+        process=process,
+        build=build,
         metrics_path=settings.metrics_path,
+        simulated=configured.simulation is not None,
         pprof=None if profiles is None else profiles.pages,
+        uptime=lambda: reactor.seconds() - started,
+        seconds=reactor.seconds,
+        now=time.time,
     )
+    state: Callable[[], str]
+    if settings.several:  # nobody else pays for importing their pages
+        from api_exporter.telemetry.accounts import summary  # noqa: PLC0415
+        from api_exporter.web.accounts import of_several  # noqa: PLC0415
+
+        tree = of_several(shown, around)
+        telemetries = [account.telemetry for account in shown.values()]
+        state = partial(summary, telemetries)
+    else:
+        only = shown[""]
+        tree = of_one(only, around)
+        state = lambda: only.telemetry.summary(time.time())  # noqa: E731
 
     def ready(address: str) -> None:
         if not address.startswith("http"):
@@ -208,57 +195,45 @@ def assemble(
             address=address,
             path=settings.metrics_path,
         )
+        if settings.several:
+            served = len(settings.accounts) or "no"
+            log.info("{served} accounts are served", served=served)
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
-    def exposed() -> None:
-        log.warn(
-            "everybody who reaches it reads what it knows of the network: there are no"
-            " passwords, tokens or client certificates (WEB_CONFIG_FILE)"
-        )
-
-    most = max_connections(settings.max_connections)
-    door = configured.front
-    if door is None:
-        site = BoundedSite(tree, reactor, most)
-    else:
-        from api_exporter.door.compare import in_thread  # noqa: PLC0415
-        from api_exporter.door.site import guarded  # noqa: PLC0415
-
-        site = guarded(
-            tree,
-            reactor,
-            max_connections=most,
-            front=door,
-            registry=process.registry,
-            compare=in_thread(reactor, threads),
-        )
+    entry = way(
+        configured.front,
+        tree,
+        reactor,
+        max_connections=max_connections(settings.max_connections),
+        registry=process.registry,
+        threads=threads,
+    )
     listener = listen.Listener(
         addresses=settings.listen_address,
-        site=site,
+        site=entry.site,
         reactor=reactor,
         ready=ready,
-        secured=door.secured if door is not None and door.encrypted else None,
-        exposed=exposed if door is None or not door.guarded else lambda: None,
+        secured=entry.secured,
+        exposed=entry.exposed,
     )
-    notifier = Notifier(
-        Supervisor(os.environ), lambda: shown.telemetry.summary(time.time()), reactor
-    )
-    shown.telemetry.changed = notifier.tell_status
+    notifier = Notifier(Supervisor(os.environ), state, reactor)
+    for account in shown.values():
+        account.telemetry.changed = notifier.tell_status
     services = (
         configured.simulation,
         listener,
-        shown,
+        *shown.values(),
         LagMeter(reactor, process.reactor_lag.observe),
         notifier,
         profiles,
     )
 
     def look() -> None:
-        shown.look()
+        for account in shown.values():
+            account.look()
         listener.look()
-        if configured.front is not None:
-            configured.front.look()
+        entry.look()
 
     return Assembled(
         [service for service in services if service is not None], look=look

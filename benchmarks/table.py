@@ -33,10 +33,15 @@ class Row(Struct):
 
 
 class Table:
-    """All rows, in the order in which they were first mentioned."""
+    """All rows, in the order in which they were first mentioned.
 
-    def __init__(self, sizes: list[int]) -> None:
+    Args:
+        of: what the sizes count.
+    """
+
+    def __init__(self, sizes: list[int], of: str = "peers") -> None:
         self.sizes = sizes
+        self._of = of
         self.notes: list[str] = []
         self._rows: dict[str, Row] = {}
 
@@ -53,7 +58,7 @@ class Table:
 
     def text(self) -> str:
         """As a Markdown table; a missed target is marked."""
-        heads = ["", *(f"{size:,} peers" for size in self.sizes), "target"]
+        heads = ["", *(f"{size:,} {self._of}" for size in self.sizes), "target"]
         lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
         for row in self._rows.values():
             cells = [_cell(row, size) for size in self.sizes]
@@ -76,7 +81,8 @@ class Table:
         """Every target that was measured, kept or missed."""
         return [
             f"{'MISSED' if size in row.missed() else 'kept'}: {row.name},"
-            f" {size:,} peers: {row.values[size]:.3g} {row.unit}, target {target:g}"
+            f" {size:,} {self._of}: {row.values[size]:.3g} {row.unit},"
+            f" target {target:g}"
             for row in self._rows.values()
             for size, target in row.targets.items()
             if size in row.values

@@ -18,6 +18,7 @@ from api_exporter.ports import Attempt
 from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.accounts import Accounts
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.door import reload_successful, unauthorized
 from tests.bodies import inventory
@@ -140,6 +141,7 @@ def _own() -> str:
     process = process_telemetry()
     unauthorized(process.registry)
     reload_successful(process.registry, lambda: True)
+    process.registry.register(Accounts({"acme": telemetry}))
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)

@@ -41,6 +41,7 @@ class ScriptedApi(Resource):
 
     Attributes:
         requests: all that came in, as path and headers.
+        queries: what stood behind the paths.
     """
 
     isLeaf = True
@@ -52,9 +53,11 @@ class ScriptedApi(Resource):
             for name, answer in answers.items()
         }
         self.requests: list[tuple[str, dict[str, str]]] = []
+        self.queries: list[str] = []
 
     def render(self, request: Request) -> bytes | int:
         path = request.path.decode()
+        self.queries.append(request.uri.decode().removeprefix(path))
         self.requests.append(
             (
                 path,

@@ -36,6 +36,7 @@ class CommandOptionsTests(SynchronousTestCase):
             "--enable-pprof",
             "--config",
             "--health",
+            "--account",
         ):
             self.assertIn(word, text)
 
@@ -68,7 +69,10 @@ class MainTests(SynchronousTestCase):
 
     def test_wrong(self) -> None:
         """A wrong command line is one line that leads to the help."""
-        for arguments in (["--nonsense"], ["--config"], ["peers"], ["--check", "x"]):
+        for arguments in (["--nonsense"], ["--config"], ["peers"], ["--check", "x"]) + (
+            ["--account=acme"],
+            ["--demo", "--account", "acme"],
+        ):
             told = io.StringIO()
             self.patch(sys, "stderr", told)
             status, printed = self.ended(*arguments)

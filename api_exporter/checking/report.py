@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import CancelledError, maybeDeferred
@@ -11,9 +11,11 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
+from api_exporter.account import Account
 from api_exporter.checking.survey import Finding, survey
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
+from api_exporter.daemon.life import refusal
 from api_exporter.daemon.threads import own_threads
 from api_exporter.exposition.text import render
 from api_exporter.netbird.resources import UP
@@ -48,27 +50,70 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     )
     own_threads(reactor)
     configured = service.configure(options, reactor)
-    account = service.account(configured.settings.accounts[""], reactor)
+    accounts = chosen(
+        service.accounts(configured.settings, reactor),
+        options["account"],
+        one=options["once"],
+    )
+    if not options["once"]:
+        for line in doors(configured.front):
+            _print(line)
     if configured.simulation is not None:
         configured.simulation.startService()
+    good = {
+        name: await _report(account, reactor, once_only=options["once"])
+        for name, account in accounts.items()
+    }
+    if len(good) > 1:
+        _print("")
+        for name, fine in good.items():
+            _print(f"{name}: {'ok' if fine else 'its peers cannot be read'}")
+    if configured.simulation is not None:
+        await maybeDeferred(configured.simulation.stopService)
+    if not all(good.values()):
+        raise SystemExit(1)
+
+
+def chosen(
+    accounts: Mapping[str, Account], wanted: str | None, *, one: bool
+) -> Mapping[str, Account]:
+    """All of them, or the one that is wanted; raises SystemExit where that is none.
+
+    Args:
+        one: whether more than one cannot be.
+    """
+    names = ", ".join(accounts)
+    if wanted is not None and (wanted not in accounts or not wanted):
+        known = f"it must be one of {names}" if any(accounts) else "there are no names"
+        problem = f"--account: {wanted!r} is not allowed: {known}"
+        raise refusal([problem], lasting=True)
+    if wanted is not None:
+        return {wanted: accounts[wanted]}
+    if one and len(accounts) != 1:
+        problem = f"--once needs --account, which must be one of {names}"
+        raise refusal([problem], lasting=True)
+    return accounts
+
+
+async def _report(
+    account: Account, reactor: PosixReactorBase, *, once_only: bool
+) -> bool:
+    """Of one account; returns whether its peers could be read."""
     findings = survey(
         account.selection.resources,
         account.inventory,
         fetch=account.client.upstream.fetch,
         clock=reactor,
     )
-    if options["once"]:
+    if once_only:
         good = await once(account.collectors, findings)
     else:
-        for line in doors(configured.front):
-            _print(line)
+        if account.account:
+            _print(f"\naccount: {account.account}")
         _print(f"upstream: {account.url}")
         good = await check(await reached(account.client.upstream.reach), findings)
     await account.client.stopService()
-    if configured.simulation is not None:
-        await maybeDeferred(configured.simulation.stopService)
-    if not good:
-        raise SystemExit(1)
+    return good
 
 
 def doors(front: "Front | None") -> list[str]:

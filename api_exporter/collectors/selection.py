@@ -23,14 +23,20 @@ class Selection(Struct, frozen=True):
     periods: Mapping[str, float]
 
 
-def selection(names: Container[str], intervals: Mapping[str, float]) -> Selection:
+def selection(
+    names: Container[str],
+    intervals: Mapping[str, float],
+    omitted: Container[str] = frozenset(),
+) -> Selection:
     """The collectors of these names.
 
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
+        omitted: resources that are not asked for, whoever reads them.
     """
     collectors = tuple(c for c in COLLECTORS if c.name in names)
     read = {UP}.union(*(collector.reads for collector in collectors))
-    resources = tuple(r for r in RESOURCES if r.name in read)
+    wanted = (r for r in RESOURCES if r.name in read)
+    resources = tuple(r for r in wanted if r.name not in omitted)
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}
     return Selection(collectors, resources, periods)

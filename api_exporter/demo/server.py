@@ -3,15 +3,21 @@
 import socket
 from collections.abc import Callable
 
+from msgspec.structs import replace
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IListeningPort, IReactorSocket
 from twisted.web.http import Request
+from twisted.web.resource import Resource
 from twisted.web.server import Site
 
+from api_exporter.demo import customers
 from api_exporter.demo.api import DemoApi
+from api_exporter.demo.customers import Customers
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
+from api_exporter.settings.credential import Token
+from api_exporter.settings.values import Settings
 
 TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
 """What the simulated API wants to see."""
@@ -31,6 +37,9 @@ def environ(listening: socket.socket) -> dict[str, str]:
         "UPSTREAM_API_URL": f"http://127.0.0.1:{port}",
         "UPSTREAM_API_TOKEN": TOKEN,
         "UPSTREAM_API_TOKEN_FILE": "",
+        "UPSTREAM_ACCOUNT": "",
+        "ACCOUNTS_DIR": "",
+        "SHARD": "",
     }
 
 
@@ -41,11 +50,25 @@ class _Quiet(Site):
         """Nothing: the exporter tells of its requests itself."""
 
 
+def simulated(settings: Settings) -> Settings:
+    """The same with DEMO_ACCOUNTS accounts, where that is set."""
+    count = settings.demo_accounts
+    if count is None:
+        return settings
+    (only,) = settings.accounts.values()
+    accounts = {
+        name: replace(
+            only, name=name, upstream_api_token=Token(customers.token(number))
+        )
+        for number, name in enumerate(customers.names(count), 1)
+    }
+    return replace(settings, accounts=accounts)
+
+
 class DemoServer(Service):
-    """Serves a simulated network on a socket that already listens.
+    """Serves what the settings want of a simulation on a socket that already listens.
 
     Args:
-        rate_limit: requests a minute and burst, as NetBird's limiter has them.
         now: seconds since the epoch.
     """
 
@@ -53,32 +76,36 @@ class DemoServer(Service):
         self,
         listening: socket.socket,
         *,
-        peers: int,
-        rate_limit: tuple[int, int] | None,
+        settings: Settings,
         reactor: IReactorSocket,
         now: Callable[[], float],
     ) -> None:
         self._listening = listening
-        self._peers = peers
-        self._limiter = Limiter(*rate_limit) if rate_limit is not None else None
+        self._settings = settings
         self._reactor = reactor
         self._now = now
         self._port: IListeningPort | None = None
 
     def startService(self) -> None:
         super().startService()
-        api = DemoApi(
-            network=Network(self._peers),
-            token=TOKEN,
-            now=self._now,
-            limiter=self._limiter,
-        )
         self._port = self._reactor.adoptStreamPort(
             self._listening.fileno(),
             socket.AF_INET,
-            _Quiet(api),  # type: ignore[arg-type]
+            _Quiet(self._api()),  # type: ignore[arg-type]
         )
         self._listening.close()
+
+    def _api(self) -> Resource:
+        peers, limit = self._settings.demo_peers, self._settings.demo_rate_limit
+        count = self._settings.demo_accounts
+        if count is not None:
+            return Customers(count, peers=peers, limit=limit, now=self._now)
+        return DemoApi(
+            network=Network(peers),
+            token=TOKEN,
+            now=self._now,
+            limiter=None if limit is None else Limiter(*limit),
+        )
 
     def stopService(self) -> Deferred[None] | None:
         super().stopService()

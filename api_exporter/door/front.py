@@ -127,7 +127,11 @@ def opened(settings: Settings, seconds: Callable[[], float]) -> Front | None:
             problems += _named(WEB, error)
     if (file := settings.web_bearer_tokens_file) is not None:
         try:
-            bearer = Live(partial(_tokens, file), seconds, partial(_told, TOKENS))
+            bearer = Live(
+                partial(_tokens, file, settings.several),
+                seconds,
+                partial(_told, TOKENS),
+            )
         except Wrong as error:
             problems += _named(TOKENS, error)
     try:
@@ -152,8 +156,8 @@ def _told(setting: str, error: Wrong | None) -> None:
     )
 
 
-def _tokens(path: Path, read: Read, _before: Tokens | None) -> Tokens:
-    return tokens(path, read)
+def _tokens(path: Path, several: bool, read: Read, _before: Tokens | None) -> Tokens:
+    return tokens(path, read, several=several)
 
 
 def _web(path: Path, read: Read, before: Web | None) -> Web:

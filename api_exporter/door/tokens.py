@@ -38,8 +38,12 @@ class Tokens(Struct, frozen=True):
         return "<tokens>"
 
 
-def tokens(path: Path, read: Read) -> Tokens:
-    """What the file says now; raises Wrong, which never repeats a word of it."""
+def tokens(path: Path, read: Read, *, several: bool) -> Tokens:
+    """What the file says now; raises Wrong, which never repeats a word of it.
+
+    Args:
+        several: whether there are accounts with names.
+    """
     try:
         text = read(path).decode("ascii")
     except UnicodeDecodeError:
@@ -57,6 +61,8 @@ def tokens(path: Path, read: Read) -> Tokens:
         except ValueError as error:
             problems.append(f"{path}:{number}: {error}")
             continue
+        if credential.accounts is not None and not several:
+            problems.append(f"{path}:{number}: account= needs ACCOUNTS_DIR")
         if digest in known:
             problems.append(f"{path}:{number}: the token is there twice")
         known[digest] = credential

@@ -28,11 +28,10 @@ class Outcomes:
         now: seconds since the epoch.
     """
 
-    log = Logger()
-
     def __init__(
-        self, *, telemetry: AccountTelemetry, now: Callable[[], float]
+        self, *, telemetry: AccountTelemetry, now: Callable[[], float], log: Logger
     ) -> None:
+        self.log = log
         self._telemetry = telemetry
         self._now = now
         self._told: set[str] = set()

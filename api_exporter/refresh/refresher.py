@@ -30,8 +30,6 @@ class Refresher(Service):
         observe: told of all that is known after every good refresh of the peers.
     """
 
-    log = Logger()
-
     def __init__(
         self,
         *,
@@ -44,7 +42,9 @@ class Refresher(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Inventory], None] = lambda _: None,
+        log: Logger | None = None,
     ) -> None:
+        self.log = Logger() if log is None else log
         self._resources = {r.name: r for r in selection.resources}
         self._periods = selection.periods
         self._max_ages = {
@@ -52,7 +52,7 @@ class Refresher(Service):
             for name, period in selection.periods.items()
         }
         self._rounds = rounds
-        self._outcomes = Outcomes(telemetry=telemetry, now=now)
+        self._outcomes = Outcomes(telemetry=telemetry, now=now, log=self.log)
         self._standings = telemetry.standings
         self._budget = budget
         self._clock = clock

@@ -15,6 +15,12 @@ def keep_at_home(request: Request) -> None:
     request.setHeader(b"Cross-Origin-Resource-Policy", b"same-origin")
 
 
+def may_know(request: Request) -> frozenset[str] | None:
+    """The accounts that the client may know of; None stands for all."""
+    found: frozenset[str] | None = getattr(request, "accounts", None)
+    return found
+
+
 class ReadOnly(Resource):
     """Answers GET and HEAD; anything else is 405.
 

@@ -7,12 +7,15 @@ from pathlib import Path
 from twisted.logger import Logger
 
 from api_exporter.settings import file
+from api_exporter.settings.accounts import files
 from api_exporter.settings.options import Options
 from api_exporter.settings.reading import read
 from api_exporter.settings.setting import SettingsError
 from api_exporter.settings.values import Settings
 
 log = Logger()
+
+READABLE = "{path} can be read by everybody on this machine"
 
 
 class Refused(Exception):
@@ -39,11 +42,15 @@ def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
     """
     empty = options["config"] is not None and not _load(Path(options["config"]))
     try:
-        return read({**os.environ, **overriding})
+        settings = read({**os.environ, **overriding})
     except SettingsError as error:
         # Somebody may be about to write an empty file.
         lasting = error.lasting and not empty
         raise Refused(error.problems, lasting=lasting) from None
+    if settings.accounts_dir is not None:
+        for path in filter(file.readable_by_all, files(settings.accounts_dir).values()):
+            log.warn(READABLE, path=str(path))
+    return settings
 
 
 def _load(path: Path) -> Mapping[str, str]:
@@ -53,5 +60,5 @@ def _load(path: Path) -> Mapping[str, str]:
         raise Refused(error.problems, lasting=error.lasting) from None
     os.environ.update(file.below(os.environ, found))
     if file.readable_by_all(path):
-        log.warn("{path} can be read by everybody on this machine", path=str(path))
+        log.warn(READABLE, path=str(path))
     return found

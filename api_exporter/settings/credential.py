@@ -34,13 +34,14 @@ class Token:
         if not self._secret.startswith("nbp_"):
             return False
         secret, checksum = self._secret[4:-6], self._secret[-6:]
-        return len(secret) != 30 or checksum != _base62(crc32(secret.encode()))
+        return len(secret) != 30 or checksum != base62(crc32(secret.encode()))
 
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-def _base62(number: int) -> str:
+def base62(number: int) -> str:
+    """As NetBird writes a checksum: digits of 62, six at least."""
     digits = ""
     while number:
         number, digit = divmod(number, 62)

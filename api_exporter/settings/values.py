@@ -72,6 +72,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     demo_accounts: int | None
     demo_rate_limit: tuple[int, int] | None
 
+    @property
+    def several(self) -> bool:
+        """Whether accounts have names, however many there are."""
+        return "" not in self.accounts
+
 
 def process(environ: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
     """Values of the settings that are no account's, by their names in lower case."""

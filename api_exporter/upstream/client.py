@@ -20,8 +20,6 @@ from api_exporter.upstream.fetching import Upstream
 IDLE_CONNECTION = 50
 """Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
 
-log = Logger()
-
 
 class Client(Service):
     """Says at the start whether the upstream can be reached; leaves nothing behind.
@@ -42,15 +40,22 @@ class Client(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Attempt], None],
+        contexts: KeptContexts | None = None,
+        log: Logger | None = None,
     ) -> None:
+        log = Logger() if log is None else log
         self._pool = HTTPConnectionPool(reactor)
         self._pool.cachedConnectionTimeout = IDLE_CONNECTION
         # Only where a kept connection ends without a single byte: the upstream closed
         # it at the moment of its reuse, which is nobody's failure and counts nowhere.
         self._pool.retryAutomatically = True
-        endpoints = Endpoints(reactor, KeptContexts(), settings.http_timeout)
+        endpoints = Endpoints(
+            reactor,
+            KeptContexts() if contexts is None else contexts,
+            settings.http_timeout,
+        )
         self._probing: Deferred[None] | None = None
-        self.token = token_source(settings)
+        self.token = token_source(settings, log)
         self.upstream = Upstream(
             agent=Agent.usingEndpointFactory(reactor, endpoints, self._pool),
             url=settings.upstream_api_url,
@@ -61,6 +66,8 @@ class Client(Service):
             now=now,
             jitter=jitter,
             observe=observe,
+            account=settings.upstream_account,
+            log=log,
         )
 
     def startService(self) -> None:
@@ -81,7 +88,7 @@ def _cancelled(failure: Failure) -> None:
     failure.trap(CancelledError)
 
 
-def token_source(settings: AccountSettings) -> Source:
+def token_source(settings: AccountSettings, log: Logger) -> Source:
     """Where the token comes from; says so where it cannot be right."""
     file = settings.upstream_api_token_file
     if file is not None:

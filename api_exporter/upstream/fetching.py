@@ -45,9 +45,8 @@ class Upstream:
         timeout: seconds for a whole attempt, from connecting to the body's end.
         attempts: of one fetch, the first included.
         observe: told of every attempt as it ends.
+        account: whose data is asked for, where the token may read several.
     """
-
-    log = Logger()
 
     def __init__(
         self,
@@ -62,7 +61,11 @@ class Upstream:
         jitter: backoff.Jitter,
         observe: Callable[[Attempt], None],
         longest_body: int = LONGEST_BODY,
+        account: str | None = None,
+        log: Logger | None = None,
     ) -> None:
+        self._query = "" if account is None else f"?account={account}"
+        self.log = Logger() if log is None else log
         self._agent = agent
         self._url = url
         self._token = token
@@ -180,7 +183,7 @@ class Upstream:
     async def _exchange(self, path: str, token: Token, answer: Answer) -> bytes:
         response = await self._agent.request(
             b"GET",
-            f"{self._url}/{path}".encode("ascii"),
+            f"{self._url}/{path}{self._query}".encode("ascii"),
             Headers(
                 {
                     b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],

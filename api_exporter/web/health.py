@@ -1,10 +1,11 @@
 """`/health`: whether the process answers, and what it knows, as JSON."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from twisted.web.server import Request
 
+from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import Text
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.shown import Shown
@@ -44,6 +45,41 @@ class Health(Text):
             },
             "resources": {
                 name: _entry(standing) for name, standing in standings.items()
+            },
+        }
+        return json.dumps(health, indent=2) + "\n"
+
+
+class AllHealth(Text):
+    """The same of several accounts: of each whether its upstream can be relied on.
+
+    Args:
+        uptime: seconds since the start.
+    """
+
+    media_type = b"application/json"
+
+    def __init__(
+        self,
+        accounts: Mapping[str, Shown],
+        *,
+        version: str,
+        uptime: Callable[[], float],
+    ) -> None:
+        super().__init__()
+        self._accounts = accounts
+        self._version = version
+        self._uptime = uptime
+
+    def text(self, _request: Request) -> str:
+        """One JSON object."""
+        health = {
+            "status": "ok",
+            "version": self._version,
+            "uptime_seconds": round(self._uptime(), 3),
+            "accounts": {
+                name: {"up": shown.telemetry.standings[UP].up}
+                for name, shown in self._accounts.items()
             },
         }
         return json.dumps(health, indent=2) + "\n"

@@ -3,32 +3,38 @@
 from collections.abc import Callable
 from functools import partial
 
+from prometheus_client import CollectorRegistry, Gauge
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition import negotiation
-from api_exporter.exposition.pages import Piece, piece
+from api_exporter.exposition.pages import Pages, Piece, piece
 from api_exporter.serving.page import ReadOnly, keep_private
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.sending import Sender
-from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.telemetry.text import text
 from api_exporter.web.kept import Kept
-from api_exporter.web.shown import Shown
 
 
 class Metrics(ReadOnly):
     """The collectors' pages, then our own metrics, in the format that is asked for.
 
     Args:
+        registries: of our own metrics.
+        in_flight: how many scrapes are being answered.
         seconds: a clock.
     """
 
     def __init__(
-        self, shown: Shown, process: ProcessTelemetry, *, seconds: Callable[[], float]
+        self,
+        pages: Pages,
+        *registries: CollectorRegistry,
+        in_flight: Gauge,
+        seconds: Callable[[], float],
     ) -> None:
         super().__init__()
-        self._shown = shown
-        self._process = process
+        self._pages = pages
+        self._registries = registries
+        self._in_flight = in_flight
         self._readers = Readers()
         self._tails = {
             openmetrics: Kept(partial(self._tail, in_openmetrics=openmetrics), seconds)
@@ -37,11 +43,10 @@ class Metrics(ReadOnly):
 
     def render_GET(self, request: Request) -> bytes | int:
         """The page, piece by piece."""
-        in_flight = self._process.scrapes_in_flight
-        in_flight.inc()
-        request.notifyFinish().addBoth(lambda _: in_flight.dec())
+        self._in_flight.inc()
+        request.notifyFinish().addBoth(lambda _: self._in_flight.dec())
         wanted = negotiation.content_type(_header(request, b"accept"))
-        whole = self._shown.pages.whole()
+        whole = self._pages.whole()
         tail = self._tails[wanted.format.openmetrics]()
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
@@ -59,8 +64,8 @@ class Metrics(ReadOnly):
         return NOT_DONE_YET
 
     def _tail(self, *, in_openmetrics: bool) -> Piece:
-        registries = self._shown.telemetry.registry, self._process.registry
-        return piece(text(*registries, in_openmetrics=in_openmetrics), last=True)
+        own = text(*self._registries, in_openmetrics=in_openmetrics)
+        return piece(own, last=True)
 
 
 def _header(request: Request, name: bytes) -> str | None:

@@ -1,7 +1,7 @@
 """`/ready`: whether to rely on the peers, as JSON, and if not, why not."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from twisted.web.server import Request
 
@@ -61,3 +61,33 @@ class Ready(Text):
         found = reasons(self._shown.telemetry.standings[UP], self._now())
         request.setResponseCode(503 if found else 200)
         return json.dumps({"ready": not found, "reasons": found}, indent=2) + "\n"
+
+
+class AllReady(Text):
+    """200 while one of several accounts is ready, or there is none to wait for.
+
+    A customer's dead token must not take the others out of service.
+
+    Args:
+        now: seconds since the epoch.
+    """
+
+    media_type = b"application/json"
+
+    def __init__(
+        self, accounts: Mapping[str, Shown], *, now: Callable[[], float]
+    ) -> None:
+        super().__init__()
+        self._accounts = accounts
+        self._now = now
+
+    def text(self, request: Request) -> str:
+        """One JSON object; the status says the same."""
+        now = self._now()
+        found = {
+            name: not reasons(shown.telemetry.standings[UP], now)
+            for name, shown in self._accounts.items()
+        }
+        ready = any(found.values()) or not found
+        request.setResponseCode(200 if ready else 503)
+        return json.dumps({"ready": ready, "accounts": found}, indent=2) + "\n"

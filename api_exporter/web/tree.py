@@ -1,9 +1,78 @@
 """What is served: one `putChild` a line. It is given what it shows."""
 
+from collections.abc import Callable
+
+from msgspec import Struct
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 
 from api_exporter.serving.page import ReadOnly
+from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.version import Build
+from api_exporter.web.health import Health
+from api_exporter.web.metrics import Metrics
+from api_exporter.web.ready import Ready
+from api_exporter.web.shown import Shown
+from api_exporter.web.status.page import Status
+
+
+class Around(Struct, frozen=True, kw_only=True):
+    """What the pages need to know beside what they show.
+
+    Attributes:
+        simulated: whether the upstream is one of our own.
+        pprof: the page of profiles, if they are served.
+        uptime: seconds since the start.
+        seconds: a clock.
+        now: seconds since the epoch.
+    """
+
+    process: ProcessTelemetry
+    build: Build
+    metrics_path: str
+    simulated: bool
+    pprof: Resource | None
+    uptime: Callable[[], float]
+    seconds: Callable[[], float]
+    now: Callable[[], float]
+
+
+def of_one(shown: Shown, around: Around) -> Resource:
+    """All pages where there is one account."""
+    return root(
+        status=status(shown, around),
+        health=health(shown, around),
+        ready=Ready(shown, now=around.now),
+        metrics=Metrics(
+            shown.pages,
+            shown.telemetry.registry,
+            around.process.registry,
+            in_flight=around.process.scrapes_in_flight,
+            seconds=around.seconds,
+        ),
+        metrics_path=around.metrics_path,
+        pprof=around.pprof,
+    )
+
+
+def status(shown: Shown, around: Around, account: str = "") -> Status:
+    """The status page of an account."""
+    return Status(
+        shown,
+        account=account,
+        version=around.build.details,
+        simulated=around.simulated,
+        metrics_path=around.metrics_path,
+        pprof=around.pprof is not None,
+        uptime=around.uptime,
+        seconds=around.seconds,
+        now=around.now,
+    )
+
+
+def health(shown: Shown, around: Around) -> Health:
+    """`/health` of an account."""
+    return Health(shown, version=around.build.version, uptime=around.uptime)
 
 
 def root(
@@ -13,6 +82,7 @@ def root(
     ready: ReadOnly,
     metrics: ReadOnly,
     metrics_path: str,
+    targets: ReadOnly | None = None,
     pprof: Resource | None = None,
 ) -> Resource:
     """The tree of all pages; whatever is not in it is 404."""
@@ -20,6 +90,10 @@ def root(
     tree.putChild(b"", status)
     tree.putChild(b"health", health)
     tree.putChild(b"ready", ready)
+    if targets is not None:
+        discovery = notFound()
+        discovery.putChild(b"accounts", targets)
+        tree.putChild(b"sd", discovery)
     if pprof is not None:
         debug = notFound()
         debug.putChild(b"pprof", pprof)

@@ -28,6 +28,12 @@ class SelectionTests(SynchronousTestCase):
         selected = selection([c.name for c in COLLECTORS], {})
         self.assertEqual(RESOURCES, selected.resources)
 
+    def test_omitted(self) -> None:
+        """What is omitted is not asked for, although a collector would read it."""
+        selected = selection({"users"}, {}, {"access_tokens"})
+        self.assertEqual(["peers", "users"], [r.name for r in selected.resources])
+        self.assertNotIn("access_tokens", selected.periods)
+
     def test_periods(self) -> None:
         """Intervals are for what is named, and only for what is read."""
         selected = selection({"peers"}, {"peers": 15, "events": 5})

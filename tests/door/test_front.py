@@ -152,6 +152,9 @@ class FrontTests(SynchronousTestCase):
         """Each way in is a line, and so is that there is none."""
         tokens = self.folder.path / "tokens"
         tokens.write_text("a-token-for-everything\naccount=x a-token-for-a-part\n")
+        accounts = self.folder.path / "accounts"
+        accounts.mkdir()
+        (accounts / "x.conf").touch()
         path = str(tokens)
         nobody = "nobody is asked who it is; whoever reaches it reads it"
         for web, more, expected in (
@@ -160,7 +163,11 @@ class FrontTests(SynchronousTestCase):
             (REQUIRED, {}, ["TLS, client certificates required and verified"]),
             (
                 USERS,
-                {"WEB_BEARER_TOKENS_FILE": path, "WEB_OPEN_PATHS": "/sd"},
+                {
+                    "WEB_BEARER_TOKENS_FILE": path,
+                    "WEB_OPEN_PATHS": "/sd",
+                    "ACCOUNTS_DIR": str(accounts),
+                },
                 [
                     "passwords of 1 users",
                     "2 tokens, 1 limited to some accounts",

@@ -87,6 +87,8 @@ class DoorTestCase(SynchronousTestCase):
             "UPSTREAM_API_TOKEN": "x",
             "WEB_OPEN_PATHS": open_paths,
         }
+        (self.folder.path / "acme.conf").touch()
+        environ["ACCOUNTS_DIR"] = str(self.folder.path)
         if web is not None:
             environ["WEB_CONFIG_FILE"] = str(self.folder.write(web))
         if tokens is not None:

@@ -13,12 +13,12 @@ SECRET = "t0ken-that-is-long-enough"
 
 
 class TokensTests(SynchronousTestCase):
-    def read(self, content: str | bytes) -> Tokens:
+    def read(self, content: str | bytes, *, several: bool = True) -> Tokens:
         self.path = Path(self.mktemp())
         self.path.write_bytes(
             content if isinstance(content, bytes) else content.encode()
         )
-        return tokens(self.path, Path.read_bytes)
+        return tokens(self.path, Path.read_bytes, several=several)
 
     def test_forms(self) -> None:
         """A line is a token, or its hash; a name and accounts may stand before it."""
@@ -70,6 +70,13 @@ class TokensTests(SynchronousTestCase):
             self.read("short\nshorter\n")
         self.assertEqual(2, len(raised.exception.problems))
 
+    def test_one_account(self) -> None:
+        """Where accounts have no names no token can be limited to some."""
+        with self.assertRaises(Wrong) as raised:
+            self.read(f"account=acme {SECRET}", several=False)
+        self.assertIn(":1: account= needs ACCOUNTS_DIR", str(raised.exception))
+        self.assertIsNotNone(self.read(SECRET, several=False).whose(SECRET.encode()))
+
     def test_no_tokens(self) -> None:
         """A file without any would open the door to everybody, or to nobody."""
         for content in ("", "# none\n"):
@@ -82,7 +89,7 @@ class TokensTests(SynchronousTestCase):
         self.assertIn("it holds a non-ASCII character", str(raised.exception))
         for path, words in ((Path("/none"), "No such file"), (Path("/"), "directory")):
             with self.assertRaises(Wrong) as raised:
-                tokens(path, Path.read_bytes)
+                tokens(path, Path.read_bytes, several=True)
             self.assertIn(words, str(raised.exception))
 
     def test_unusable(self) -> None:
@@ -92,7 +99,7 @@ class TokensTests(SynchronousTestCase):
             raise ValueError("it is no regular file")
 
         with self.assertRaises(Wrong) as raised:
-            tokens(Path("/x"), refuse)
+            tokens(Path("/x"), refuse, several=True)
         self.assertEqual("/x: it is no regular file", str(raised.exception))
 
     def test_secret(self) -> None:

@@ -207,7 +207,14 @@ class EnduranceTests(TestCase):
             observe=self.telemetry.attempted,
         )
         tree = Resource()
-        metrics = Metrics(wired, process_telemetry(), seconds=self.clock.seconds)
+        process = process_telemetry()
+        metrics = Metrics(
+            wired.pages,
+            wired.registry,
+            process.registry,
+            in_flight=process.scrapes_in_flight,
+            seconds=self.clock.seconds,
+        )
         tree.putChild(b"metrics", metrics)
         self.site = BoundedSite(tree, reactor)
         self.page = f"http://127.0.0.1:{listening(self, self.site)}/metrics"

@@ -52,7 +52,11 @@ class Bench:
     """An Upstream with everything that it is given."""
 
     def __init__(
-        self, *answers: Answer, attempts: int = 3, longest_body: int = 1000
+        self,
+        *answers: Answer,
+        attempts: int = 3,
+        longest_body: int = 1000,
+        account: str | None = None,
     ) -> None:
         self.api = ScriptedApi(peers=list(answers))
         self.clock = Clock()
@@ -69,6 +73,7 @@ class Bench:
             jitter=lambda: 0.5,
             observe=self.seen.append,
             longest_body=longest_body,
+            account=account,
         )
 
     def fetch(self) -> Deferred[bytes]:
@@ -105,6 +110,21 @@ class FetchTests(SynchronousTestCase):
         self.assertEqual(f"Bearer {SECRET}", headers["authorization"])
         self.assertEqual("gzip", headers["accept-encoding"])
         self.assertTrue(headers["user-agent"].startswith("api-exporter/"))
+
+    def test_account(self) -> None:
+        """Another account is named in the query of every call, the probe's too."""
+        bench = Bench(says(200), account="d1f9~x")
+        bench.fetch()
+        bench.upstream.probe()
+        bench.agent.flush()
+        self.assertEqual(["?account=d1f9~x"] * 2, bench.api.queries)
+        self.assertEqual("api/peers", bench.seen[0].path)
+
+    def test_no_account(self) -> None:
+        """Without one nothing is added."""
+        bench = Bench(says(200))
+        bench.fetch()
+        self.assertEqual([""], bench.api.queries)
 
     def test_reasons(self) -> None:
         """Every refusal has its reason, and only some are worth another attempt."""

@@ -46,7 +46,13 @@ class MetricsTests(ServedTestCase):
         self.pages, self.telemetry = wired.pages, wired.telemetry
         self.process = process_telemetry()
         self.tree = Resource()
-        page = Metrics(wired, self.process, seconds=self.clock.seconds)
+        page = Metrics(
+            wired.pages,
+            wired.registry,
+            self.process.registry,
+            in_flight=self.process.scrapes_in_flight,
+            seconds=self.clock.seconds,
+        )
         self.tree.putChild(b"metrics", page)
 
     def publish(self) -> None:

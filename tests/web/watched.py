@@ -4,14 +4,12 @@ from collections.abc import Container
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.web.resource import Resource
 
 from api_exporter.demo.network import Network
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.web.health import Health
-from api_exporter.web.metrics import Metrics
-from api_exporter.web.ready import Ready
-from api_exporter.web.status.page import Status
-from api_exporter.web.tree import root
+from api_exporter.version import Build
+from api_exporter.web.tree import Around, of_one
 from tests.wired import Wired, process_telemetry
 
 NOON = 1_800_014_400.0
@@ -51,22 +49,17 @@ class Watched(Wired):
             now=self.now,
             observe=lambda known: self.history.observe(self.now(), known.peers or ()),
         )
-        self.tree = root(
-            status=Status(
-                self,
-                version=VERSION,
-                simulated=simulated,
-                metrics_path=metrics_path,
-                pprof=pprof,
-                uptime=self.clock.seconds,
-                seconds=self.clock.seconds,
-                now=self.now,
-            ),
-            health=Health(self, version=VERSION, uptime=self.clock.seconds),
-            ready=Ready(self, now=self.now),
-            metrics=Metrics(self, process_telemetry(), seconds=self.clock.seconds),
+        self.around = Around(
+            process=process_telemetry(),
+            build=Build(version=VERSION),
             metrics_path=metrics_path,
+            simulated=simulated,
+            pprof=Resource() if pprof else None,
+            uptime=self.clock.seconds,
+            seconds=self.clock.seconds,
+            now=self.now,
         )
+        self.tree = of_one(self, self.around)
 
     def now(self) -> float:
         return NOON + self.clock.seconds()

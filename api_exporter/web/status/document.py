@@ -8,6 +8,10 @@ from base64 import b64encode
 from hashlib import sha256
 from html import escape
 
+from twisted.web.server import Request
+
+from api_exporter.serving.page import keep_at_home
+
 STYLE = """
 :root { color-scheme: light dark;
   --page: #f7f7f5; --card: #ffffff; --ink: #1d2327; --soft: #5d666d; --line: #e3e4e1;
@@ -153,6 +157,13 @@ POLICY = "; ".join(
 )
 """The Content-Security-Policy. The empty icon is an image of `data:`; it spares the
 request for a real one."""
+
+
+def protect(request: Request) -> None:
+    """Have the browser run nothing but the page's own script, and frame it nowhere."""
+    request.setHeader(b"Content-Security-Policy", POLICY.encode())
+    request.setHeader(b"Referrer-Policy", b"no-referrer")
+    keep_at_home(request)
 
 
 def html(*, title: str, main: str, footer: str) -> str:

@@ -7,7 +7,7 @@ from twisted.web.template import Flattenable, Tag, flattenString, tags
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.serving.page import Text, keep_at_home
+from api_exporter.serving.page import Text
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
@@ -22,6 +22,7 @@ class Status(Text):
     """The status page, made once a second at most, however many look at it.
 
     Args:
+        account: its name, empty where it is the only one.
         simulated: whether the upstream is one of our own.
         pprof: whether profiles are served.
         uptime: seconds since the start.
@@ -35,6 +36,7 @@ class Status(Text):
         self,
         shown: Shown,
         *,
+        account: str = "",
         version: str,
         simulated: bool,
         metrics_path: str,
@@ -49,14 +51,13 @@ class Status(Text):
         self._upstream = "a simulated network" if simulated else shown.url
         self._uptime = uptime
         self._now = now
-        self._footer = _footer(metrics_path, pprof=pprof)
+        self._account = account
+        self._footer = footer(metrics_path, account, pprof=pprof)
         self._kept = Kept(self._document, seconds)
 
     def render_GET(self, request: Request) -> bytes:
         """The page, which runs nothing but its own script and stands in no frame."""
-        request.setHeader(b"Content-Security-Policy", document.POLICY.encode())
-        request.setHeader(b"Referrer-Policy", b"no-referrer")
-        keep_at_home(request)
+        document.protect(request)
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
@@ -75,14 +76,17 @@ class Status(Text):
             tables.calls(self._shown.telemetry.recent),
         )
         return document.html(
-            title=f"{found.short} – api-exporter",
-            main=_markup(main),
+            title=" – ".join(
+                filter(None, (found.short, self._account, "api-exporter"))
+            ),
+            main=markup(main),
             footer=self._footer,
         )
 
     def _top(self, now: float) -> Tag:
         return tags.div(
             tags.span(f"api-exporter {self._version}"),
+            tags.span("Account ", tags.b(self._account)) if self._account else "",
             tags.span(f"{words.day(now)} ", words.second(now), " UTC"),
             class_="top",
         )
@@ -163,18 +167,21 @@ def _token_end(
     return tags.span(shown, class_="concern") if soon else shown
 
 
-def _footer(metrics_path: str, *, pprof: bool) -> str:
+def footer(metrics_path: str, account: str = "", *, pprof: bool) -> str:
+    """Where else to look; for an account, to what there is of it."""
+    query = f"?account={account}" if account else ""
     links = [
-        (metrics_path.lstrip("/"), "Metrics"),
-        ("health", "Health"),
-        ("ready", "Ready"),
+        *([("./", "All accounts")] if account else []),
+        (metrics_path.lstrip("/") + query, "Metrics"),
+        (f"health{query}", "Health"),
+        (f"ready{query}", "Ready"),
         *([("debug/pprof/", "Profiles")] if pprof else []),
         (DOCUMENTATION, "Documentation"),
     ]
-    return _markup(tags.footer([tags.a(word, href=href) for href, word in links]))
+    return markup(tags.footer([tags.a(word, href=href) for href, word in links]))
 
 
-def _markup(tag: Tag) -> str:
+def markup(tag: Tag) -> str:
     """A tag as text. Nothing in it has to be waited for, so it is there at once."""
     made: list[bytes] = []
     flattenString(None, tag).addCallback(made.append)

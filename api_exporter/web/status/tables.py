@@ -12,7 +12,7 @@ from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
-from api_exporter.web.status.verdict import Tone
+from api_exporter.web.status.verdict import Tone, Verdict
 
 _TONES: dict[str, Tone] = {
     "fresh": "good",
@@ -119,6 +119,21 @@ def _records(standing: Standing) -> Flattenable:
         return shown
     left_out = f"{standing.rejected:,} left out, "
     return [tags.span(left_out, title="could not be read", class_="concern"), shown]
+
+
+def accounts(rows: Iterable[tuple[str, Verdict, str | None]]) -> Tag:
+    """A row for each account: its name, how it is and how many peers are known."""
+    lines = [
+        tags.tr(
+            tags.td(tags.a(name, href=f"?account={name}"), class_="lead"),
+            tags.td(state(found.tone, found.short), class_="mark"),
+            _number(peers, after="peers"),
+            tags.td(found.why or found.headline),
+        )
+        for name, found, peers in rows
+    ]
+    heads = ("Account", "State", "Peers", "What is known")
+    return tags.section(tags.h2("Accounts"), _table(heads, lines))
 
 
 def calls(recent: Iterable[Attempt]) -> Tag:

@@ -1,0 +1,63 @@
+"""`/sd/accounts`: the accounts as targets, for Prometheus' `http_sd_configs`.
+
+Facts: docs/http_sd.md of Prometheus. A label that begins with `__param_` becomes a
+parameter of the scrape.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+
+from twisted.web.server import Request
+
+from api_exporter.serving.page import Text, may_know
+
+_ADDRESS = re.compile(
+    r"(?:[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>\d{1,5}))?"
+)
+
+
+class Targets(Text):
+    """A target for each account: this exporter, asked for that account.
+
+    Args:
+        metrics_path: where the metrics are.
+    """
+
+    media_type = b"application/json"
+
+    def __init__(self, accounts: Iterable[str], *, metrics_path: str) -> None:
+        super().__init__()
+        self._accounts = tuple(accounts)
+        self._path = metrics_path
+
+    def text(self, request: Request) -> str:
+        """A JSON list; the address is the one that was asked, or that of the query."""
+        wanted = request.args.get(b"address") or [request.getHeader(b"host") or b""]
+        address = wanted[0].decode("ascii", "replace")
+        if set(request.args) - {b"address"} or len(wanted) > 1 or not _is(address):
+            request.setResponseCode(400)
+            request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
+            return (
+                "Ask for /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
+                " address is that of this exporter.\n"
+            )
+        known, usual = may_know(request), {}
+        if self._path != "/metrics":
+            usual["__metrics_path__"] = self._path
+        if request.isSecure():
+            usual["__scheme__"] = "https"
+        targets = [
+            {
+                "targets": [address],
+                "labels": {"__param_account": name, "account": name, **usual},
+            }
+            for name in self._accounts
+            if known is None or name in known
+        ]
+        return json.dumps(targets) + "\n"
+
+
+def _is(address: str) -> bool:
+    match = _ADDRESS.fullmatch(address)
+    return match is not None and 0 < int(match["port"] or 80) < 65536

@@ -1,0 +1,198 @@
+"""Many accounts in one process: `python -m benchmarks.accounts`.
+
+Each has a token of its own and the default periods. Processor time is that of a window
+that is as long as the longest usual period, so that every resource is in it.
+"""
+
+import argparse
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from benchmarks.client import Client, wait
+from benchmarks.processes import ROOT, Program, free_port, module, running, twistd
+from benchmarks.scraping import percentile
+from benchmarks.table import Table
+from tests.integration.test_operations import key_and_certificate
+
+SCRAPE = ("Accept: application/openmetrics-text;version=1.0.0", "Accept-Encoding: gzip")
+INTERVAL = 30.0
+"""Seconds between two scrapes of an account."""
+
+PATIENCE = 300.0
+"""Seconds that a first round may take."""
+
+MIB = 1 << 20
+
+_LAG = re.compile(rb'api_exporter_reactor_lag_seconds_bucket\{le="([^"]+)"\} (\S+)')
+_SUCCESS = re.compile(rb'last_success_timestamp_seconds\{resource="peers"\} (\S+)')
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """How many accounts of how many peers, and what may come of them at most.
+
+    Attributes:
+        targets: share of a core, bytes, seconds of lag, seconds of age.
+        big: peers of one account more.
+    """
+
+    accounts: int
+    peers: int
+    tls: bool = False
+    big: int = 0
+    targets: Mapping[str, float]
+
+
+STRICT = {"core": 0.45, "memory": 500e6, "lag": 0.1, "age": 60.0}
+CASES = (
+    Case(accounts=500, peers=100, targets=STRICT),
+    Case(accounts=100, peers=100, tls=True, targets=STRICT),
+    Case(accounts=50, peers=2000, targets={"memory": 650e6}),
+    Case(accounts=20, peers=100, big=100_000, targets={"scrape": 0.1}),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accounts")
+    parser.add_argument("--window", type=float, default=620.0, help="seconds")
+    parser.add_argument("--only", type=int, help="the case with so many accounts")
+    parser.add_argument("--json", type=Path, default=ROOT / "build/accounts.json")
+    options = parser.parse_args()
+    cases = [case for case in CASES if options.only in {None, case.accounts}]
+    table = Table([case.accounts for case in cases], of="accounts")
+    for case in cases:
+        with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
+            measure(table, case, Path(name), options.window)
+    print(table.text(), *table.verdicts(), *table.notes, sep="\n")
+    table.write(options.json)
+
+
+def measure(table: Table, case: Case, directory: Path, window: float) -> None:
+    """All rows of a case."""
+    print(f"measuring {case.accounts:,} accounts …", flush=True)
+    names = [f"a{number}" for number in range(case.accounts)]
+    with serving(case, directory, names) as (program, port):
+        everything = [*names, *(["big"] if case.big else [])]
+        client = Client(port)
+        begin = time.perf_counter()
+        for name in everything:
+            while not ready(client, name):
+                program.check()
+                if time.perf_counter() - begin > PATIENCE:
+                    raise TimeoutError(f"the first round of {name} does not end")
+                time.sleep(0.1)
+        first, cpu, lag = time.perf_counter() - begin, program.cpu, lags(port)
+        watch = Watch(port, names, window)
+        watch.run()
+        core = (program.cpu - cpu) / window
+        size, targets = case.accounts, case.targets
+
+        def put(name: str, value: float, unit: str, scale: float, of: str = "") -> None:
+            wanted = {size: targets[of] * scale} if of in targets else None
+            table.put(name, size, value * scale, unit, wanted)
+
+        put("peers of each", case.peers, "count", 1)
+        put("first round", first, "s", 1)
+        put("processor", core, "% of a core", 100, "core")
+        put("peak memory", program.memory("VmHWM") * MIB, "MiB", 1 / MIB, "memory")
+        put("lag: p99 at most", quantile(lag, lags(port), 0.99), "ms", 1e3, "lag")
+        put("oldest peers", watch.oldest, "s", 1, "age")
+        p99 = percentile(watch.seconds, 0.99)
+        put("scrape of a small one: p99", p99, "ms", 1e3, "scrape")
+
+
+@contextmanager
+def serving(
+    case: Case, directory: Path, names: list[str]
+) -> Iterator[tuple[Program, int]]:
+    """The daemon with its accounts, and its port."""
+    upstream, port = free_port(), free_port()
+    environ, settings = {"BIG": str(case.big)}, {}
+    if case.tls:
+        both, public = key_and_certificate(directory)
+        environ["PEM"], settings["SSL_CERT_FILE"] = str(both), str(public)
+    folder = directory / "accounts"
+    folder.mkdir()
+    for name in [*names, *(["big"] if case.big else [])]:
+        line = f"UPSTREAM_API_TOKEN=nbp_{name}\n"
+        (folder / f"{name}.conf").write_text(line)
+    scheme = "https" if case.tls else "http"
+    settings |= {
+        "UPSTREAM_API_URL": f"{scheme}://localhost:{upstream}",
+        "ACCOUNTS_DIR": str(folder),
+        "LISTEN_ADDRESS": f"127.0.0.1:{port}",
+        "MALLOC_ARENA_MAX": "2",
+    }
+    with running(
+        module("benchmarks.customers", upstream, case.peers), directory, environ
+    ) as program:
+        if case.tls:
+            time.sleep(5)
+        else:
+            wait(program, upstream, "/api/none", status=404)
+        with running(twistd("api-exporter"), directory, settings) as daemon:
+            wait(daemon, port, "/health")
+            yield daemon, port
+
+
+def ready(client: Client, name: str) -> bool:
+    """Whether all of an account's resources have been read."""
+    page = client.get(f"/metrics?account={name}")
+    return b'last_success_timestamp_seconds{resource="instance_version"}' in page
+
+
+class Watch:
+    """Scrapes every account twice a minute, evenly spread.
+
+    Attributes:
+        seconds: that each scrape took.
+        oldest: seconds since the peers of any account were last read.
+    """
+
+    def __init__(self, port: int, names: list[str], window: float) -> None:
+        self._client = Client(port)
+        self._names = names
+        self._window = window
+        self.seconds: list[float] = []
+        self.oldest = 0.0
+
+    def run(self) -> None:
+        begin = time.perf_counter()
+        number = 0
+        while (now := time.perf_counter()) < begin + self._window:
+            due = begin + number * INTERVAL / len(self._names)
+            time.sleep(max(0.0, due - now))
+            name = self._names[number % len(self._names)]
+            path = f"/metrics?account={name}"
+            if number // len(self._names) % 4 == 3:  # one round in four tells the age
+                success = _SUCCESS.search(self._client.get(path))
+                assert success is not None
+                self.oldest = max(self.oldest, time.time() - float(success[1]))
+            else:
+                self.seconds.append(self._client.time(path, *SCRAPE)[0])
+            number += 1
+
+
+Buckets = dict[float, float]
+
+
+def lags(port: int) -> Buckets:
+    """How many timers were late by so many seconds at most."""
+    found = _LAG.findall(Client(port).get("/metrics"))
+    return {float(le): float(count) for le, count in found}
+
+
+def quantile(before: Buckets, after: Buckets, share: float) -> float:
+    """The upper bound of the bucket in which it falls."""
+    grown = {le: after[le] - before[le] for le in after}
+    most = max(grown.values())
+    return min(le for le, count in sorted(grown.items()) if count >= share * most)
+
+
+if __name__ == "__main__":
+    main()

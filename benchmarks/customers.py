@@ -1,0 +1,88 @@
+"""An upstream with many accounts: `python -m benchmarks.customers PORT PEERS`.
+
+Whatever token is sent opens a network of so many peers; of these one in a hundred is
+another one at each request. `PEM` of the environment makes it speak TLS. With
+`BIG=PEERS` the token `nbp_big` opens a network of that size.
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from twisted.internet import reactor
+from twisted.internet.endpoints import serverFromString
+from twisted.web.http import Request as LoggedRequest
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request, Site
+
+from api_exporter.demo.network import PATHS, PEERS, Network
+from api_exporter.serving.sending import Sender
+
+START = 1_800_000_000.0
+BIG = "Bearer nbp_big"
+
+
+def variants(peers: bytes, count: int) -> Iterator[bytes]:
+    """The list of peers with each time another hundredth of them turned round."""
+    records = json.loads(peers)
+    for variant in range(count):
+        for index in range(variant, len(records), 100):
+            records[index]["connected"] = not records[index]["connected"]
+        yield json.dumps(records, separators=(",", ":")).encode()
+
+
+class Customers(Resource):
+    """The API, for whoever asks."""
+
+    isLeaf = True
+
+    def __init__(self, peers: int, big: int) -> None:
+        super().__init__()
+        self._small = self._bodies(peers, 20)
+        self._big = self._bodies(big, 2) if big else {}
+        self._asked: Counter[str] = Counter()
+
+    def _bodies(self, peers: int, count: int) -> dict[str, list[bytes]]:
+        network = Network(peers)
+        bodies = {path: [b"".join(network.body(path, START) or ())] for path in PATHS}
+        bodies[PEERS] = list(variants(bodies[PEERS][0], count))
+        return bodies
+
+    def render(self, request: Request) -> bytes | int:
+        who = request.getHeader("Authorization") or ""
+        found = (self._big if who == BIG else self._small).get(request.path.decode())
+        if found is None:
+            request.setResponseCode(404)
+            return b"404 page not found\n"
+        request.setHeader(b"Content-Type", b"application/json")
+        if request.path.decode() == PEERS:
+            self._asked[who] += 1
+        body = found[self._asked[who] % len(found)]
+        request.setHeader(b"Content-Length", b"%d" % len(body))
+        pieces = (body[at : at + 65536] for at in range(0, len(body), 65536))
+        Sender(request, pieces).start()
+        return NOT_DONE_YET
+
+
+class _Quiet(Site):
+    noisy = False
+
+    def log(self, _request: LoggedRequest) -> None:
+        """Nothing."""
+
+
+def main() -> None:
+    port, peers = map(int, sys.argv[1:])
+    description = f"tcp:{port}:interface=127.0.0.1:backlog=1024"
+    if "PEM" in os.environ:
+        pem = os.environ["PEM"]
+        description = f"ssl{description[3:]}:privateKey={pem}:certKey={pem}"
+    site = _Quiet(Customers(peers, int(os.environ.get("BIG", "0"))))
+    serverFromString(reactor, description).listen(site)
+    reactor.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""Several accounts in one process: real programs, real sockets."""
+
+import json
+import re
+import sys
+import threading
+import urllib.parse
+from collections.abc import Callable
+from functools import partial
+
+from tests.integration.programs import (
+    ROOT,
+    Running,
+    environment,
+    free_port,
+    get,
+    program,
+    start,
+    until,
+)
+from tests.integration.test_operations import Answer, OperatedTestCase, Upstream
+
+ACME = "nbp_0canary0acme0acme0acme0acme0can00001"
+BETA = "nbp_0canary0beta0beta0beta0beta0can00002"
+SUCCESS = re.compile(
+    r'last_success_timestamp_seconds\{resource="peers"\} (\S+)', re.ASCII
+)
+
+HUGE = b'[{"id":"' + b"a" * 200_000_000 + b'"}]'
+
+
+def says(status: int, body: bytes, media: str = "application/json") -> Answer:
+    return status, media, body
+
+
+class AccountsTests(OperatedTestCase):
+    timeout = 150
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.acme, self.beta = Upstream(self, ACME), Upstream(self, BETA)
+        self.folder = self.directory / "accounts"
+        self.folder.mkdir()
+        self.account("acme", f"UPSTREAM_API_URL={self.acme.url}")
+        (self.directory / "token").write_text(ACME)
+        self.account("acme", "UPSTREAM_API_TOKEN_FILE=../token")
+        self.account("beta", f"UPSTREAM_API_URL={self.beta.url}")
+        self.account("beta", f"UPSTREAM_API_TOKEN={BETA}")
+
+    def account(self, name: str, line: str) -> None:
+        with (self.folder / f"{name}.conf").open("a") as file:
+            file.write(f"{line}\n")
+
+    def environ(self, **settings: str) -> dict[str, str]:
+        return environment(
+            ACCOUNTS_DIR=str(self.folder),
+            LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
+            REFRESH_INTERVALS="peers=1s,groups=2s",
+            HTTP_TIMEOUT="2s",
+            API_RETRY_ATTEMPTS="1",
+            **settings,
+        )
+
+    def serving(self, **settings: str) -> Running:
+        running = start(
+            self,
+            [str(self.bin / "api-exporter")],
+            self.directory,
+            self.environ(**settings),
+        )
+        until(lambda: self.up("acme") is not None, "the peers of acme")
+        return running
+
+    def page(self, path: str) -> str:
+        _, _, body = get(f"http://127.0.0.1:{self.port}{path}")
+        return body.decode()
+
+    def up(self, name: str) -> bool | None:
+        found = re.search(r"^netbird_api_up (\d)", self.metrics(name), re.MULTILINE)
+        return None if found is None else found[1] == "1"
+
+    def metrics(self, name: str) -> str:
+        return self.page(f"/metrics?account={name}")
+
+    def success(self, name: str) -> float:
+        found = SUCCESS.search(self.metrics(name))
+        return 0.0 if found is None else float(found[1])
+
+    def refreshed(self, name: str, since: float) -> bool:
+        return self.success(name) > since
+
+    def test_trouble_is_its_own(self) -> None:
+        """Whatever one upstream does, the other account is refreshed and up."""
+        running = self.serving()
+        until(lambda: self.up("beta") is True, "the peers of beta")
+        over = threading.Event()
+        self.addCleanup(over.set)
+
+        def hang(_authorization: str) -> Answer:
+            over.wait(10)
+            return says(200, b"[]")
+
+        table: dict[str, Callable[[str], Answer]] = {
+            "dead token": lambda _: says(401, b'{"message":"token invalid"}'),
+            "deleted token": lambda _: says(404, b'{"message":"invalid token: x"}'),
+            "forbidden": lambda _: says(403, b'{"message":"permission denied"}'),
+            "no such path": lambda _: says(404, b"404 page not found\n", "text/plain"),
+            "server error": lambda _: says(500, b"oops"),
+            "a page for people": lambda _: says(200, b"<html>", "text/html"),
+            "half a body": lambda _: says(200, b'[{"id":"a"'),
+            "200 MB": lambda _: says(200, HUGE),
+            "hung": hang,
+            "rate limited": lambda _: says(429, b"{}"),
+        }
+        for what, fault in table.items():
+            self.beta.faults = {"/api/peers": fault}
+            until(lambda: self.up("beta") is False, f"{what}: beta is down")
+            later = partial(self.refreshed, "acme", self.success("acme") + 1)
+            until(later, f"{what}: acme goes on")
+            self.assertIs(True, self.up("acme"), what)
+            self.assertEqual(200, get(f"http://127.0.0.1:{self.port}/ready")[0])
+            if what == "rate limited":
+                break  # the pause is long
+            self.beta.faults = {}
+            until(lambda: self.up("beta") is True, f"{what}: beta is back")
+        for line in running.said().splitlines():
+            self.assertNotRegex(line, "(cannot refresh|again).*account=acme")
+        self.assertEqual((0, True), (running.stop()[0], True))
+
+    def test_canary(self) -> None:
+        """Neither token is on a page, in the log in a report, nor the other URL."""
+
+        def echo(authorization: str) -> Answer:
+            return says(401, json.dumps({"message": authorization}).encode())
+
+        self.acme.faults = {"/api/groups": echo}
+        self.beta.faults = {"*": echo}
+        running = self.serving(LOG_LEVEL="debug")
+        until(lambda: self.up("beta") is False, "beta is refused")
+        until(lambda: 'up{resource="groups"} 0' in self.metrics("acme"), "the groups")
+        paths = ["/", "/metrics", "/health", "/ready", "/sd/accounts"]
+        pages = {path: self.page(path) for path in paths}
+        for path in paths[:-1]:
+            for name in ("acme", "beta"):
+                pages[f"{name} {path}"] = self.page(f"{path}?account={name}")
+        running.stop()
+        pages["log"] = running.said()
+        for option in ("--check", "--once"):
+            options = ("--account", "beta") if option == "--once" else ()
+            command = [str(self.bin / "api-exporter"), option, *options]
+            report = start(self, command, self.directory, self.environ())
+            report.process.wait(30)
+            pages[option] = report.said()
+        for what, page in pages.items():
+            for token in (ACME, BETA):
+                self.assertNotIn(token, page, what)
+            if what.startswith("acme"):
+                self.assertNotIn(self.beta.url, page, what)
+            if what.startswith("beta"):
+                self.assertNotIn(self.acme.url, page, what)
+        last = pages["--check"].splitlines()[-2:]
+        self.assertEqual(["acme: ok", "beta: its peers cannot be read"], last)
+
+    def test_mistakes(self) -> None:
+        """What is wrong in the folder ends the start, and --once wants a name."""
+        self.account("beta", "LISTEN_ADDRESS=:1")
+        command = [str(self.bin / "api-exporter")]
+        running = start(self, command, self.directory, self.environ())
+        self.assertEqual(78, running.process.wait(30))
+        self.assertIn("beta.conf:3: LISTEN_ADDRESS does not belong", running.said())
+        self.assertNotIn("canary", running.said())
+        (self.folder / "beta.conf").unlink()
+        self.account("gamma", f"UPSTREAM_API_TOKEN={BETA}")
+        self.account("gamma", f"UPSTREAM_API_URL={self.beta.url}")
+        for options, words in (
+            (["--once"], "--once needs --account, which must be one of acme, gamma"),
+            (["--check", "--account=x"], "--account: 'x' is not allowed: it must be"),
+        ):
+            report = start(self, [*command, *options], self.directory, self.environ())
+            self.assertEqual(78, report.process.wait(30))
+            self.assertIn(words, report.said())
+
+
+class PrometheusTests(OperatedTestCase):
+    timeout = 120
+
+    def setUp(self) -> None:
+        self.prometheus = free_port()
+        self.program = program("prometheus")
+        super().setUp()
+
+    def query(self, expression: str) -> list[float]:
+        query = urllib.parse.urlencode({"query": expression})
+        url = f"http://127.0.0.1:{self.prometheus}/api/v1/query?{query}"
+        status, _, body = get(url)
+        if status != 200:
+            return []
+        return [float(r["value"][1]) for r in json.loads(body)["data"]["result"]]
+
+    def test_fifty(self) -> None:
+        """The documented job finds fifty accounts, and which of them are up."""
+        start(
+            self,
+            [sys.executable, "-m", "api_exporter", "--demo"],
+            self.directory,
+            environment(LISTEN_ADDRESS=f"127.0.0.1:{self.port}", DEMO_ACCOUNTS="50"),
+        )
+        documented = (ROOT / "docs" / "accounts.md").read_text()
+        (job,) = re.findall(r"```yaml\n(scrape_configs:.*?)```", documented, re.DOTALL)
+        self.assertEqual(2, job.count("exporter.example:8080"))
+        configuration = self.directory / "prometheus.yml"
+        configuration.write_text(
+            "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
+            + job.replace("exporter.example:8080", f"127.0.0.1:{self.port}")
+        )
+        folder = self.directory / "prometheus"
+        folder.mkdir()
+        until(lambda: get(f"http://127.0.0.1:{self.port}/sd/accounts")[0] == 200, "sd")
+        start(
+            self,
+            [
+                self.program,
+                f"--config.file={configuration}",
+                "--storage.tsdb.path=tsdb",
+                f"--web.listen-address=127.0.0.1:{self.prometheus}",
+            ],
+            folder,
+        )
+        up = 'count(netbird_api_up{job="netbird"} == 1)'
+        until(lambda: self.query(up) == [48.0], "48 accounts that are up", 60)
+        down = 'count(netbird_api_up{job="netbird"} == 0)'
+        self.assertEqual([2.0], self.query(down))
+        self.assertEqual([50.0], self.query('count(up{job="netbird"} == 1)'))
+        together = 'count by (instance) (up{job="netbird"})'
+        self.assertEqual([50.0], self.query(together))
+        self.assertEqual([50.0], self.query("api_exporter_accounts"))
+        self.assertEqual([48.0], self.query("sum(api_exporter_account_up)"))
+        alone = 'count(count by (account) (netbird_api_peers{job="netbird"}))'
+        self.assertEqual([48.0], self.query(alone))
+        self.assertEqual([], self.query('process_start_time_seconds{job="netbird"}'))

@@ -1,0 +1,274 @@
+"""A folder of accounts: whose files count, what wins, and what is refused."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.reading import read
+from api_exporter.settings.setting import SettingsError
+from api_exporter.settings.table import OF_ACCOUNT
+from api_exporter.settings.values import AccountSettings
+
+CANARY = "nbp_c4nary1"
+OTHER = "nbp_c4nary2"
+URL = "https://api.example"
+
+
+class FolderTestCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.folder = Path(self.mktemp())
+        self.folder.mkdir()
+
+    def write(self, name: str, *lines: str) -> Path:
+        path = self.folder / name
+        path.write_text("".join(f"{line}\n" for line in lines))
+        return path
+
+    def accounts(self, **environ: str) -> Mapping[str, AccountSettings]:
+        return read({"ACCOUNTS_DIR": str(self.folder), **environ}).accounts
+
+    def problems(self, **environ: str) -> list[str]:
+        with self.assertRaises(SettingsError) as caught:
+            self.accounts(**environ)
+        for problem in caught.exception.problems:
+            self.assertNotIn("c4nary", problem)
+        return list(caught.exception.problems)
+
+
+class AcceptedTests(FolderTestCase):
+    def test_names(self) -> None:
+        """A file NAME.conf is an account of that name, and nothing else is one."""
+        for name in ("acme", "b.c", "D_1-x"):
+            self.write(f"{name}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
+        for name in ("a b.conf", "acme.conf~", ".acme.conf.swp", "README", "é.conf"):
+            self.write(name, "what is this?")
+        (self.folder / "folder.conf").mkdir()
+        found = self.accounts(UPSTREAM_API_URL=URL)
+        self.assertEqual(["D_1-x", "acme", "b.c"], sorted(found))
+        self.assertEqual("acme", found["acme"].name)
+
+    def test_links(self) -> None:
+        """Links are followed, as Kubernetes mounts a Secret."""
+        data = self.folder / "..2026"
+        data.mkdir()
+        (data / "acme.conf").write_text(f"UPSTREAM_API_TOKEN={CANARY}\n")
+        (self.folder / "..data").symlink_to("..2026")
+        (self.folder / "acme.conf").symlink_to("..data/acme.conf")
+        self.assertEqual(["acme"], list(self.accounts(UPSTREAM_API_URL=URL)))
+
+    def test_environment(self) -> None:
+        """What a file does not set, or leaves empty, comes from the environment."""
+        self.write(
+            "acme.conf",
+            f"UPSTREAM_API_TOKEN={CANARY}",
+            "HTTP_TIMEOUT=5s",
+            "UPSTREAM_API_URL=",
+        )
+        self.write("beta.conf", "UPSTREAM_API_URL=http://beta.example:1")
+        found = self.accounts(
+            UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=OTHER, HTTP_TIMEOUT="7s"
+        )
+        acme, beta = found["acme"], found["beta"]
+        self.assertEqual((URL, 5.0), (acme.upstream_api_url, acme.http_timeout))
+        self.assertEqual(
+            ("http://beta.example:1", 7.0), (beta.upstream_api_url, beta.http_timeout)
+        )
+        self.assertEqual((URL, CANARY), acme.grant())
+        self.assertEqual(("http://beta.example:1", OTHER), beta.grant())
+
+    def test_token_in_either_form(self) -> None:
+        """A token in the file replaces that of the environment, whatever its form."""
+        (self.folder / "secret").write_text(f"{CANARY}\n")
+        self.write("acme.conf", "UPSTREAM_API_TOKEN_FILE=secret")
+        self.write("beta.conf", f"UPSTREAM_API_TOKEN={CANARY}")
+        outside = self.folder / "outside"
+        outside.write_text(OTHER)
+        for of_all in (
+            {"UPSTREAM_API_TOKEN": OTHER},
+            {"UPSTREAM_API_TOKEN_FILE": str(outside)},
+        ):
+            found = self.accounts(UPSTREAM_API_URL=URL, **of_all)
+            for name in ("acme", "beta"):
+                self.assertEqual((URL, CANARY), found[name].grant(), of_all)
+
+    def test_token_file_gone(self) -> None:
+        """Accounts with the same file share a budget, though it cannot be read now."""
+        secret = self.folder / "secret"
+        secret.write_text(CANARY)
+        self.write("acme.conf", "UPSTREAM_API_TOKEN_FILE=secret")
+        found = self.accounts(UPSTREAM_API_URL=URL)["acme"]
+        secret.unlink()
+        self.assertEqual((URL, str(secret)), found.grant())
+
+    def test_every_setting(self) -> None:
+        """A file may set whatever belongs to an account."""
+        values = {
+            "UPSTREAM_API_URL": URL,
+            "UPSTREAM_API_TOKEN": CANARY,
+            "UPSTREAM_ACCOUNT": "d1f9-tenant",
+            "UPSTREAM_RATE_LIMIT": "120/1200",
+            "HTTP_TIMEOUT": "1s",
+            "API_RETRY_ATTEMPTS": "2",
+            "COLLECTORS": "peers",
+            "REFRESH_INTERVALS": "peers=1m",
+            "METRICS_MAX_AGE": "10m",
+            "EXPOSE_PERSONAL_DATA": "city",
+        }
+        self.write("acme.conf", *(f"{name}={text}" for name, text in values.items()))
+        found = self.accounts()["acme"]
+        self.assertEqual("d1f9-tenant", found.upstream_account)
+        self.assertEqual((120, 1200), found.upstream_rate_limit)
+        self.assertEqual({"peers": 60.0}, found.refresh_intervals)
+        self.assertEqual(frozenset({"city"}), found.expose_personal_data)
+        allowed = {setting.name for setting in OF_ACCOUNT}
+        self.assertLessEqual(values.keys(), allowed)
+
+    def test_shard(self) -> None:
+        """Of a shard's accounts alone the files are read."""
+        for number in range(8):
+            self.write(f"{number}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
+        shards = [
+            set(self.accounts(UPSTREAM_API_URL=URL, SHARD=f"{number}/3"))
+            for number in range(3)
+        ]
+        self.assertEqual(8, sum(map(len, shards)))
+        self.assertEqual(set("01234567"), set.union(*shards))
+        broken = min(shards[0])
+        self.write(f"{broken}.conf", "what is this?")
+        self.assertEqual(
+            shards[1], set(self.accounts(UPSTREAM_API_URL=URL, SHARD="1/3"))
+        )
+
+    def test_one_limit(self) -> None:
+        """Accounts with one token may state their limit once, or all the same."""
+        self.write("a.conf", "UPSTREAM_RATE_LIMIT=6/500")
+        self.write("b.conf", "UPSTREAM_RATE_LIMIT=6/500")
+        self.write("c.conf")
+        self.write("d.conf", "UPSTREAM_RATE_LIMIT=7/500", f"UPSTREAM_API_TOKEN={OTHER}")
+        found = self.accounts(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
+        self.assertEqual(4, len(found))
+
+
+class RefusedTests(FolderTestCase):
+    def test_none(self) -> None:
+        """A folder without an account is a mistake that waiting may mend."""
+        with self.assertRaises(SettingsError) as caught:
+            self.accounts()
+        self.assertEqual(
+            [f"ACCOUNTS_DIR: {self.folder} holds no account, which is a NAME.conf"],
+            caught.exception.problems,
+        )
+        self.assertFalse(caught.exception.lasting)
+
+    def test_no_folder(self) -> None:
+        """A folder that cannot be listed is told with the reason."""
+        gone = self.folder / "gone"
+        found = self.problems(ACCOUNTS_DIR=str(gone), UPSTREAM_API_URL=URL)
+        self.assertIn(f"ACCOUNTS_DIR: '{gone}' is not allowed", found[-1])
+        self.assertIn("(No such file or directory)", found[-1])
+
+    def test_all_at_once(self) -> None:
+        """All mistakes of all files are told, with file and line; none twice."""
+        acme = self.write(
+            "acme.conf",
+            f"UPSTREAM_API_TOKEN={CANARY}",
+            "",
+            "HTTP_TIMEOUT=soon",
+            "LISTEN_ADDRESS=:1",
+            "nbp_c4nary3=x",
+        )
+        beta = self.write("beta.conf", "COLLECTORS=all", "API_RETRY_ATTEMPTS 3")
+        gamma = self.write(
+            "gamma.conf", "UPSTREAM_API_TOKEN_FILE=gone", f"UPSTREAM_API_URL={CANARY}"
+        )
+        delta = self.write("delta.conf")
+        found = self.problems(METRICS_MAX_AGE="old", LOG_LEVEL="loud")
+        begin = [problem.partition(" is ")[0].partition(" it ")[0] for problem in found]
+        self.assertEqual(
+            [
+                f"{acme}:4: LISTEN_ADDRESS does not belong to an account: allowed are"
+                f" {', '.join(s.name for s in OF_ACCOUNT)}",
+                f"{acme}:5: nbp_…",
+                f"{acme}: UPSTREAM_API_URL",
+                f"{acme}:3: HTTP_TIMEOUT: 'soon'",
+                "METRICS_MAX_AGE: 'old'",
+                f"{beta}:2: API_RETRY_ATTEMPTS: NAME=value",
+                f"{delta}: UPSTREAM_API_URL",
+                f"{delta}: UPSTREAM_API_TOKEN",
+                f"{gamma}:2: UPSTREAM_API_URL: 'nbp_…'",
+                f"{gamma}:1: UPSTREAM_API_TOKEN_FILE: '{self.folder / 'gone'}'",
+                "LOG_LEVEL: 'loud'",
+            ],
+            begin,
+        )
+
+    def test_both_tokens(self) -> None:
+        """Of the two forms of a token a file may have one."""
+        (self.folder / "secret").write_text(CANARY)
+        path = self.write(
+            "acme.conf",
+            "UPSTREAM_API_TOKEN_FILE=secret",
+            f"UPSTREAM_API_TOKEN={CANARY}",
+        )
+        (found,) = self.problems(UPSTREAM_API_URL=URL)
+        self.assertEqual(
+            f"{path}:1: UPSTREAM_API_TOKEN and UPSTREAM_API_TOKEN_FILE are both set:"
+            " only one of them may be",
+            found,
+        )
+
+    def test_unreadable(self) -> None:
+        """A link that leads nowhere is no account less, but a mistake."""
+        path = self.folder / "acme.conf"
+        path.symlink_to("nowhere")
+        with self.assertRaises(SettingsError) as caught:
+            self.accounts(UPSTREAM_API_URL=URL)
+        self.assertEqual(
+            [f"{path}: No such file or directory"], caught.exception.problems
+        )
+        self.assertFalse(caught.exception.lasting)
+
+    def test_not_text(self) -> None:
+        """A file that is no text will not become one by waiting."""
+        path = self.folder / "acme.conf"
+        path.write_bytes(b"\xff")
+        with self.assertRaises(SettingsError) as caught:
+            self.accounts(UPSTREAM_API_URL=URL)
+        self.assertEqual([f"{path}: it is not UTF-8 text"], caught.exception.problems)
+        self.assertTrue(caught.exception.lasting)
+
+    def test_limits_that_differ(self) -> None:
+        """One token has one limit."""
+        self.write("a.conf", "UPSTREAM_RATE_LIMIT=6/500")
+        self.write("b.conf", "UPSTREAM_RATE_LIMIT=120/500")
+        (found,) = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
+        self.assertEqual(
+            "UPSTREAM_RATE_LIMIT: accounts with one token state different ones:"
+            " 6/500 (a), 120/500 (b)",
+            found,
+        )
+
+    def test_shard_without_accounts(self) -> None:
+        """A shard shares out accounts; without them it is a mistake."""
+        with self.assertRaises(SettingsError) as caught:
+            read(
+                {
+                    "UPSTREAM_API_URL": URL,
+                    "UPSTREAM_API_TOKEN": CANARY,
+                    "SHARD": "0/3",
+                }
+            )
+        self.assertEqual(
+            ["SHARD is set, but not ACCOUNTS_DIR: it shares accounts out"],
+            caught.exception.problems,
+        )
+
+    def test_relative_to_the_working_directory(self) -> None:
+        """A token file of the environment is not looked for beside an account."""
+        (self.folder / "secret").write_text(CANARY)
+        self.write("acme.conf")
+        found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN_FILE="secret")
+        self.assertIn("UPSTREAM_API_TOKEN_FILE: 'secret' is not allowed", found[0])
+        self.assertFalse(os.path.exists("secret"))

@@ -1,0 +1,61 @@
+"""Shards: every account is kept exactly once, and little moves."""
+
+import socket
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.shard import Shard, shard
+
+NAMES = [f"customer-{number}" for number in range(2000)]
+
+
+def owners(of: int) -> dict[str, int]:
+    """The shard of each name; fails where it is not exactly one."""
+    found = {}
+    for name in NAMES:
+        (found[name],) = (n for n in range(of) if Shard(n, of).keeps(name))
+    return found
+
+
+class ShardTests(SynchronousTestCase):
+    @given(st.text(min_size=1), st.integers(1, 20))
+    def test_exactly_once(self, name: str, of: int) -> None:
+        """Whatever its name, an account has one shard."""
+        self.assertEqual(1, sum(Shard(n, of).keeps(name) for n in range(of)))
+
+    def test_one_more(self) -> None:
+        """From three to four a quarter moves, all of it to the fourth."""
+        three, four = owners(3), owners(4)
+        moved = [name for name in NAMES if three[name] != four[name]]
+        self.assertEqual({3}, {four[name] for name in moved})
+        self.assertLess(abs(len(moved) / len(NAMES) - 0.25), 0.03)
+
+    def test_even(self) -> None:
+        """Each has about as many as the others."""
+        shares = [list(owners(4).values()).count(number) for number in range(4)]
+        self.assertLess(max(shares) - min(shares), 100)
+
+    def test_stays(self) -> None:
+        """An upgrade moves nothing: what falls to whom is part of the interface."""
+        found = [name for name in NAMES[:10] if Shard(0, 3).keeps(name)]
+        self.assertEqual([f"customer-{number}" for number in (2, 3, 5, 8, 9)], found)
+
+    def test_texts(self) -> None:
+        """Number and count; auto takes the number from the end of the host's name."""
+        self.patch(socket, "gethostname", lambda: "api-exporter-2.svc.example")
+        self.assertEqual(Shard(0, 3), shard("0/3"))
+        self.assertEqual(Shard(2, 3), shard("auto/3"))
+
+    def test_wrong_texts(self) -> None:
+        """Anything else is refused, with a hint."""
+        for text in ("", "1", "3/3", "0/0", "-1/3", "1/3/4", "a/3", "0/9999", "auto"):
+            with self.assertRaises(ValueError):
+                shard(text)
+        self.patch(socket, "gethostname", lambda: "host")
+        with self.assertRaisesRegex(ValueError, "'host' does not end in - and a num"):
+            shard("auto/3")
+        self.patch(socket, "gethostname", lambda: "host-3")
+        with self.assertRaisesRegex(ValueError, "3 is not less than 3"):
+            shard("auto/3")

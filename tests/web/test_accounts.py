@@ -1,0 +1,219 @@
+"""The pages of several accounts: each one's own, and those of all together."""
+
+import json
+import re
+
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request
+
+from api_exporter.ports import UpstreamError
+from api_exporter.telemetry.accounts import summary
+from api_exporter.web.accounts import of_several
+from tests.web.served import ServedTestCase, header
+from tests.web.watched import Watched
+
+REFUSED = UpstreamError("auth", "401: token invalid")
+PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
+
+
+class AccountsTestCase(ServedTestCase):
+    """Three accounts: one that is well, one with a dead token, one not read yet."""
+
+    metrics_path = "/metrics"
+
+    def setUp(self) -> None:
+        self.acme, self.beta, self.gamma = Watched(peers=20), Watched(), Watched()
+        self.beta.down = REFUSED
+        self.acme.start()
+        self.beta.start()
+        accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
+        watched = Watched(metrics_path=self.metrics_path)
+        watched.clock.advance(20)
+        self.around = watched.around
+        self.tree = of_several(accounts, self.around)
+
+    def text(self, path: str, status: int = 200, **headers: str) -> str:
+        found, _, body = self.request(path, **headers)
+        self.assertEqual(status, found, body)
+        return body.decode()
+
+
+class MetricsTests(AccountsTestCase):
+    def test_of_one(self) -> None:
+        """An account's page tells of it and its upstream, not of the process."""
+        page = self.text("/metrics?account=acme")
+        self.assertRegex(page, PEERS)
+        self.assertIn("netbird_api_up 1.0", page)
+        self.assertIn('api_exporter_resource_up{resource="peers"} 1.0', page)
+        for name in (
+            "process_",
+            "python_",
+            "_build_info",
+            "_lag_",
+            "_exporter_accounts",
+        ):
+            self.assertNotIn(name, page)
+        self.assertIn("netbird_api_up 0.0", self.text("/metrics?account=beta"))
+        self.assertNotIn("netbird_api_up ", self.text("/metrics?account=gamma"))
+
+    def test_of_the_process(self) -> None:
+        """Without a name the page tells of the process, and which accounts are up."""
+        page = self.text("/metrics")
+        self.assertIn("api_exporter_build_info", page)
+        self.assertIn("api_exporter_accounts 3.0", page)
+        self.assertIn('api_exporter_account_up{account="acme"} 1.0', page)
+        self.assertIn('api_exporter_account_up{account="beta"} 0.0', page)
+        self.assertNotIn('account="gamma"', page)
+        self.assertNotIn("netbird_api_", page.replace("HELP", "").split("# T")[0])
+        self.assertNotRegex(page, PEERS)
+
+    def test_unknown(self) -> None:
+        """An unknown name is 404 everywhere and names none; two names are none."""
+        for path in ("/metrics", "/health", "/ready", "/"):
+            for query in ("?account=x", "?account=", "?account=acme&account=beta"):
+                text = self.text(path + query, 404)
+                self.assertEqual("There is no such account.\n", text)
+
+    def test_other_methods(self) -> None:
+        """Pages of accounts can only be read."""
+        for path in ("/metrics?account=acme", "/metrics", "/sd/accounts"):
+            self.assertEqual(405, self.request(path, "POST")[0])
+            self.assertEqual(200, self.request(path, "HEAD")[0])
+
+
+class StateTests(AccountsTestCase):
+    def test_health(self) -> None:
+        """Health says of each account whether it is up; with a name, more of it."""
+        found = json.loads(self.text("/health"))
+        ups = {"acme": {"up": True}, "beta": {"up": False}, "gamma": {"up": None}}
+        self.assertEqual(ups, found["accounts"])
+        self.assertNotIn("url", json.dumps(found))
+        one = json.loads(self.text("/health?account=beta"))
+        self.assertEqual("auth", one["resources"]["peers"]["last_error_reason"])
+
+    def test_ready(self) -> None:
+        """One account that is ready is enough; with a name it is that one's."""
+        found = json.loads(self.text("/ready"))
+        each = {"acme": True, "beta": False, "gamma": False}
+        self.assertEqual({"ready": True, "accounts": each}, found)
+        self.text("/ready?account=beta", 503)
+
+    def test_none_is_ready(self) -> None:
+        """Where none is ready, nor is the exporter."""
+        self.tree = of_several({"beta": self.beta}, Watched().around)
+        self.assertFalse(json.loads(self.text("/ready", 503))["ready"])
+
+    def test_empty_shard(self) -> None:
+        """A shard without accounts is ready, and says so."""
+        self.tree = of_several({}, Watched().around)
+        self.assertTrue(json.loads(self.text("/ready"))["ready"])
+        self.assertIn("No account falls to this shard", self.text("/"))
+        self.assertEqual([], json.loads(self.text("/sd/accounts")))
+        self.assertIn("api_exporter_accounts 0.0", self.text("/metrics"))
+
+    def test_overview(self) -> None:
+        """The list has the worst first, each with a link and what is wrong."""
+        page = self.text("/")
+        self.assertIn("1 of 3 accounts working", page)
+        self.assertEqual(
+            ["beta", "gamma", "acme"], re.findall(r'href="\?account=(\w+)"', page)
+        )
+        self.assertIn("401: token invalid", page)
+        for of_account in ("netbird.example", "Newest calls"):
+            self.assertNotIn(of_account, page)
+
+    def test_page_of_one(self) -> None:
+        """An account's page is named after it and leads to its own pages, and back."""
+        page = self.text("/?account=acme")
+        self.assertIn("<title>Working – acme – api-exporter</title>", page)
+        for link in ("metrics", "health", "ready"):
+            self.assertIn(f'href="{link}?account=acme"', page)
+        self.assertIn('href="./"', page)
+        self.assertNotIn("beta", page)
+
+    def test_summary(self) -> None:
+        """The supervisor is told how many are up."""
+        accounts = (self.acme, self.beta, self.gamma)
+        self.assertEqual("1 of 3 accounts up", summary([a.telemetry for a in accounts]))
+
+
+class TargetsTests(AccountsTestCase):
+    def test_targets(self) -> None:
+        """Each account is a target at the address that was asked."""
+        status, headers, body = self.request("/sd/accounts")
+        self.assertEqual(200, status)
+        self.assertEqual("application/json", header(headers, "content-type"))
+        self.assertEqual(
+            [
+                {
+                    "targets": ["exporter.example"],
+                    "labels": {"__param_account": name, "account": name},
+                }
+                for name in ("acme", "beta", "gamma")
+            ],
+            json.loads(body),
+        )
+
+    def test_address(self) -> None:
+        """Another address can be asked for; what is none is refused."""
+        for good in ("exporter:8080", "10.0.0.1:1", "[fd00::1]:8080", "a_b"):
+            found = json.loads(self.text(f"/sd/accounts?address={good}"))
+            self.assertEqual([good], found[0]["targets"])
+        for query in (
+            "?address=",
+            "?address=a:0",
+            "?address=a:65536",
+            "?address=a/b",
+            "?address=fd00::1",
+            "?address=a%22:1",
+            "?address=a:1&address=b:1",
+            "?adress=a:1",
+        ):
+            self.assertIn("?address=HOST:PORT", self.text(f"/sd/accounts{query}", 400))
+
+    def test_other_paths(self) -> None:
+        """There is nothing else below `/sd`."""
+        for path in ("/sd", "/sd/", "/sd/accounts/x"):
+            self.text(path, 404)
+
+
+class MetricsPathTests(AccountsTestCase):
+    metrics_path = "/a/b"
+
+    def test_metrics_path(self) -> None:
+        """Prometheus is told of a path that is not the usual one."""
+        (found, *_) = json.loads(self.text("/sd/accounts"))
+        self.assertEqual("/a/b", found["labels"]["__metrics_path__"])
+        self.assertRegex(self.text("/a/b?account=acme"), PEERS)
+
+
+class Limiting(Resource):
+    """The pages as somebody sees them who may know of some accounts."""
+
+    def __init__(self, tree: Resource, *known: str) -> None:
+        super().__init__()
+        self._tree = tree
+        self._known = frozenset(known)
+
+    def getChildWithDefault(  # noqa: N802 - the name is Twisted's
+        self, path: bytes, request: Request
+    ) -> IResource:
+        request.accounts = self._known  # type: ignore[attr-defined]
+        found: IResource = self._tree.getChildWithDefault(path, request)
+        return found
+
+
+class LimitedTests(AccountsTestCase):
+    def test_lists(self) -> None:
+        """Who may know of some accounts is told of these, and nothing of the rest."""
+        whole = self.tree
+        self.tree = Limiting(whole, "acme", "nobody")
+        targets = json.loads(self.text("/sd/accounts"))
+        self.assertEqual(["acme"], [one["labels"]["account"] for one in targets])
+        page = self.text("/")
+        self.assertIn("1 of 1 account working", page)
+        self.assertIn("acme", page)
+        self.assertNotRegex(page, "beta|gamma")
+        self.tree = whole
+        self.assertIn("beta", self.text("/"))
+        self.assertEqual(3, len(json.loads(self.text("/sd/accounts"))))
