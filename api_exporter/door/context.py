@@ -25,18 +25,21 @@ def context(tls: Tls) -> SSL.Context:
     if tls.min_version < _OLD and not _speaks(_unverified(tls), tls.min_version):
         words = "the OpenSSL that is installed does not speak it"
         raise _wrong(tls, "min_version", words)
-    if tls.client_auth == "NoClientCert":
-        return made
-    _trust(made, tls)
-    mode = SSL.VERIFY_PEER
-    if tls.required:
-        mode |= SSL.VERIFY_FAIL_IF_NO_PEER_CERT
     try:
-        made.set_verify(mode, _judge(tls))
+        made.set_alpn_select_callback(_select)
+        if tls.client_auth != "NoClientCert":
+            _trust(made, tls)
+            required = SSL.VERIFY_FAIL_IF_NO_PEER_CERT if tls.required else 0
+            made.set_verify(SSL.VERIFY_PEER | required, _judge(tls))
     except MemoryError:  # where memory must not be both written and executed
         words = "this process may not make callbacks (MemoryDenyWriteExecute)"
-        raise _wrong(tls, "client_auth_type", words) from None
+        raise Wrong([f"{SECTION}: {words}"]) from None
     return made
+
+
+def _select(_: SSL.Connection, offered: list[bytes]) -> "bytes | object":
+    """HTTP/1.1 alone, of what a client offers to speak."""
+    return b"http/1.1" if b"http/1.1" in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 
 def _wrong(tls: Tls, key: str, words: str) -> Wrong:
