@@ -16,6 +16,9 @@ from api_exporter.door.tls import SECTION, Tls
 NO_RENEGOTIATION = 1 << 30
 """OpenSSL's SSL_OP_NO_RENEGOTIATION, which pyOpenSSL does not name in all versions."""
 
+HTTP = b"http/1.1"
+"""All that is spoken, of what a client may offer."""
+
 _OLD = names.VERSIONS["TLS12"]
 
 
@@ -26,7 +29,9 @@ def context(tls: Tls) -> SSL.Context:
         words = "the OpenSSL that is installed does not speak it"
         raise _wrong(tls, "min_version", words)
     try:
-        made.set_alpn_select_callback(_select)
+        made.set_alpn_select_callback(
+            lambda _, offered: HTTP if HTTP in offered else SSL.NO_OVERLAPPING_PROTOCOLS
+        )
         if tls.client_auth != "NoClientCert":
             _trust(made, tls)
             required = SSL.VERIFY_FAIL_IF_NO_PEER_CERT if tls.required else 0
@@ -35,11 +40,6 @@ def context(tls: Tls) -> SSL.Context:
         words = "this process may not make callbacks (MemoryDenyWriteExecute)"
         raise Wrong([f"{SECTION}: {words}"]) from None
     return made
-
-
-def _select(_: SSL.Connection, offered: list[bytes]) -> "bytes | object":
-    """HTTP/1.1 alone, of what a client offers to speak."""
-    return b"http/1.1" if b"http/1.1" in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 
 def _wrong(tls: Tls, key: str, words: str) -> Wrong:

@@ -109,7 +109,7 @@ class BehaviourTests(DoorsTestCase):
             self.assertEqual(expected, status, f"{name}: {said}")
 
     async def test_wrong_client(self) -> None:
-        """A plain client at a TLS port gets nothing, and a TLS client at a plain one."""
+        """Where one side speaks TLS and the other does not, nothing is answered."""
         for text, scheme in ((SERVER, "http"), ("", "https")):
             self.serve(text)
             more = ("--max-time", "1")
