@@ -221,7 +221,7 @@ scrape_configs:
   http_sd_configs:
   - url: https://localhost:{port}/sd/accounts
     tls_config: {{ca_file: door/ca.pem}}
-    authorization: {{credentials_file: limited}}
+    authorization: {{type: Bearer, credentials_file: limited}}
 - job_name: certificate
   scheme: https
   tls_config:
@@ -252,7 +252,7 @@ class PrometheusTests(DoorTestCase):
             SERVER + users(), TOKEN, DEMO_ACCOUNTS="3", DEMO_PEERS="20"
         )
         self.tokens.write_text(f"{TOKEN}\none account=customer-001,none {LIMITED}\n")
-        self.running(accounts)
+        exporter = self.running(accounts)
         for name, text in (
             ("password", PASSWORD),
             ("token", TOKEN),
@@ -295,7 +295,7 @@ class PrometheusTests(DoorTestCase):
         try:
             until(lambda: up() == expected, "all doors")
         except AssertionError:
-            self.assertEqual(expected, up(), prometheus_said.said())
+            self.assertEqual(expected, up(), exporter.said())
 
 
 class CrowdTests(DoorTestCase):
