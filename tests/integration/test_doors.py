@@ -16,8 +16,10 @@ from pathlib import Path
 
 import bcrypt
 
+from tests.door.certificates import lines
 from tests.door.folder import SERVER, Folder
 from tests.integration.programs import Running, get, program, start, until
+from tests.integration.test_canary import forms
 from tests.integration.test_operations import OperatedTestCase
 
 TOKEN, LIMITED = "a-token-that-opens-all", "a-token-that-opens-one"
@@ -262,7 +264,7 @@ class PrometheusTests(DoorTestCase):
             (self.directory / name).write_text(text)
         web = self.port + 2 if self.port < 65534 else self.port - 2
         (self.directory / "prometheus").mkdir()
-        prometheus_said = start(
+        start(
             self,
             [
                 prometheus,
@@ -383,3 +385,77 @@ class HandshakeTests(DoorTestCase):
         self.assertNotIn("Traceback", running.said())
         status, _ = running.stop()
         self.assertEqual(0, status)
+
+
+class CanaryTests(DoorTestCase):
+    """Keys, passwords, tokens and hashes are used and misused, and found nowhere."""
+
+    SECRETS = ("c4nary-passw0rd", "c4nary-token-of-all", "c4nary-token-2")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.hash = bcrypt.hashpw(self.SECRETS[0].encode(), bcrypt.gensalt(4)).decode()
+        server = self.folder.server
+        self.web = (
+            f"tls_server_config:\n  cert: {lines(server.certificate)}\n"
+            f"  key: {lines(server.key)}\n"
+            f'basic_auth_users:\n  alice: "{self.hash}"\n'
+        )
+        key = [line for line in server.key.decode().splitlines() if "--" not in line]
+        hidden = [form for secret in self.SECRETS for form in forms(secret)]
+        self.hidden = [*key, *hidden, self.hash, self.hash[7:]]
+
+    def assert_clean(self, text: str | bytes, what: str) -> None:
+        if isinstance(text, bytes):
+            text = text.decode(errors="replace")
+        for secret in self.hidden:
+            self.assertFalse(secret in text, f"{secret} in {what}: {text[-2000:]}")
+
+    def test_life(self) -> None:
+        """Used right and wrong, and with files that break, at LOG_LEVEL=debug."""
+        password, token, other = self.SECRETS
+        environ = self.door(self.web, token, LOG_LEVEL="debug")
+        running = self.running(environ, "--enable-pprof")
+        trusting = ssl.create_default_context(cadata=Folder.authority.pem.decode())
+        client = http.client.HTTPSConnection("localhost", self.port, context=trusting)
+
+        def visit() -> None:
+            wrong = b64encode(f"{password}:{token}".encode()).decode()
+            right = b64encode(f"alice:{password}".encode()).decode()
+            for path in ("/", "/health", "/metrics", "/nothing", "/debug/pprof/"):
+                for shown in (
+                    f"Basic {right}",
+                    f"Basic {wrong}",
+                    f"Bearer {token}",
+                    f"Bearer {other}",
+                    f"Bearer {password} {token}",
+                    password,
+                ):
+                    client.request("GET", path, headers={"Authorization": shown})
+                    answer = client.getresponse()
+                    self.assertIn(answer.status, (200, 401, 404))
+                    self.assert_clean(answer.read(), path)
+
+        visit()
+        for broken in (
+            self.web.replace("  key: |", "  key |"),
+            self.web.replace("    -----BEGIN PRIVATE", "    -----BEGIN PUBLIC"),
+            self.web.replace(f'"{self.hash}"', f'"{self.hash}x"'),
+            self.web.replace(f'alice: "{self.hash}"', f'"{self.hash}": alice'),
+            f"{self.web}  alice: *{self.hash[7:20]}\n",
+        ):
+            self.folder.write(broken)
+            self.tokens.write_text(f"{token}\n{token}\n{other} {other} {other}\n")
+            running.process.send_signal(signal.SIGHUP)
+            time.sleep(0.2)
+            self.assertIn("what was in force before stays", running.said())
+            ended = self.ended([*self.exporter, "--demo", "--check"], environ)
+            self.assertNotEqual(0, ended.returncode)
+            self.assert_clean(ended.stdout + ended.stderr, "--check")
+        visit()
+        client.close()
+        told = Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
+        self.assert_clean(told, "the process list")
+        self.assertEqual(0, running.stop()[0])
+        self.assert_clean(running.said(), "the log")
+        self.assertNotIn("Traceback", running.said())
