@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units lowest pythons with check format docs bench acceptance executable release-check clean
+.PHONY: help run test units lowest pythons with check format docs rules bench acceptance executable release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -89,6 +89,9 @@ format: $(VENV)/dev ## Format the code.
 docs: $(VENV)/dev ## Generate docs/metrics.md and docs/configuration.md from the code.
 	@$(BIN)/python -m tests.documents
 
+rules: $(VENV)/dev ## Make Prometheus' rules from api_exporter/thresholds.json.
+	@$(BIN)/python -m tests.rules
+
 bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
 	@$(BIN)/python -m benchmarks $(BENCH)
 
@@ -107,7 +110,8 @@ executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing
 	@build/executable/bin/pyinstaller --log-level WARN --onefile --strip --noconfirm \
 		--name api-exporter-linux-$(ARCH) --distpath dist \
 		--workpath build/executable/work --specpath build/executable \
-		--collect-submodules api_exporter deploy/executable/api_exporter_command.py
+		--collect-submodules api_exporter --collect-data api_exporter \
+		deploy/executable/api_exporter_command.py
 	@dist/api-exporter-linux-$(ARCH) --version
 
 release-check: executable test ## Everything that must hold before a release is tagged.

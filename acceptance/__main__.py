@@ -7,7 +7,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from acceptance import installing, kubernetes, pythons, release, roots, service
+from acceptance import (
+    installing,
+    kubernetes,
+    monitoring,
+    pythons,
+    release,
+    roots,
+    service,
+)
 from acceptance.check import Check, Failed, Missing
 
 CHECKS = (
@@ -23,6 +31,8 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("pint", monitoring.pint),
+    Check("dashboards", monitoring.dashboards),
 )
 
 _ROW = "| {:<14} | {:<7} | {:>5} | {}"

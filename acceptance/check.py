@@ -99,3 +99,21 @@ def go_tool(module: str, version: str) -> Path:
             raise Missing(f"{module}@{version}: {error}") from None
         (home / name).rename(found)
     return found
+
+
+def go_module(module: str, version: str, package: str) -> Path:
+    """As `go_tool`, for a module of which one version can be had, but not the list of
+    all that `go install` asks for.
+    """
+    home = BUILD / "bin"
+    found = home / f"{package.rpartition('/')[2]}@{version}"
+    if not found.exists():
+        work = BUILD / "module"
+        work.mkdir(parents=True, exist_ok=True)
+        (work / "go.mod").write_text(f"module tools\nrequire {module} {version}\n")
+        built = f"{module}/{package}"
+        try:
+            run(go(), "build", "-mod=mod", "-o", found, built, cwd=work)
+        except Failed as error:
+            raise Missing(f"{module}@{version}: {error}") from None
+    return found

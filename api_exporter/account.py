@@ -3,21 +3,22 @@
 It fetches, keeps and renders; what the process has once, it is not concerned with.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
 
-from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt
-from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.granted import granted
+from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -27,9 +28,13 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
+from api_exporter.telemetry.size import page_size
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.contexts import KeptContexts
+from api_exporter.upstream.large import LargeBodies
+
+log = Logger()
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
@@ -38,19 +43,23 @@ LONGEST_END = 0.5
 class Shared:
     """What all accounts of a process have in common.
 
+    Args:
+        accounts: all of them.
+
     Attributes:
         slicer: makes sure that they compute in turns.
         contexts: of TLS, of which each is a megabyte.
+        large: where their large bodies wait for each other.
+        granted: by name, what each may ask for.
     """
 
-    def __init__(self, clock: IReactorTime) -> None:
+    def __init__(
+        self, clock: IReactorTime, accounts: Iterable[AccountSettings]
+    ) -> None:
         self.slicer = Slicer(clock)
         self.contexts = KeptContexts()
-        self._budgets: dict[tuple[str, str], Budget] = {}
-
-    def budget(self, grant: tuple[str, str]) -> Budget:
-        """That of a token, which several accounts may have."""
-        return self._budgets.setdefault(grant, Budget())
+        self.large = LargeBodies(clock)
+        self.granted = granted(accounts)
 
 
 class Account(MultiService):
@@ -67,6 +76,7 @@ class Account(MultiService):
         pages: what is published now.
         telemetry: how its refreshes and requests went.
         history: how many peers were connected.
+        stretched: by how much the intervals are, in a line; "" if they are not.
     """
 
     def __init__(
@@ -81,21 +91,20 @@ class Account(MultiService):
     ) -> None:
         super().__init__()
         self._clock = reactor
-        # A token that reads another account belongs to a user whom that does not have.
-        omitted = {"access_tokens"} if settings.upstream_account else frozenset[str]()
-        self.selection = selected = selection(
-            settings.collectors, settings.refresh_intervals, omitted
-        )
-        log = log_of(settings.name)
+        mine = shared.granted[settings.name]
+        self.selection = selected = mine.selection
+        self.stretched = mine.stretched
+        self._log = log_of(settings.name, log)
         self.account = settings.name
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
-        budget = shared.budget(settings.grant())
+        budget = mine.budget
         self.telemetry = AccountTelemetry(
             registry=registry,
             periods=selected.periods,
             budget=lambda: budget.per_minute,
         )
+        page_size(registry, self.pages)
         self.history = History(period=selected.periods[UP])
 
         def attempted(attempt: Attempt) -> None:
@@ -109,18 +118,26 @@ class Account(MultiService):
             jitter=jitter,
             observe=attempted,
             contexts=shared.contexts,
-            log=log,
+            large=shared.large,
         )
         token = self.client.token
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
         self._rounds = Rounds(
             collectors=selected.collectors,
-            inventory=Inventory(personal=settings.expose_personal_data),
+            inventory=Inventory(
+                personal=settings.expose_personal_data, detail=settings.peer_detail
+            ),
             fetch=self.client.upstream.fetch,
             pages=self.pages,
             slicer=shared.slicer,
         )
+        missing = Missing(log)
+
+        def observe(known: Inventory) -> None:
+            self.history.observe(now(), known.peers or ())
+            missing.observe(known)
+
         refresher = Refresher(
             selection=selected,
             metrics_max_age=settings.metrics_max_age,
@@ -130,11 +147,16 @@ class Account(MultiService):
             clock=reactor,
             now=now,
             jitter=jitter,
-            observe=lambda known: self.history.observe(now(), known.peers or ()),
-            log=log,
+            observe=observe,
+            account=settings.name,
         )
         self.addService(self.client)
         self.addService(refresher)
+
+    def startService(self) -> None:
+        if self.stretched:
+            self._log.info("{words}", words=self.stretched)
+        super().startService()
 
     def stopService(self) -> Deferred[None]:
         """Fires when nothing is under way, or the upstream does not let go."""

@@ -26,6 +26,7 @@ from api_exporter.settings.values import Settings
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
+from api_exporter.web.discovery.making import Making
 from api_exporter.web.tree import Around, of_one
 
 if TYPE_CHECKING:  # nobody but those who want a front door pay for importing it
@@ -117,9 +118,10 @@ class Assembled(Struct, frozen=True):
     look: Callable[[], None]
 
 
-def accounts(settings: Settings, reactor: PosixReactorBase) -> dict[str, Account]:
+def accounts(
+    settings: Settings, reactor: PosixReactorBase, shared: Shared
+) -> dict[str, Account]:
     """Those that are wanted, with the world's time and chance."""
-    shared = Shared(reactor)
     return {
         name: Account(
             account,
@@ -156,7 +158,8 @@ def assemble(
         threads=[reactor.getThreadPool(), threads],
         dropped=dropped,
     )
-    shown = accounts(settings, reactor)
+    shared = Shared(reactor, settings.accounts.values())
+    shown = accounts(settings, reactor, shared)
     profiles = None
     if pprof:  # nobody else pays for importing the profilers
         from api_exporter.web.pprof import Profiles  # noqa: PLC0415
@@ -167,6 +170,7 @@ def assemble(
         build=build,
         metrics_path=settings.metrics_path,
         simulated=configured.simulation is not None,
+        making=Making(shared.slicer.run),
         pprof=None if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,
         seconds=reactor.seconds,
@@ -196,8 +200,9 @@ def assemble(
             path=settings.metrics_path,
         )
         if settings.several:
-            served = len(settings.accounts) or "no"
-            log.info("{served} accounts are served", served=served)
+            count = len(settings.accounts)
+            served = "1 account is" if count == 1 else f"{count or 'no'} accounts are"
+            log.info("{served} served", served=served)
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
@@ -205,7 +210,7 @@ def assemble(
         configured.front,
         tree,
         reactor,
-        max_connections=max_connections(settings.max_connections),
+        max_connections=max_connections(settings.max_connections, len(shown)),
         registry=process.registry,
         threads=threads,
     )

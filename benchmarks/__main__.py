@@ -1,17 +1,15 @@
 """The command: measures, prints one table and writes build/bench.json."""
 
 import argparse
-import json
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import scraping, servers, starting
+from benchmarks import discovering, profiles, scraping, servers, starting
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, Program, free_port, module
+from benchmarks.processes import ROOT, Program, free_port
 from benchmarks.scraping import Scrapes, percentile
 from benchmarks.table import Table
 
@@ -45,6 +43,8 @@ def measure(table: Table, peers: int, directory: Path) -> None:
         if peers != MEMORY:
             refreshes(table, peers, upstream)
             starts(table, peers, upstream, directory)
+        if peers == MIDDLE:
+            profiles.measure(table, peers, upstream, directory)
         memory, addresses = starting.grown(upstream, directory, rounds=3)
         table.put("peak memory", peers, memory, "MiB", {MEMORY: 400e6 / MIB})
         table.put("peak address space", peers, addresses, "MiB", {MEMORY: 1024})
@@ -53,12 +53,7 @@ def measure(table: Table, peers: int, directory: Path) -> None:
 def refreshes(table: Table, peers: int, upstream: int) -> None:
     """Rows of a refresh: the page, processor time by stage, stalls."""
     rounds = 2 if peers == LARGE else 7
-    url = f"http://127.0.0.1:{upstream}"
-    command = module("benchmarks.refreshing", url, rounds)
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise RuntimeError(ran.stderr)
-    found = json.loads(ran.stdout)
+    found = profiles.refreshed(upstream, rounds)
     series = found["series"]
 
     def middle(rounds: str, field: str) -> float:
@@ -99,6 +94,7 @@ def starts(table: Table, peers: int, upstream: int, directory: Path) -> None:
             seen.append(starting.watched(daemon, port))
             if turn == times - 1:
                 scrapes(table, peers, daemon, port, directory)
+                discoveries(table, peers, daemon, port)
     latencies = [latency for start in seen for latency in start.latencies]
     p99 = percentile(latencies, 0.99)
     table.put("/health in first refresh: p99", peers, p99 * MS, "ms", {MIDDLE: 100})
@@ -159,6 +155,17 @@ def scrapes(
     table.put("scrape, gzip, after a second's rest", peers, rest * MS, "ms")
     packed = len(Client(port).get("/metrics", *scraping.HEADERS["gzip"]))
     table.put("page: gzip", peers, packed / MIB, "MiB")
+
+
+def discoveries(table: Table, peers: int, daemon: Program, port: int) -> None:
+    """Rows of service discovery: all peers in one list."""
+    found = discovering.watched(daemon, port, 3 if peers == LARGE else 15)
+    table.put("/sd, first answer: median", peers, found.first * MS, "ms", {MIDDLE: 250})
+    table.put("/sd, first answer: CPU with /health", peers, found.cpu * MS, "ms")
+    stall = found.meanwhile * MS
+    table.put("/sd, longest /health meanwhile", peers, stall, "ms", {MIDDLE: 30})
+    table.put("/sd, again: median", peers, found.again * MS, "ms")
+    table.put("/sd: size", peers, found.length / MIB, "MiB")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Full refreshes in a process of their own: `benchmarks.refreshing URL ROUNDS`.
 
+Settings may follow, such as `PEER_DETAIL=none`.
+
 The exporter's own parts, put together as `account.Account` does, with a look at the
 processor's clock wherever something is handed over. Prints one JSON object.
 """
@@ -13,7 +15,6 @@ import time
 import urllib.request
 from collections import deque
 from collections.abc import Generator
-from hashlib import sha256
 
 from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
@@ -64,12 +65,17 @@ class Collections:
 class Exporter:
     """A refresher with a real client, whose rounds begin when we say so."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, settings: dict[str, str]) -> None:
         self.url = url
         self.receiving = 0.0
-        environ = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN}
+        environ = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN, **settings}
         checked = reading.read(environ).accounts[""]
-        self.selected = selection(checked.collectors, dict.fromkeys(BY_NAME, NEVER))
+        self.selected = selection(
+            checked.collectors,
+            dict.fromkeys(BY_NAME, NEVER),
+            choice=checked.choice(),
+        )
+        self.inventory = Inventory(detail=checked.peer_detail)
         self.pages = Pages([collector.name for collector in self.selected.collectors])
         self.telemetry = AccountTelemetry(
             registry=CollectorRegistry(), periods=self.selected.periods
@@ -87,7 +93,7 @@ class Exporter:
             metrics_max_age=None,
             rounds=Rounds(
                 collectors=self.selected.collectors,
-                inventory=Inventory(),
+                inventory=self.inventory,
                 fetch=self._fetch,
                 pages=self.pages,
                 slicer=Slicer(reactor),
@@ -157,8 +163,8 @@ class Exporter:
         As in a round, only what has changed since the last tick is rendered.
         """
         watch = time.process_time
-        inventory = Inventory()
-        before: dict[str, bytes] = {}
+        inventory = self.inventory
+        before: dict[str, int] = {}
         every: list[dict[str, float]] = []
         for _ in range(rounds + 1):
             spent = dict.fromkeys(STAGES, 0.0)
@@ -168,7 +174,7 @@ class Exporter:
                 assert path is not None
                 body = await self.client.upstream.fetch(path, NEVER)
                 times = [watch()]
-                digest = sha256(body).digest()
+                digest = hash(body)
                 times.append(watch())
                 changed = digest != before.get(resource.name)
                 before[resource.name] = digest
@@ -220,8 +226,10 @@ def _returned(steps: Generator[None, None, Decoded]) -> Decoded:
         return decoded
 
 
-async def measured(url: str, rounds: int) -> dict[str, object]:
-    exporter = Exporter(url)
+async def measured(
+    url: str, rounds: int, settings: dict[str, str]
+) -> dict[str, object]:
+    exporter = Exporter(url, settings)
     first = await exporter.round()  # the allocator and all caches are warm after it
     full, unchanged, stalls = [], [], []
     for _ in range(rounds):
@@ -248,10 +256,11 @@ async def measured(url: str, rounds: int) -> dict[str, object]:
 
 
 def main() -> None:
-    url, rounds = sys.argv[1:]
+    url, rounds, *words = sys.argv[1:]
+    settings = dict(word.split("=", 1) for word in words)
 
     async def run() -> None:
-        print(json.dumps(await measured(url, int(rounds))))
+        print(json.dumps(await measured(url, int(rounds), settings)))
 
     react(lambda _: Deferred.fromCoroutine(run()))
 

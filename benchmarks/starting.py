@@ -69,12 +69,14 @@ def everything_read(client: Client, least: float = 1.0) -> bool:
     return all((r["last_success_timestamp_seconds"] or 0.0) >= least for r in known)
 
 
-def grown(upstream_port: int, directory: Path, rounds: int) -> tuple[float, float]:
+def grown(
+    upstream_port: int, directory: Path, rounds: int, **settings: str
+) -> tuple[float, float]:
     """Peak memory and peak address space after some rounds and scrapes, mebibytes."""
     port = free_port()
     often = servers.ONCE.replace("24h", "2s")
     with servers.daemon(
-        upstream_port, directory, port, REFRESH_INTERVALS=often
+        upstream_port, directory, port, REFRESH_INTERVALS=often, **settings
     ) as program:
         wait(program, port, "/health")
         client = Client(port)

@@ -11,6 +11,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from api_exporter.collectors.table import COLLECTORS, Collector
+from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
 from api_exporter.netbird.resources import RESOURCES
@@ -21,6 +22,7 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.door import reload_successful, unauthorized
+from api_exporter.telemetry.size import page_size
 from tests.bodies import inventory
 from tests.wired import process_telemetry
 
@@ -50,6 +52,10 @@ Made from the code by `make docs`: change it there.
   (netbird_api_peer_connected == 0)
     * on (peer_id) group_left (ip, version) netbird_api_peer_info{os=~"Ubuntu.*"}
   ```
+* **How many.** The column "series" says what a family costs: 1, 2, or so many for each
+  object, or for each value that occurs. `PEER_DETAIL`, `METRICS_ALLOW` and
+  `METRICS_DENY` choose ([how much detail](performance.md#how-much-detail));
+  `api_exporter_series` says how many there are now.
 * **Personal data.** Labels in _italics_ are there only with
   `EXPOSE_PERSONAL_DATA=true`, or where it lists them.
 
@@ -111,15 +117,64 @@ def _collector(collector: Collector) -> str:
                 + [f"_`{label}`_" for label in personal[metric] if label not in labels]
             )
             or "–",
-            metric.help,
+            _series(metric, labels),
+            metric.help
+            + (
+                f" Always {metric.self_hosted} on a self-hosted server."
+                if metric.self_hosted
+                else ""
+            ),
             metric.source,
             metric.alert or "–",
         )
         for metric, labels in families.items()
     )
-    heads = ("metric", "type", "labels", "meaning", "API field", "alert on")
+    heads = ("metric", "type", "labels", "series", "meaning", "API field", "alert on")
     intro = f"## {collector.name}\n\n{words}{default} Reads {read}.\n\n"
     return intro + table(heads, rows)
+
+
+_KEYS_BESIDE = ("router_id", "peer_id")
+"""Ids that, beside another object's, make a series each."""
+
+
+_YES_OR_NO = re.compile(
+    r"is_\w+|\w+_(enabled|expired|required)|primary|valid|revoked|ephemeral|masquerade"
+)
+"""Labels of another exporter's that are `true` or `false`."""
+
+
+def _series(metric: Metric, labels: list[str]) -> str:
+    """How many series a family has, as its labels tell."""
+    if not metric.name.startswith("netbird_api_"):  # whose labels are another's
+        ids = [label for label in labels if label.endswith("_id")]
+        labels = [*ids[:1], *(x for x in labels if x == "resource_type")] or labels
+        if labels and _YES_OR_NO.fullmatch(labels[0]):
+            return "2"
+    key = labels[0] if labels else ""
+    if not key.endswith("_id"):  # not of objects
+        if labels in (["connected"], ["enabled"]):
+            return "2"
+        single = not labels or metric.name.endswith("_info")
+        return "1" if single else f"1 per {_words(labels)}"
+    others = [
+        label
+        for label in labels[1:]
+        if label in _KEYS_BESIDE or not (label.endswith("_id") or label in key)
+    ]
+    number = "1"
+    if metric.name.endswith("_info"):
+        others = []
+    elif others == ["enabled"]:
+        number, others = "2", []
+    detail = ", as `PEER_DETAIL` allows" if metric.of_peer else ""
+    return f"{number} per {_words([key, *others])}{detail}"
+
+
+def _words(labels: list[str]) -> str:
+    words = [label.removesuffix("_id").replace("_", " ") for label in labels]
+    *before, last = dict.fromkeys(words)
+    return " and ".join([*filter(None, [", ".join(before)]), last])
 
 
 def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]]:
@@ -138,6 +193,7 @@ def _own() -> str:
         registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
     )
     token_readable(telemetry.registry, lambda: True)
+    page_size(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()
     unauthorized(process.registry)
     reload_successful(process.registry, lambda: True)

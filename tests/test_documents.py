@@ -1,7 +1,11 @@
+from collections import Counter
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.table import SETTINGS
-from tests.collectors.samples import PREFIX
+from tests.bodies import inventory
+from tests.collectors import incumbent
+from tests.collectors.samples import PREFIX, page, parsed
 from tests.documents import DOCUMENTS, ROOT, configuration, metrics
 from tests.test_golden import CONTRACT
 
@@ -31,6 +35,30 @@ class DocumentsTests(SynchronousTestCase):
             words += [f"_`{label}`_" for label in personal.split()]
             expected[PREFIX + name] = ", ".join(words) or "–"
         self.assertEqual(expected, told)
+        theirs = {
+            row[0][3:-1].removeprefix(incumbent.PREFIX): row[2].replace("`", "")
+            for row in rows
+            if row[0].startswith(f"| `{incumbent.PREFIX}")
+            and not row[0].startswith(f"| `{PREFIX}")
+        }
+        self.assertEqual(
+            {
+                name: labels.replace(" ", ", ") or "–"
+                for name, labels in incumbent.LABELS.items()
+            },
+            theirs,
+        )
+
+    def test_series(self) -> None:
+        """What has one series, or two, has so many; of peers it is told who decides."""
+        counts = Counter(name for (name, _), _ in parsed(page(inventory())))
+        for row in metrics().split("\n"):
+            if row.startswith(f"| `{PREFIX}") and row.count(" | ") == 6:
+                name, _, labels, series, *_ = row[2:].split(" | ")
+                if series in {"1", "2"}:
+                    self.assertEqual(int(series), counts[name.strip("`")], name)
+                self.assertEqual("`peer_id`" in labels, "`PEER_DETAIL`" in series)
+        self.assertIn("waits for approval. Always 0 on a self-hosted", metrics())
 
     def test_every_setting(self) -> None:
         """Each setting has a row, those without a default are required."""

@@ -9,9 +9,11 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
 from tests.bodies import body, decoded, inventory
-from tests.collectors.samples import PREFIX, page, parsed
+from tests.collectors import incumbent
+from tests.collectors.samples import DROP_IN, PREFIX, page, parsed
 from tests.golden import FOLDER, pages
 
 PEER = "peer_id peer"
@@ -24,7 +26,9 @@ POLICY = "policy_id policy"
 CHECK = "posture_check_id posture_check"
 NAMESERVER_GROUP = "nameserver_group_id nameserver_group"
 SERVICE = "proxy_service_id proxy_service"
-CLUSTER = "proxy_cluster_id proxy_cluster"
+TOKEN_OF_PROXY = "proxy_token_id proxy_token"
+RESOURCE = "network_resource_id network_resource"
+ZONE = "dns_zone_id dns_zone"
 
 CONTRACT = {
     "peers": "connected",
@@ -37,7 +41,8 @@ CONTRACT = {
     "peers_ephemeral": "",
     "peers_never_logged_in": "",
     "peer_info": f"{PEER} dns_label ip os version ui_version country user_id"
-    " ssh_enabled ephemeral + city hostname connection_ip serial_number",
+    " ssh_enabled ephemeral ipv6 kernel_version"
+    " + city hostname connection_ip serial_number",
     "peer_connected": PEER,
     "peer_last_seen_timestamp_seconds": PEER,
     "peer_created_timestamp_seconds": PEER,
@@ -67,6 +72,7 @@ CONTRACT = {
     "setup_key_auto_groups": KEY,
     "setup_key_used_times": KEY,
     "setup_key_usage_limit": KEY,
+    "setup_key_state": f"{KEY} state",
     "networks": "",
     "network_info": NETWORK,
     "network_resources": f"{NETWORK} enabled",
@@ -74,6 +80,11 @@ CONTRACT = {
     "network_routing_peers": NETWORK,
     "network_routing_peers_connected": NETWORK,
     "network_router_enabled": "network_id router_id",
+    "network_router_metric": "network_id router_id",
+    "network_resource_info": f"{RESOURCE} network_id resource_type address",
+    "network_resource_enabled": RESOURCE,
+    "network_resource_routing_peers_connected": RESOURCE,
+    "network_resource_groups": RESOURCE,
     "routes": "network_type enabled masquerade",
     "route_info": f"{ROUTE} network_type network",
     "route_enabled": ROUTE,
@@ -83,6 +94,7 @@ CONTRACT = {
     "policy_rules": "action protocol enabled",
     "policy_info": POLICY,
     "policy_enabled": POLICY,
+    "policy_enabled_rules": POLICY,
     "policy_empty_sides": POLICY,
     "posture_checks": "",
     "posture_check_info": CHECK,
@@ -96,7 +108,9 @@ CONTRACT = {
     "nameservers": "ns_type port",
     "dns_disabled_management_groups": "",
     "dns_zones": "enabled",
-    "dns_zone_records": "dns_zone_id dns_zone record_type",
+    "dns_zone_info": f"{ZONE} domain",
+    "dns_zone_enabled": ZONE,
+    "dns_zone_records": f"{ZONE} record_type",
     "account_info": "account_id domain",
     "account_created_timestamp_seconds": "account_id",
     "account_peer_login_expiration_enabled": "account_id",
@@ -106,15 +120,18 @@ CONTRACT = {
     "account_network_addresses": "account_id",
     "management_info": "version",
     "management_update_available": "",
+    "management_available_info": "version",
     "proxy_services": "status",
     "proxy_service_info": f"{SERVICE} mode domain",
     "proxy_service_status": f"{SERVICE} status",
     "proxy_service_enabled": SERVICE,
+    "proxy_service_authenticated": SERVICE,
     "proxy_service_certificate_issued_timestamp_seconds": SERVICE,
     "proxy_domain_validated": "proxy_domain_id domain",
-    "proxy_cluster_online": CLUSTER,
-    "proxy_cluster_connected_proxies": CLUSTER,
-    "proxy_token_expiration_timestamp_seconds": "proxy_token_id proxy_token",
+    "proxy_cluster_online": "proxy_cluster",
+    "proxy_cluster_connected_proxies": "proxy_cluster",
+    "proxy_token_expiration_timestamp_seconds": TOKEN_OF_PROXY,
+    "proxy_token_last_used_timestamp_seconds": TOKEN_OF_PROXY,
     "group_member": f"{GROUP} {PEER}",
     "audit_events": "activity_code",
     "audit_event_last_timestamp_seconds": "activity_code",
@@ -153,13 +170,24 @@ class GoldenTests(SynchronousTestCase):
             for name, labels in expected.items():
                 self.assertEqual(labels, found[name], name)
 
+    def test_drop_in(self) -> None:
+        """So has every family of `drop_in`, whether its labels are filled or not."""
+        expected = {
+            incumbent.PREFIX + name: {labels}
+            for name, labels in incumbent.LABELS.items()
+        }
+        for personal in (False, True):
+            found = shape(page(inventory(personal=personal), DROP_IN))
+            self.assertEqual(list(expected), list(found))
+            self.assertEqual(expected, found)
+
     def test_formats(self) -> None:
         """Both formats read the same from it: gauges only, each explained once."""
-        text = page(inventory())
+        text = page(inventory(), COLLECTORS)
         plain = list(text_string_to_metric_families(text))
         strict = list(openmetrics.text_string_to_metric_families(f"{text}# EOF\n"))
         self.assertEqual(plain, strict)
-        self.assertEqual(len(CONTRACT), len(plain))
+        self.assertEqual(len(CONTRACT) + len(incumbent.LABELS), len(plain))
         for family in plain:
             self.assertEqual("gauge", family.type)
             self.assertTrue(family.documentation.endswith("."), family.name)
@@ -167,7 +195,7 @@ class GoldenTests(SynchronousTestCase):
     def test_unique(self) -> None:
         """No two samples share name and labels: the parsers would let that pass."""
         for personal in (False, True):
-            samples = parsed(page(inventory(personal=personal)))
+            samples = parsed(page(inventory(personal=personal), COLLECTORS))
             self.assertEqual(len(samples), len(dict(samples)))
 
     def test_order(self) -> None:
@@ -176,9 +204,10 @@ class GoldenTests(SynchronousTestCase):
         turned = known
         for field in fields(Inventory):
             records = getattr(known, field.name)
-            if field.name != "personal":
+            if field.name not in {"personal", "changes", "detail"}:
                 turned = turned.with_(field.name, records[::-1])
-        self.assertEqual(dict(parsed(page(known))), dict(parsed(page(turned))))
+        pages = [dict(parsed(page(each, COLLECTORS))) for each in (known, turned)]
+        self.assertEqual(*pages)
 
     def test_partitions(self) -> None:
         """Counts by state add up to the number of objects."""
@@ -206,7 +235,7 @@ class GoldenTests(SynchronousTestCase):
             self.assertEqual(len(objects or ()), sums[PREFIX + name], name)
 
     def test_promtool(self) -> None:
-        """Prometheus's own linter has nothing to say."""
+        """Prometheus's own linter has nothing to say, but of the other's names."""
         if shutil.which("promtool") is None:
             raise SkipTest("missing program: promtool")
         for personal in (False, True):

@@ -5,9 +5,13 @@ from collections.abc import Iterator
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition.text import escape
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
-from tests.bodies import body, inventory
+from api_exporter.web.discovery.query import Query
+from api_exporter.web.discovery.targets import answer
+from tests.bodies import body, finish, inventory
 from tests.collectors.samples import PREFIX, page
 
 PERSONAL = {
@@ -18,6 +22,7 @@ PERSONAL = {
 
 NEVER = {
     "setup_keys": ("key",),
+    "proxy_services": ("auth",),
     "events": ("initiator_name", "initiator_email", "meta"),
 }
 """Secrets, and what no family is made of."""
@@ -27,6 +32,9 @@ def strings(value: object) -> Iterator[str]:
     """All strings of a JSON value that say something."""
     if isinstance(value, dict):
         for each in value.values():
+            yield from strings(each)
+    elif isinstance(value, list):
+        for each in value:
             yield from strings(each)
     elif isinstance(value, str) and value not in {"", "<nil>"}:
         yield value
@@ -43,9 +51,16 @@ def told(fields: dict[str, tuple[str, ...]]) -> set[str]:
     }
 
 
+def targets(known: Inventory) -> str:
+    """What service discovery tells, with nothing but plain characters escaped."""
+    made = finish(answer(known, Query((9100,), frozenset(), "ip")))
+    return b"".join(made.slices).decode()
+
+
 class PrivacyTests(SynchronousTestCase):
-    public = page(inventory())
+    public = page(inventory(), COLLECTORS)
     personal = page(inventory(personal=True))
+    everything = page(inventory(personal=True), COLLECTORS)
 
     def lines(self, string: str, text: str) -> list[str]:
         return [line for line in text.split("\n") if string in line]
@@ -77,4 +92,16 @@ class PrivacyTests(SynchronousTestCase):
         """Secrets and the people of the audit log are told in neither case."""
         for string in told(NEVER) - told(PERSONAL):
             self.assertEqual([], self.lines(string, self.public))
-            self.assertEqual([], self.lines(string, self.personal))
+            self.assertEqual([], self.lines(string, self.everything))
+
+    def test_discovery(self) -> None:
+        """Service discovery tells of peers what pages tell, and nothing of users."""
+        public, personal = targets(inventory()), targets(inventory(personal=True))
+        for string in told(PERSONAL):
+            self.assertNotIn(string, public)
+        for string in told({"users": PERSONAL["users"]}) | told(NEVER) - told(PERSONAL):
+            self.assertNotIn(string, personal)
+        for key in PERSONAL["peers"]:
+            kind = key.removesuffix("_name")
+            self.assertIn(f'"__meta_netbird_{kind}":', personal)
+            self.assertNotIn(f'"__meta_netbird_{kind}":', public)

@@ -16,6 +16,7 @@ from zope.interface import implementer
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
 from api_exporter.netbird.resources import UP
+from api_exporter.refresh.budget import Budget
 from api_exporter.settings import parsers
 from api_exporter.settings.credential import Token
 from api_exporter.upstream.fetching import Upstream
@@ -99,6 +100,10 @@ class _Agent:
 class World(Wired):
     """All that an account has, in weather.
 
+    Args:
+        clock: of other accounts, too, where there are any.
+        budget: of its token, where others have that, too.
+
     Attributes:
         asked: every request that reached the upstream, as time, path and status.
         oldest: the age in seconds that the metrics of the peers have ever had.
@@ -113,8 +118,10 @@ class World(Wired):
         intervals: Mapping[str, float] | None = None,
         limiter: Limiter | None = None,
         metrics_max_age: float | None = None,
+        clock: Clock | None = None,
+        budget: Budget | None = None,
     ) -> None:
-        self.clock = Clock()
+        self.clock = Clock() if clock is None else clock
         self.asked: list[tuple[float, str, int]] = []
         self.oldest = 0.0
         self._weather = weather
@@ -140,6 +147,7 @@ class World(Wired):
             jitter=chance.random,
             intervals=intervals,
             metrics_max_age=metrics_max_age,
+            budget=budget,
         )
 
     def now(self) -> float:

@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
 
+from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.selection import selection
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
@@ -18,6 +19,7 @@ from api_exporter.refresh.slices import Slicer
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.telemetry.size import page_size
 from api_exporter.version import Build
 
 
@@ -36,9 +38,11 @@ class Wired:
 
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
+        budget: of its token, where others have that, too.
     """
 
     url = "https://netbird.example"
+    stretched = ""
 
     def __init__(
         self,
@@ -50,13 +54,15 @@ class Wired:
         jitter: Callable[[], float] = lambda: 0.5,
         intervals: Mapping[str, float] | None = None,
         metrics_max_age: float | None = None,
+        choice: Choice = EVERYTHING,
+        budget: Budget | None = None,
         observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
         self.clock = clock
-        self.selected = selection(collectors, intervals or {})
+        self.selected = selection(collectors, intervals or {}, choice=choice)
         self.collectors = self.selected.collectors
         self.registry = CollectorRegistry()
-        self.budget = Budget()
+        self.budget = Budget() if budget is None else budget
         self.telemetry = AccountTelemetry(
             registry=self.registry,
             periods=self.selected.periods,
@@ -64,9 +70,10 @@ class Wired:
         )
         self.history = History(period=self.selected.periods[UP])
         self.pages = Pages([c.name for c in self.collectors])
+        page_size(self.registry, self.pages)
         self.rounds = Rounds(
             collectors=self.collectors,
-            inventory=Inventory(),
+            inventory=Inventory(detail=choice.detail),
             fetch=fetch,
             pages=self.pages,
             slicer=Slicer(clock),

@@ -3,24 +3,34 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from twisted.internet.defer import CancelledError, maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
-from api_exporter.account import Account
+from api_exporter.account import Account, Shared
 from api_exporter.checking.survey import Finding, survey
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
 from api_exporter.daemon.life import refusal
 from api_exporter.daemon.threads import own_threads
 from api_exporter.exposition.text import render
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
+from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.advice import PARTIAL, advice
 from api_exporter.upstream.fetching import UNREACHABLE
 
@@ -50,11 +60,10 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     )
     own_threads(reactor)
     configured = service.configure(options, reactor)
-    accounts = chosen(
-        service.accounts(configured.settings, reactor),
-        options["account"],
-        one=options["once"],
-    )
+    settings = configured.settings
+    wanted = chosen(settings.accounts, options["account"], one=options["once"])
+    shared = Shared(reactor, wanted.values())
+    accounts = service.accounts(replace(settings, accounts=wanted), reactor, shared)
     if not options["once"]:
         for line in doors(configured.front):
             _print(line)
@@ -64,10 +73,8 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         name: await _report(account, reactor, once_only=options["once"])
         for name, account in accounts.items()
     }
-    if len(good) > 1:
-        _print("")
-        for name, fine in good.items():
-            _print(f"{name}: {'ok' if fine else 'its peers cannot be read'}")
+    if settings.several and not options["once"] and options["account"] is None:
+        _summary(good)
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)
     if not all(good.values()):
@@ -75,14 +82,16 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
 
 
 def chosen(
-    accounts: Mapping[str, Account], wanted: str | None, *, one: bool
-) -> Mapping[str, Account]:
+    accounts: Mapping[str, AccountSettings], wanted: str | None, *, one: bool
+) -> Mapping[str, AccountSettings]:
     """All of them, or the one that is wanted; raises SystemExit where that is none.
 
     Args:
         one: whether more than one cannot be.
     """
     names = ", ".join(accounts)
+    if not accounts and (one or wanted is not None):
+        raise refusal([_NONE], lasting=True)
     if wanted is not None and (wanted not in accounts or not wanted):
         known = f"it must be one of {names}" if any(accounts) else "there are no names"
         problem = f"--account: {wanted!r} is not allowed: {known}"
@@ -93,6 +102,15 @@ def chosen(
         problem = f"--once needs --account, which must be one of {names}"
         raise refusal([problem], lasting=True)
     return accounts
+
+
+_NONE = "no account falls to this shard"
+
+
+def _summary(good: Mapping[str, bool]) -> None:
+    _print("" if good else _NONE)
+    for name, fine in good.items():
+        _print(f"{name}: {'ok' if fine else 'its peers cannot be read'}")
 
 
 async def _report(
@@ -163,9 +181,16 @@ async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:
             names.append(finding.resource.name)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
-    if found[-1].inventory.partial:
-        _print(PARTIAL)
+    for line in _concerns(found[-1].inventory):
+        _print(line)
     return _has_peers(found)
+
+
+def _concerns(inventory: Inventory) -> Iterator[str]:
+    if inventory.partial:
+        yield PARTIAL
+    for name in inventory.missing_groups:
+        yield f"PEER_DETAIL names {name!r}, which is neither name nor id of a group."
 
 
 async def once(

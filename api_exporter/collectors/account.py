@@ -57,6 +57,13 @@ UPDATE_AVAILABLE = Metric(
     source="instance/version.management_update_available",
     alert="1 for weeks",
 )
+AVAILABLE_INFO = Metric(
+    name="netbird_api_management_available_info",
+    help="Version of the management server that is available; absent without an update."
+    " Always 1.",
+    source="instance/version.management_available_version,"
+    " where management_update_available",
+)
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
@@ -67,6 +74,9 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         name = labels(version=version.management_current_version)
         yield single(MANAGEMENT_INFO, 1, name)
         yield single(UPDATE_AVAILABLE, int(version.management_update_available))
+        available = version.management_available_version
+        if version.management_update_available and available:
+            yield single(AVAILABLE_INFO, 1, labels(version=available))
 
 
 def _account(accounts: tuple[Account, ...]) -> Iterator[Family]:

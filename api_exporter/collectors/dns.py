@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
     Metric,
@@ -63,6 +64,16 @@ ZONES = Metric(
     help="Number of DNS zones by whether they are enabled.",
     source="dns/zones[].enabled",
 )
+ZONE_INFO = Metric(
+    name="netbird_api_dns_zone_info",
+    help="Properties of a DNS zone, to be joined by dns_zone_id. Always 1.",
+    source="dns/zones[]",
+)
+ZONE_ENABLED = Metric(
+    name="netbird_api_dns_zone_enabled",
+    help="Whether the DNS zone is enabled.",
+    source="dns/zones[].enabled",
+)
 ZONE_RECORDS = Metric(
     name="netbird_api_dns_zone_records",
     help="Number of records in the zone by type.",
@@ -97,10 +108,10 @@ def _nameservers(groups: tuple[NameserverGroup, ...]) -> Iterator[Family]:
             for group in groups
         ),
     )
-    keyed = [
+    keyed = Once(
         (labels(nameserver_group_id=group.id, nameserver_group=group.name), group)
         for group in groups
-    ]
+    )
     yield Family(
         NAMESERVER_GROUP_ENABLED, ((key, int(group.enabled)) for key, group in keyed)
     )
@@ -128,6 +139,20 @@ def _nameservers(groups: tuple[NameserverGroup, ...]) -> Iterator[Family]:
 
 def _zones(zones: tuple[DnsZone, ...]) -> Iterator[Family]:
     yield halves(ZONES, "enabled", (zone.enabled for zone in zones))
+    yield Family(
+        ZONE_INFO,
+        (
+            (labels(dns_zone_id=zone.id, dns_zone=zone.name, domain=zone.domain), 1)
+            for zone in zones
+        ),
+    )
+    yield Family(
+        ZONE_ENABLED,
+        (
+            (labels(dns_zone_id=zone.id, dns_zone=zone.name), int(zone.enabled))
+            for zone in zones
+        ),
+    )
     yield counted(
         ZONE_RECORDS,
         (

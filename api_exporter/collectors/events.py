@@ -1,9 +1,17 @@
 """The audit log. Only on request: a call may bring five megabytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from api_exporter.exposition.text import Family, Metric, counted, labels, timestamp
+from api_exporter.exposition.text import (
+    Family,
+    Metric,
+    Sample,
+    counted,
+    labels,
+    timestamp,
+)
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import AuditEvent
 
 READS = ("events",)
 
@@ -30,10 +38,14 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         (event.activity_code for event in events),
         lambda code: labels(activity_code=code),
     )
+    yield Family(LAST, _newest(events))
+
+
+def _newest(events: Iterable[AuditEvent]) -> Iterator[Sample]:
     newest: dict[str, float] = {}
     for event in events:
         time = timestamp(event.timestamp)
         if time is not None:
             code = labels(activity_code=event.activity_code)
             newest[code] = max(time, newest.get(code, time))
-    yield Family(LAST, sorted(newest.items()))
+    yield from sorted(newest.items())

@@ -1,10 +1,19 @@
 """Groups: who is in them, and how many of those are connected."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from api_exporter.collectors import joins
-from api_exporter.exposition.text import Family, Metric, Sample, counted, labels
+from api_exporter.collectors.once import Once
+from api_exporter.exposition.text import (
+    Family,
+    Labels,
+    Metric,
+    Sample,
+    counted,
+    labels,
+)
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Group, Peer
 
 READS = ("groups", "peers")
 
@@ -56,16 +65,13 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
             for group in groups
         ),
     )
-    keyed = [(labels(group_id=group.id, group=group.name), group) for group in groups]
+    keyed = Once(
+        (labels(group_id=group.id, group=group.name), group) for group in groups
+    )
     yield Family(PEERS, ((key, group.peers_count) for key, group in keyed))
     if inventory.peers is not None:
-        connected = joins.connected(inventory.peers)
-        present: list[Sample] = []
-        for key, group in keyed:
-            yield None  # a group may have as many members as there are peers
-            members = {member.id for member in group.peers or ()}
-            present.append((key, len(members & connected)))
-        yield Family(PEERS_CONNECTED, present)
+        present = _present(keyed, inventory.peers)
+        yield Family(PEERS_CONNECTED, present, at_once=1)
     yield Family(RESOURCES, ((key, group.resources_count) for key, group in keyed))
     yield counted(
         RESOURCES_BY_TYPE,
@@ -75,3 +81,13 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
             for resource in group.resources or ()
         ),
     )
+
+
+def _present(
+    keyed: Iterable[tuple[Labels, Group]], peers: Iterable[Peer]
+) -> Iterator[Sample]:
+    """A group may have as many members as there are peers: each is much work."""
+    connected = joins.connected(peers)
+    for key, group in keyed:
+        members = [member.id for member in group.peers or ()]
+        yield key, len(connected.intersection(members))

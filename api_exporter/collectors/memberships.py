@@ -12,14 +12,19 @@ MEMBER = Metric(
     help="Which peer is in which group. Always 1.",
     source="groups[].peers[]",
     alert="joined with netbird_api_peer_connected: every offline peer of one group",
+    of_peer=True,
 )
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """A sample for each peer of each group; absent while the groups are unknown."""
+    """A sample for each peer of each group; absent while the groups are unknown.
+
+    A peer without series of its own has none here, either.
+    """
     groups = inventory.groups
     if groups is None:
         return
+    detailed = inventory.detailed_ids
     yield Family(
         MEMBER,
         (
@@ -34,6 +39,6 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
             )
             for group in groups
             for member_id, name in {m.id: m.name for m in group.peers or ()}.items()
-            if member_id
+            if member_id and (detailed is None or member_id in detailed)
         ),
     )

@@ -1,8 +1,9 @@
 """The machines of the network: who is connected, on what, and until when."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
+from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -12,6 +13,7 @@ from api_exporter.exposition.text import (
     counted,
     halves,
     labels,
+    never,
     timestamp,
     timestamps,
 )
@@ -52,6 +54,7 @@ APPROVAL_REQUIRED_PEERS = Metric(
     help="Number of peers that wait for approval.",
     source="peers[].approval_required",
     alert="anything above 0 for long",
+    self_hosted="0",
 )
 SSH_ENABLED_PEERS = Metric(
     name="netbird_api_peers_ssh_enabled",
@@ -73,12 +76,14 @@ INFO = Metric(
     name="netbird_api_peer_info",
     help="Properties of a peer, to be joined by peer_id. Always 1.",
     source="peers[]",
+    of_peer=True,
 )
 CONNECTED = Metric(
     name="netbird_api_peer_connected",
     help="Whether the peer holds a stream to the management service.",
     source="peers[].connected",
     alert="0 for longer than a reboot takes, for peers that should always be there",
+    of_peer=True,
 )
 LAST_SEEN = Metric(
     name="netbird_api_peer_last_seen_timestamp_seconds",
@@ -86,22 +91,26 @@ LAST_SEEN = Metric(
     "the start of its absence only while it is not connected.",
     source="peers[].last_seen",
     alert="peers not connected whose last change is months old",
+    of_peer=True,
 )
 CREATED = Metric(
     name="netbird_api_peer_created_timestamp_seconds",
     help="When the peer was registered.",
     source="peers[].created_at",
+    of_peer=True,
 )
 LAST_LOGIN = Metric(
     name="netbird_api_peer_last_login_timestamp_seconds",
     help="When the peer's user last logged in; absent when never.",
     source="peers[].last_login",
+    of_peer=True,
 )
 LOGIN_EXPIRED = Metric(
     name="netbird_api_peer_login_expired",
     help="Whether the peer's login has expired.",
     source="peers[].login_expired",
     alert="1 for a peer that somebody needs",
+    of_peer=True,
 )
 LOGIN_EXPIRATION = Metric(
     name="netbird_api_peer_login_expiration_timestamp_seconds",
@@ -110,34 +119,31 @@ LOGIN_EXPIRATION = Metric(
     " where peers[].login_expiration_enabled, peers[].user_id and"
     " accounts[].settings.peer_login_expiration_enabled",
     alert="a login that expires within the next working day",
+    of_peer=True,
 )
 APPROVAL_REQUIRED = Metric(
     name="netbird_api_peer_approval_required",
     help="Whether the peer waits for approval.",
     source="peers[].approval_required",
+    of_peer=True,
+    self_hosted="0",
 )
-
-_KEYS_AT_ONCE = 1000
-"""Peers whose labels are made between two places to pause: about a millisecond."""
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """All families of the peers, or none while the peers are unknown."""
+    """All families of the peers, or none while the peers are unknown.
+
+    Counts are of all peers; PEER_DETAIL says which have series of their own.
+    """
     peers = inventory.peers
     if peers is None:
         return
     yield from _counts(peers)
     told = inventory.personal
     info = partial(_personal_info, told) if told else _info
-    yield Family(INFO, ((labels(**info(peer)), 1) for peer in peers))
-    keys: list[Labels] = []
-    for start in range(0, len(peers), _KEYS_AT_ONCE):
-        yield None
-        keys += [
-            labels(peer_id=peer.id, peer=peer.name)
-            for peer in peers[start : start + _KEYS_AT_ONCE]
-        ]
-    keyed = list(zip(keys, peers, strict=True))
+    detailed = Once(inventory.detailed())
+    yield Family(INFO, ((labels(**info(peer)), 1) for peer in detailed))
+    keyed = Once((labels(peer_id=peer.id, peer=peer.name), peer) for peer in detailed)
     yield Family(CONNECTED, ((key, int(peer.connected)) for key, peer in keyed))
     yield timestamps(LAST_SEEN, ((key, peer.last_seen) for key, peer in keyed))
     yield timestamps(CREATED, ((key, peer.created_at) for key, peer in keyed))
@@ -171,12 +177,12 @@ def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
     yield count_true(EPHEMERAL_PEERS, (peer.ephemeral for peer in peers))
     yield count_true(
         NEVER_LOGGED_IN_PEERS,
-        (peer.user_id != "" and timestamp(peer.last_login) is None for peer in peers),
+        (peer.user_id != "" and never(peer.last_login) for peer in peers),
     )
 
 
 def _login_expiration(
-    keyed: list[tuple[Labels, Peer]], accounts: tuple[Account, ...]
+    keyed: Iterable[tuple[Labels, Peer]], accounts: tuple[Account, ...]
 ) -> Family:
     """Only where the account and the peer want it, for a user's peer that logged in."""
     lifetimes = [
@@ -220,6 +226,8 @@ def _info(peer: Peer) -> dict[str, str]:
         "user_id": peer.user_id,
         "ssh_enabled": boolean(peer.ssh_enabled),
         "ephemeral": boolean(peer.ephemeral),
+        "ipv6": peer.ipv6,
+        "kernel_version": peer.kernel_version,
     }
 
 

@@ -2,11 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
+    Labels,
     Metric,
+    Sample,
     boolean,
     counted,
     halves,
@@ -14,7 +17,14 @@ from api_exporter.exposition.text import (
     single,
 )
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import GroupId, Peer, Policy, PostureCheck, TypedId
+from api_exporter.netbird.records import (
+    Group,
+    GroupId,
+    Peer,
+    Policy,
+    PostureCheck,
+    TypedId,
+)
 
 READS = ("policies", "groups", "posture_checks", "peers")
 
@@ -37,6 +47,12 @@ ENABLED = Metric(
     name="netbird_api_policy_enabled",
     help="Whether the policy is enabled.",
     source="policies[].enabled",
+)
+ENABLED_RULES = Metric(
+    name="netbird_api_policy_enabled_rules",
+    help="Number of the policy's rules that are enabled, whether or not it is itself.",
+    source="policies[].rules[].enabled",
+    alert="0 for an enabled policy: it does nothing",
 )
 EMPTY_SIDES = Metric(
     name="netbird_api_policy_empty_sides",
@@ -87,14 +103,23 @@ def _policies(
             for rule in policy.rules or ()
         ),
     )
-    keyed = [(labels(policy_id=p.id, policy=p.name), p) for p in policies]
+    keyed = Once((labels(policy_id=p.id, policy=p.name), p) for p in policies)
     yield Family(INFO, ((key, 1) for key, _ in keyed))
     yield Family(ENABLED, ((key, int(policy.enabled)) for key, policy in keyed))
+    yield Family(
+        ENABLED_RULES,
+        ((key, sum(r.enabled for r in policy.rules or ())) for key, policy in keyed),
+    )
     if inventory.groups is not None:
-        sizes = {g.id: g.peers_count + g.resources_count for g in inventory.groups}
-        yield Family(
-            EMPTY_SIDES, ((key, _empty_sides(policy, sizes)) for key, policy in keyed)
-        )
+        yield Family(EMPTY_SIDES, _each_empty(keyed, inventory.groups))
+
+
+def _each_empty(
+    keyed: Iterable[tuple[Labels, Policy]], groups: Iterable[Group]
+) -> Iterator[Sample]:
+    sizes = {group.id: group.peers_count + group.resources_count for group in groups}
+    for key, policy in keyed:
+        yield key, _empty_sides(policy, sizes)
 
 
 def _empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
@@ -125,20 +150,24 @@ def _posture_checks(
     checks: tuple[PostureCheck, ...], peers: tuple[Peer, ...] | None
 ) -> Iterator[Family]:
     yield single(POSTURE_CHECKS, len(checks))
-    keyed = [(labels(posture_check_id=c.id, posture_check=c.name), c) for c in checks]
+    keyed = Once(
+        (labels(posture_check_id=c.id, posture_check=c.name), c) for c in checks
+    )
     yield Family(POSTURE_CHECK_INFO, ((key, 1) for key, _ in keyed))
     if peers is None:
         return
+    yield Family(BELOW_MIN_VERSION, _below(keyed, peers))
+
+
+def _below(
+    keyed: Iterable[tuple[Labels, PostureCheck]], peers: tuple[Peer, ...]
+) -> Iterator[Sample]:
     versions = counted_releases(peers)
-    yield Family(
-        BELOW_MIN_VERSION,
-        (
-            (key, sum(n for version, n in versions.items() if version < minimum))
-            for key, check in keyed
-            if check.checks.nb_version_check is not None
-            if (minimum := release(check.checks.nb_version_check.min_version))
-        ),
-    )
+    for key, check in keyed:
+        if check.checks.nb_version_check is not None and (
+            minimum := release(check.checks.nb_version_check.min_version)
+        ):
+            yield key, sum(n for version, n in versions.items() if version < minimum)
 
 
 Release = tuple[int, int, int]

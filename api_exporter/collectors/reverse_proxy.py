@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from api_exporter.exposition.text import Family, Metric, labels, timestamps
+from api_exporter.exposition.text import Family, Metric, labels, states, timestamps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
+    ProxyAuth,
     ProxyCluster,
     ProxyDomain,
     ProxyService,
@@ -46,6 +47,13 @@ SERVICE_ENABLED = Metric(
     help="Whether the proxy service is enabled.",
     source="reverse-proxies/services[].enabled",
 )
+SERVICE_AUTHENTICATED = Metric(
+    name="netbird_api_proxy_service_authenticated",
+    help="Whether the HTTP service is private or asks who you are, in whatever way.",
+    source="reverse-proxies/services[].auth.*.enabled,"
+    " reverse-proxies/services[].private, where mode is http",
+    alert="0 for an enabled service: an open door",
+)
 CERTIFICATE_ISSUED = Metric(
     name="netbird_api_proxy_service_certificate_issued_timestamp_seconds",
     help="When the proxy service's certificate was issued; absent before.",
@@ -75,6 +83,12 @@ TOKEN_EXPIRATION = Metric(
     source="reverse-proxies/proxy-tokens[].expires_at, of those not revoked",
     alert="days ahead: the proxy stops then",
 )
+TOKEN_LAST_USED = Metric(
+    name="netbird_api_proxy_token_last_used_timestamp_seconds",
+    help="When a proxy's token was last used; absent when never.",
+    source="reverse-proxies/proxy-tokens[].last_used",
+    alert="use of a token that nobody should have",
+)
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
@@ -86,7 +100,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     if inventory.proxy_clusters is not None:
         yield from _clusters(inventory.proxy_clusters)
     if inventory.proxy_tokens is not None:
-        yield _tokens(inventory.proxy_tokens)
+        yield from _tokens(inventory.proxy_tokens)
 
 
 def _services(services: tuple[ProxyService, ...]) -> Iterator[Family]:
@@ -113,25 +127,28 @@ def _services(services: tuple[ProxyService, ...]) -> Iterator[Family]:
             for service in services
         ),
     )
-    yield Family(
-        SERVICE_STATUS,
-        (
-            (
-                labels(
-                    proxy_service_id=service.id,
-                    proxy_service=service.name,
-                    status=status,
-                ),
-                int(status == service.meta.status),
-            )
-            for service in services
-            for status in dict.fromkeys((*STATUSES, service.meta.status or STATUSES[0]))
-        ),
-    )
     keyed = [(labels(proxy_service_id=s.id, proxy_service=s.name), s) for s in services]
+    yield states(
+        SERVICE_STATUS, "status", STATUSES, ((key, s.meta.status) for key, s in keyed)
+    )
     yield Family(SERVICE_ENABLED, ((key, int(s.enabled)) for key, s in keyed))
+    yield Family(
+        SERVICE_AUTHENTICATED,
+        ((key, int(_authenticated(s))) for key, s in keyed if s.mode == "http"),
+    )
     yield timestamps(
         CERTIFICATE_ISSUED, ((key, s.meta.certificate_issued_at) for key, s in keyed)
+    )
+
+
+def _authenticated(service: ProxyService) -> bool:
+    ways = (
+        way
+        for under in (service.auth or {}).values()
+        for way in (under if isinstance(under, tuple) else (under,))
+    )
+    return service.private or any(
+        isinstance(way, ProxyAuth) and way.enabled for way in ways
     )
 
 
@@ -147,19 +164,14 @@ def _domains(domains: tuple[ProxyDomain, ...]) -> Family:
 
 
 def _clusters(clusters: tuple[ProxyCluster, ...]) -> Iterator[Family]:
-    keyed = [
-        (labels(proxy_cluster_id=c.id, proxy_cluster=c.address), c) for c in clusters
-    ]
+    keyed = [(labels(proxy_cluster=c.address), c) for c in clusters]
     yield Family(CLUSTER_ONLINE, ((key, int(c.online)) for key, c in keyed))
     yield Family(CLUSTER_PROXIES, ((key, c.connected_proxies) for key, c in keyed))
 
 
-def _tokens(tokens: tuple[ProxyToken, ...]) -> Family:
-    return timestamps(
-        TOKEN_EXPIRATION,
-        (
-            (labels(proxy_token_id=t.id, proxy_token=t.name), t.expires_at)
-            for t in tokens
-            if not t.revoked
-        ),
+def _tokens(tokens: tuple[ProxyToken, ...]) -> Iterator[Family]:
+    keyed = [(labels(proxy_token_id=t.id, proxy_token=t.name), t) for t in tokens]
+    yield timestamps(
+        TOKEN_EXPIRATION, ((key, t.expires_at) for key, t in keyed if not t.revoked)
     )
+    yield timestamps(TOKEN_LAST_USED, ((key, t.last_used) for key, t in keyed))

@@ -1,11 +1,19 @@
 """Routes of the older kind, and whether anybody still routes them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from api_exporter.collectors import joins
-from api_exporter.exposition.text import Family, Metric, boolean, counted, labels
+from api_exporter.collectors.once import Once
+from api_exporter.exposition.text import (
+    Family,
+    Labels,
+    Metric,
+    boolean,
+    counted,
+    labels,
+)
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Route
+from api_exporter.netbird.records import Group, Peer, Route
 
 READS = ("routes", "groups", "peers")
 
@@ -55,25 +63,31 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         ),
     )
     yield Family(INFO, ((_info(route), 1) for route in routes))
-    keyed = [(labels(route_id=r.id, network_id=r.network_id), r) for r in routes]
+    keyed = Once((labels(route_id=r.id, network_id=r.network_id), r) for r in routes)
     yield Family(ENABLED, ((key, int(route.enabled)) for key, route in keyed))
     if inventory.groups is None or inventory.peers is None:
         return
-    wanted = {group for route in routes for group in route.peer_groups or ()}
-    members = joins.members(inventory.groups, frozenset(wanted))
-    existing = joins.existing(inventory.peers)
-    connected = joins.connected(inventory.peers)
-    behind = []
-    for key, route in keyed:
-        yield None
-        if route.enabled:
-            peers = joins.routing_peers(route.peer, route.peer_groups, members)
-            behind.append((key, peers & existing))
-    yield Family(ROUTING_PEERS, ((key, len(peers)) for key, peers in behind))
+    behind = Once(_behind(keyed, inventory.groups, inventory.peers))
+    yield Family(ROUTING_PEERS, ((key, peers) for key, peers, _ in behind), at_once=1)
     yield Family(
-        ROUTING_PEERS_CONNECTED,
-        ((key, len(peers & connected)) for key, peers in behind),
+        ROUTING_PEERS_CONNECTED, ((key, there) for key, _, there in behind), at_once=1
     )
+
+
+def _behind(
+    keyed: Iterable[tuple[Labels, Route]],
+    groups: Iterable[Group],
+    peers: tuple[Peer, ...],
+) -> Iterator[tuple[Labels, int, int]]:
+    """Of each enabled route, how many peers are behind it and how many connected."""
+    routes = [(key, route) for key, route in keyed if route.enabled]
+    wanted = {group for _, route in routes for group in route.peer_groups or ()}
+    members = joins.members(groups, frozenset(wanted))
+    existing = joins.existing(peers)
+    connected = joins.connected(peers)
+    for key, route in routes:
+        found = joins.routing_peers(route.peer, route.peer_groups, members) & existing
+        yield key, len(found), len(found & connected)
 
 
 def _info(route: Route) -> str:

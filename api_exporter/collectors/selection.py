@@ -3,18 +3,20 @@
 from collections.abc import Container, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.table import COLLECTORS, Collector
-from api_exporter.netbird.resources import RESOURCES, UP, Resource
+from api_exporter.netbird.resources import ALWAYS, RESOURCES, Resource
 
 
 class Selection(Struct, frozen=True):
     """The collectors that are on, and what they need.
 
     Attributes:
-        collectors: in the order of the page.
-        resources: those that they read, and always the peers, in the order of the
-            first round.
+        collectors: in the order of the page, with the families that are wanted.
+        resources: those that they read, and those that are always read, in the order
+            of the first round.
         periods: seconds between refreshes of each of these.
     """
 
@@ -27,16 +29,24 @@ def selection(
     names: Container[str],
     intervals: Mapping[str, float],
     omitted: Container[str] = frozenset(),
+    *,
+    choice: Choice = EVERYTHING,
 ) -> Selection:
-    """The collectors of these names.
+    """The collectors of these names, but for those of which nothing is wanted.
 
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
         omitted: resources that are not asked for, whoever reads them.
     """
-    collectors = tuple(c for c in COLLECTORS if c.name in names)
-    read = {UP}.union(*(collector.reads for collector in collectors))
+    chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
+    collectors = tuple(c for c in chosen if c is not None)
+    read = ALWAYS.union(*(collector.reads for collector in collectors))
+    bodies = {name: body for c in collectors for name, body in c.bodies.items()}
     wanted = (r for r in RESOURCES if r.name in read)
-    resources = tuple(r for r in wanted if r.name not in omitted)
+    resources = tuple(
+        replace(r, body=bodies.get(r.name, r.body))
+        for r in wanted
+        if r.name not in omitted
+    )
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}
     return Selection(collectors, resources, periods)

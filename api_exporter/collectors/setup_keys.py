@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator
 
+from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
     Metric,
     boolean,
     counted,
     labels,
+    states,
     timestamps,
 )
 from api_exporter.netbird.inventory import Inventory
 
 READS = ("setup_keys",)
+
+STATES = ("valid", "expired", "revoked", "overused")
+"""The states that the upstream is known to send."""
 
 KEYS = Metric(
     name="netbird_api_setup_keys",
@@ -58,6 +63,12 @@ USAGE_LIMIT = Metric(
     source="setup-keys[].usage_limit",
     alert="netbird_api_setup_key_used_times close to it",
 )
+STATE = Metric(
+    name="netbird_api_setup_key_state",
+    help="The state that the key is in: 1 for that one, 0 for the others.",
+    source="setup-keys[].state",
+    alert="1 for overused, or for expired where the key is still wanted",
+)
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
@@ -87,7 +98,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
             for k in keys
         ),
     )
-    keyed = [(labels(setup_key_id=k.id, setup_key=k.name), k) for k in keys]
+    keyed = Once((labels(setup_key_id=k.id, setup_key=k.name), k) for k in keys)
     yield Family(VALID, ((key, int(k.valid)) for key, k in keyed))
     yield timestamps(EXPIRATION, ((key, k.expires) for key, k in keyed))
     yield timestamps(LAST_USED, ((key, k.last_used) for key, k in keyed))
@@ -96,3 +107,4 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Family(
         USAGE_LIMIT, ((key, k.usage_limit) for key, k in keyed if k.usage_limit)
     )
+    yield states(STATE, "state", STATES, ((key, k.state) for key, k in keyed))

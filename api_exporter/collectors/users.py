@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
+from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
     Metric,
@@ -70,13 +71,9 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         return
     yield counted(
         USERS,
-        (
-            labels(
-                role=user.role,
-                status=user.status,
-                service_user=boolean(user.is_service_user),
-            )
-            for user in users
+        ((user.role, user.status, user.is_service_user) for user in users),
+        lambda kind: labels(
+            role=kind[0], status=kind[1], service_user=boolean(kind[2])
         ),
     )
     yield count_true(BLOCKED, (user.is_blocked for user in users))
@@ -84,7 +81,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     told = inventory.personal
     info = partial(_personal_info, told) if told else _info
     yield Family(INFO, ((labels(**info(user)), 1) for user in users))
-    keyed = [(labels(user_id=user.id), user) for user in users]
+    keyed = Once((labels(user_id=user.id), user) for user in users)
     yield timestamps(LAST_LOGIN, ((key, user.last_login) for key, user in keyed))
     yield Family(
         AUTO_GROUPS, ((key, len(user.auto_groups or ())) for key, user in keyed)
@@ -112,7 +109,7 @@ def _info(user: User) -> dict[str, str]:
         "role": user.role,
         "status": user.status,
         "service_user": boolean(user.is_service_user),
-        "issued": user.issued,
+        "issued": user.issued or "",
     }
 
 

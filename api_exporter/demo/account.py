@@ -112,6 +112,16 @@ def setup_keys(moment: Moment) -> Iterator[object]:
         state="revoked",
         used_times=3,
     )
+    emptied = moment.latest(50 * MINUTE)
+    uses = min(5, int(moment.at - emptied) // (8 * MINUTE))
+    yield _setup_key(
+        7,
+        "guests, refilled when it is used up",
+        last_used=rfc3339(emptied + uses * 8 * MINUTE),
+        state="overused" if uses == 5 else "valid",
+        usage_limit=5,
+        used_times=uses,
+    )
 
 
 def _setup_key(number: int, name: str, **fields: object) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Networks with their routers and resources.
 
 The headquarters have two connected routers, the laboratory has lost one of two, the
-depot both; one network is empty. Each branch office has two, hardly ever offline.
+depot both; one network is empty. Each branch office has two, hardly ever offline. The
+previews of what is being built are reached through whichever runners there are.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from api_exporter.demo.cast import (
     LAB_ROUTERS,
     branches,
 )
-from api_exporter.demo.groups import GROUPS, ROUTERS
+from api_exporter.demo.groups import GROUPS, ROUTERS, RUNNERS, Group
 from api_exporter.demo.moment import Moment
 from api_exporter.demo.peers import peer_id
 from api_exporter.demo.policies import TO_PRINTER, TO_SERVERS
@@ -37,10 +38,11 @@ class _Router(Struct, frozen=True):
     id: str
     machine: int | None
     enabled: bool = True
+    group: Group = ROUTERS
 
     def peers(self, moment: Moment) -> int:
         """How many they are."""
-        return moment.members[ROUTERS.id] if self.machine is None else 1
+        return moment.members[self.group.id] if self.machine is None else 1
 
 
 class _Network(Struct, frozen=True):
@@ -96,6 +98,13 @@ _NETWORKS = (
         (_Resource(xid("d2r", 4), "crm", "domain", "crm.example.com"),),
     ),
     _Network(xid("d2n", 5), "empty network", ""),
+    _Network(
+        xid("d2n", 6),
+        "previews",
+        "through the runners that build them",
+        (_Router(xid("d2q", 10), None, group=RUNNERS),),
+        (_Resource(xid("d2r", 7), "preview", "domain", "*.preview.example.com"),),
+    ),
 )
 
 
@@ -122,7 +131,7 @@ def routers(moment: Moment) -> Iterator[object]:
                 "masquerade": True,
                 "metric": 100 if alone else 9999,
                 "peer": "" if router.machine is None else peer_id(router.machine),
-                "peer_groups": None if alone else [ROUTERS.id],
+                "peer_groups": None if alone else [router.group.id],
             }
 
 

@@ -25,6 +25,7 @@ def policies(moment: Moment) -> Iterator[object]:
         TO_SERVERS,
         "Default",
         {"destinations": [servers], "protocol": "all", "sources": [everybody]},
+        description="everybody to the servers",
         checks=[_BASELINE],
     )
     yield _policy(
@@ -115,11 +116,12 @@ def _policy(
     name: str,
     rule: dict[str, object],
     *,
+    description: str = "",
     enabled: bool = True,
     checks: list[str] | None = None,
 ) -> dict[str, object]:
     return {
-        "description": "",
+        "description": description,
         "enabled": enabled,
         "id": id_,
         "name": name,

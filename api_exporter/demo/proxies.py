@@ -6,7 +6,7 @@ from api_exporter.demo.cast import DATABASE
 from api_exporter.demo.groups import ALL
 from api_exporter.demo.moment import Moment
 from api_exporter.demo.peers import peer_id
-from api_exporter.demo.schedules import DAY, MINUTE
+from api_exporter.demo.schedules import DAY, HOUR, MINUTE
 from api_exporter.demo.wire import ZERO_TIME, rfc3339, xid
 
 _CLUSTER = "eu.proxy.example.com"
@@ -57,11 +57,16 @@ def domains(_moment: Moment) -> Iterator[object]:
         }
 
 
-def clusters(_moment: Moment) -> Iterator[object]:
+def clusters(moment: Moment) -> Iterator[object]:
+    """One of two proxies is updated every hour, one that is alone restarts.
+
+    A cluster's id is that of one of its proxies, and a proxy has another at each start.
+    """
+    updated = moment.latest(HOUR)
     yield {
         "address": _CLUSTER,
-        "connected_proxies": 2,
-        "id": xid("d2x", 1),
+        "connected_proxies": 1 if moment.at - updated < 5 * MINUTE else 2,
+        "id": xid("d2x", updated),
         "online": True,
         "private": False,
         "require_subdomain": True,
@@ -74,6 +79,15 @@ def clusters(_moment: Moment) -> Iterator[object]:
         "connected_proxies": 0,
         "id": xid("d2x", 2),
         "online": False,
+        "type": "account",
+    }
+    restarted = moment.latest(50 * MINUTE)
+    online = moment.at - restarted >= 10 * MINUTE
+    yield {
+        "address": "lab.proxy.example.com",
+        "connected_proxies": int(online),
+        "id": xid("d2x", restarted + 1),
+        "online": online,
         "type": "account",
     }
 

@@ -16,12 +16,9 @@ from api_exporter.door.rules import PULSE, Credential, Verdict
 from api_exporter.door.shown import Bearer, Password, Shown, shown
 from api_exporter.door.strangers import Strangers
 from api_exporter.serving.channel import BodilessRequest
-from api_exporter.serving.page import Refusal
+from api_exporter.serving.page import NO_ACCOUNT, Refusal
 
 REALM = b'realm="api-exporter"'
-
-NO_ACCOUNT = "There is no such account."
-"""What a limited token is told of accounts, whether they are there or not."""
 
 
 class Guard:

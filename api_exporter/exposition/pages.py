@@ -115,38 +115,70 @@ def _with_short_start(slices: list[bytes]) -> tuple[bytes, ...]:
     return tuple(filter(None, (start[:FIRST_BYTES], start[FIRST_BYTES:], *rest)))
 
 
+_KEPT = 16
+"""So many choices of collectors are kept put together; each takes a mebibyte."""
+
+
 class Pages:
     """The newest page of each collector."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._pages: dict[str, Page] = dict.fromkeys(names, ())
-        self._whole: Whole | None = None
+        self._wholes: dict[frozenset[str] | None, Whole] = {}
 
     def publish(self, name: str, page: Page) -> None:
         """Replace a collector's page; an empty one withdraws it."""
         self._pages[name] = page
-        self._whole = None
+        self._wholes.clear()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The collectors', in their order."""
+        return tuple(self._pages)
 
     def series(self) -> dict[str, int]:
         """How many samples each collector's page holds."""
         return {name: sum(p.series for p in page) for name, page in self._pages.items()}
 
-    def whole(self) -> Whole:
-        """All pages; put together once for all scrapes until the next publication."""
-        if self._whole is None:
-            every = tuple(p for page in self._pages.values() for p in page)
-            checksum = 0
-            for p in every:
-                checksum = crc.combine(checksum, p.crc, p.shift)
-            text = _with_short_start([p.text for p in every])
-            start, *rest = [p.deflated for p in every] or [b""]
-            deflated = _with_short_start([_GZIP_HEADER + start, *rest])
-            self._whole = Whole(
-                pieces=every,
-                text=text,
-                text_length=sum(map(len, text)),
-                deflated=deflated,
-                deflated_length=sum(map(len, deflated)),
-                crc=checksum,
+    def lengths(self) -> dict[str, int]:
+        """How many bytes each collector's page has as text."""
+        return {
+            name: sum(len(p.text) for p in page) for name, page in self._pages.items()
+        }
+
+    def whole(self, names: frozenset[str] | None = None) -> Whole:
+        """All pages; put together once for all scrapes until the next publication.
+
+        Args:
+            names: of the collectors that are wanted; None for all.
+        """
+        found = self._wholes.get(names)
+        if found is None:
+            if len(self._wholes) >= _KEPT:
+                self._wholes.clear()
+            found = self._wholes[names] = _joined(
+                tuple(
+                    p
+                    for name, page in self._pages.items()
+                    if names is None or name in names
+                    for p in page
+                )
             )
-        return self._whole
+        return found
+
+
+def _joined(every: tuple[Piece, ...]) -> Whole:
+    checksum = 0
+    for p in every:
+        checksum = crc.combine(checksum, p.crc, p.shift)
+    text = _with_short_start([p.text for p in every])
+    start, *rest = [p.deflated for p in every] or [b""]
+    deflated = _with_short_start([_GZIP_HEADER + start, *rest])
+    return Whole(
+        pieces=every,
+        text=text,
+        text_length=sum(map(len, text)),
+        deflated=deflated,
+        deflated_length=sum(map(len, deflated)),
+        crc=checksum,
+    )

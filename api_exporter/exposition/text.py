@@ -5,7 +5,7 @@ an object, by the collector, and shared by all of the object's families.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -30,19 +30,28 @@ class Metric(Struct, frozen=True, kw_only=True):
             needs no escaping in either format.
         source: the field of the upstream that it comes from.
         alert: what an operator may want to be told of, "" where nothing comes to mind.
+        of_peer: whether a peer has series of its own in it, as PEER_DETAIL allows.
+        self_hosted: what it always is on a self-hosted server, "" where it varies.
     """
 
     name: str
     help: str
     source: str
     alert: str = ""
+    of_peer: bool = False
+    self_hosted: str = ""
 
 
 class Family(NamedTuple):
-    """A metric and its samples, which are read once."""
+    """A metric and its samples, which are read once, or never: make them when read.
+
+    Attributes:
+        at_once: how many samples may be made at one go; fewer where one is much work.
+    """
 
     metric: Metric
     samples: Iterable[Sample]
+    at_once: int = CHUNK_SAMPLES
 
 
 def escape(value: str) -> str:
@@ -78,6 +87,13 @@ def timestamp(instant: datetime | None, /) -> float | None:
     return since.days * 86400 + since.seconds
 
 
+def never(instant: datetime | None, /) -> bool:
+    """Whether it tells of "never": most instants do not, as one look shows."""
+    if instant is not None and instant.year > 1970:
+        return False
+    return timestamp(instant) is None
+
+
 def single(metric: Metric, value: float, labels: Labels = "") -> Family:
     """One sample."""
     return Family(metric, [(labels, value)])
@@ -85,7 +101,11 @@ def single(metric: Metric, value: float, labels: Labels = "") -> Family:
 
 def count_true(metric: Metric, which: Iterable[bool]) -> Family:
     """How many of them are true."""
-    return single(metric, sum(which))
+
+    def samples() -> Iterator[Sample]:
+        yield "", sum(which)
+
+    return Family(metric, samples())
 
 
 K = TypeVar("K", bound=Hashable)
@@ -95,18 +115,44 @@ def counted(
     metric: Metric, keys: Iterable[K], labelled: Callable[[K], Labels] = str
 ) -> Family:
     """How many there are of each; keys with the same labels are counted together."""
-    counts: Counter[Labels] = Counter()
-    for key, count in Counter(keys).items():
-        counts[labelled(key)] += count
-    return Family(metric, sorted(counts.items()))
+
+    def samples() -> Iterator[Sample]:
+        counts: Counter[Labels] = Counter()
+        for key, count in Counter(keys).items():
+            counts[labelled(key)] += count
+        yield from sorted(counts.items())
+
+    return Family(metric, samples())
 
 
 def halves(metric: Metric, label: str, which: Iterable[bool]) -> Family:
     """How many are true and how many are false: both, always."""
-    counts = Counter(which)
+
+    def samples() -> Iterator[Sample]:
+        counts = Counter(which)
+        for half in (True, False):
+            yield labels(**{label: boolean(half)}), counts[half]
+
+    return Family(metric, samples())
+
+
+def states(
+    metric: Metric,
+    label: str,
+    known: Sequence[str],
+    keyed: Iterable[tuple[Labels, str]],
+) -> Family:
+    """For each object 1 for the state that it is in, and 0 for each other known one.
+
+    A state that is not known is one more; without a state there are only zeros.
+    """
     return Family(
         metric,
-        [(labels(**{label: boolean(half)}), counts[half]) for half in (True, False)],
+        (
+            (f'{key[:-1]},{label}="{escape(state)}"}}', int(state == current))
+            for key, current in keyed
+            for state in dict.fromkeys((*known, current or known[0]))
+        ),
     )
 
 
@@ -144,7 +190,7 @@ def render(families: Iterable[Family | None]) -> Iterator[str]:
         samples = iter(family.samples)
         while lines := [
             f"{name}{labels} {value if isinstance(value, int) else number(value)}\n"
-            for labels, value in islice(samples, CHUNK_SAMPLES)
+            for labels, value in islice(samples, family.at_once)
         ]:
             yield head + "".join(lines)
             head = ""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Generator, Sequence
+from operator import attrgetter
 from typing import Protocol
 
 import msgspec
@@ -79,17 +80,21 @@ class Listing:
 
     Args:
         nullable: whether the upstream may write an empty one as `null`.
+        key: the field that tells records apart.
     """
 
-    def __init__(self, record: type[Struct], *, nullable: bool = True) -> None:
+    def __init__(
+        self, record: type[Struct], *, nullable: bool = True, key: str = "id"
+    ) -> None:
         self._decoder = msgspec.json.Decoder(record)
         self._nullable = nullable
+        self._id = attrgetter(key)
 
     def decode(
         self, body: bytes, before: Sequence[Struct] = ()
     ) -> Generator[None, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
-        old = {record.id: record for record in before}  # type: ignore[attr-defined]
+        old = {self._id(record): record for record in before}
         found: dict[str, Struct] = {}
         count = rejected = work = 0
         complaints: list[str] = []
@@ -115,7 +120,7 @@ class Listing:
                         if rejected == _HOPELESS and not found and len(body) > LONG:
                             raise _unreadable(complaints) from None
                         continue
-                id_: str = record.id  # type: ignore[attr-defined]  # listed: all have one
+                id_: str = self._id(record)
                 same = old.get(id_)
                 found[id_] = record if same is None or same != record else same
             count += len(raws or ())

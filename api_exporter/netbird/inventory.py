@@ -1,5 +1,7 @@
 """The newest records of each resource."""
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -14,9 +16,13 @@ class Inventory(Struct, frozen=True, kw_only=True):
 
     Attributes:
         personal: the kinds of personal data that may be told.
+        changes: something new for each resource whenever its records are replaced.
+        detail: groups, by name or id, whose peers may have series of their own; None:
+            all peers may.
     """
 
     personal: frozenset[str] = frozenset()
+    detail: frozenset[str] | None = None
     peers: tuple[records.Peer, ...] | None = None
     accounts: tuple[records.Account, ...] | None = None
     groups: tuple[records.Group, ...] | None = None
@@ -38,16 +44,49 @@ class Inventory(Struct, frozen=True, kw_only=True):
     proxy_tokens: tuple[records.ProxyToken, ...] | None = None
     instance_version: tuple[records.InstanceVersion, ...] | None = None
     events: tuple[records.AuditEvent, ...] | None = None
+    changes: Mapping[str, object] = {}
 
     def with_(self, resource: str, records: object) -> "Inventory":
         """The same with a resource's records replaced; None forgets them.
 
         Another current user has other access tokens: those that were known go.
         """
-        after = replace(self, **{resource: records})
+        changes = {**self.changes, resource: object()}
+        after = replace(self, **{resource: records}, changes=changes)
         if resource == "users" and after.current_user != self.current_user:
             return replace(after, access_tokens=None)
         return after
+
+    def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
+        """The same until one of these changes. To hold it keeps no records alive."""
+        return tuple(self.changes.get(resource) for resource in resources)
+
+    def detailed(self) -> Iterator[records.Peer]:
+        """The peers that may have series of their own."""
+        ids = self.detailed_ids
+        for peer in self.peers or ():
+            if ids is None or peer.id in ids:
+                yield peer
+
+    @property
+    def detailed_ids(self) -> frozenset[str] | None:
+        """The ids of these peers; None for all, nobody's while groups are unknown."""
+        if self.detail is None:
+            return None
+        return frozenset(
+            member.id
+            for group in self.groups or ()
+            if not self.detail.isdisjoint((group.id, group.name))
+            for member in group.peers or ()
+        )
+
+    @property
+    def missing_groups(self) -> tuple[str, ...]:
+        """What `detail` names and is no group, as far as the groups are known."""
+        if self.detail is None or self.groups is None:
+            return ()
+        there = {name for group in self.groups for name in (group.id, group.name)}
+        return tuple(sorted(self.detail - there))
 
     @property
     def current_user(self) -> str | None:

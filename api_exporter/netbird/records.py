@@ -25,12 +25,15 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     name: str = ""
     dns_label: str = ""
     hostname: str = ""
+    extra_dns_labels: tuple[str, ...] | None = None
     ip: str = ""
+    ipv6: str = ""
     connection_ip: str = ""
     country_code: str = ""
     city_name: str = ""
     serial_number: str = ""
     os: str = ""
+    kernel_version: str = ""
     version: str = ""
     ui_version: str = ""
     user_id: str = ""
@@ -43,6 +46,19 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     created_at: Instant = None
     last_login: Instant = None
     last_seen: Instant = None
+
+
+class GroupOfPeer(Struct, frozen=True, gc=False, kw_only=True):
+    """A group as a peer names it."""
+
+    id: str = ""
+    name: str = ""
+
+
+class GroupedPeer(Peer, frozen=True, gc=False, kw_only=True):
+    """A machine with the groups that it names: much text, which few ask for."""
+
+    groups: tuple[GroupOfPeer, ...] | None = None
 
 
 class AccountSettings(Struct, frozen=True, gc=False, kw_only=True):
@@ -69,6 +85,14 @@ class Member(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str = ""
     name: str = ""
+
+
+class GroupId(Struct, frozen=True, gc=False, kw_only=True):
+    """A group as a rule or a network resource names it; the counts beside it there are
+    not to be trusted.
+    """
+
+    id: str = ""
 
 
 class TypedId(Struct, frozen=True, gc=False, kw_only=True):
@@ -98,7 +122,7 @@ class User(Struct, frozen=True, gc=False, kw_only=True):
     email: str = ""
     role: str = ""
     status: str = ""
-    issued: str = ""
+    issued: str | None = None
     is_current: bool = False
     is_service_user: bool = False
     is_blocked: bool = False
@@ -124,6 +148,7 @@ class SetupKey(Struct, frozen=True, gc=False, kw_only=True):
     type: str = ""
     state: str = ""
     valid: bool = False
+    revoked: bool = False
     ephemeral: bool = False
     used_times: Count = 0
     usage_limit: Count = 0
@@ -137,6 +162,8 @@ class Network(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
+    description: str = ""
+    routing_peers_count: Count = 0
     routers: tuple[str, ...] | None = None
     resources: tuple[str, ...] | None = None
     policies: tuple[str, ...] | None = None
@@ -147,6 +174,7 @@ class NetworkRouter(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     enabled: bool = False
+    metric: Count = 0
     peer: str = ""
     peer_groups: tuple[str, ...] | None = None
 
@@ -155,13 +183,18 @@ class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
     """An address behind a network (`/api/networks/resources`)."""
 
     id: str
+    name: str = ""
+    type: str = ""
+    address: str = ""
     enabled: bool = False
+    groups: tuple[GroupId, ...] | None = None
 
 
 class Route(Struct, frozen=True, gc=False, kw_only=True):
     """A route of the older kind (`/api/routes`)."""
 
     id: str
+    description: str = ""
     network_id: str = ""
     network_type: str = ""
     network: str = ""
@@ -170,12 +203,6 @@ class Route(Struct, frozen=True, gc=False, kw_only=True):
     masquerade: bool = False
     peer: str = ""
     peer_groups: tuple[str, ...] | None = None
-
-
-class GroupId(Struct, frozen=True, gc=False, kw_only=True):
-    """A group as a rule names it; the counts beside it there are not to be trusted."""
-
-    id: str = ""
 
 
 class Rule(Struct, frozen=True, gc=False, kw_only=True):
@@ -197,6 +224,7 @@ class Policy(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
+    description: str = ""
     enabled: bool = False
     rules: tuple[Rule, ...] | None = None
 
@@ -257,6 +285,7 @@ class DnsZone(Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     name: str = ""
+    domain: str = ""
     enabled: bool = False
     records: tuple[DnsRecord, ...] | None = None
 
@@ -268,6 +297,16 @@ class ProxyServiceMeta(Struct, frozen=True, gc=False, kw_only=True):
     certificate_issued_at: Instant = None
 
 
+class ProxyAuth(Struct, frozen=True, gc=False, kw_only=True):
+    """A way to authenticate at a proxy service. Its secrets are not read."""
+
+    enabled: bool = False
+
+
+_Way = ProxyAuth | str | float | bool | None
+"""Only objects are known; others are no reason to reject the service."""
+
+
 class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     """A service behind the reverse proxy (`/api/reverse-proxies/services`)."""
 
@@ -276,6 +315,8 @@ class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     mode: str = ""
     domain: str = ""
     enabled: bool = False
+    private: bool = False
+    auth: dict[str, _Way | tuple[_Way, ...]] | None = None
     meta: ProxyServiceMeta = ProxyServiceMeta()
 
 
@@ -289,9 +330,12 @@ class ProxyDomain(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ProxyCluster(Struct, frozen=True, gc=False, kw_only=True):
-    """Proxies that stand in for each other (`/api/reverse-proxies/clusters`)."""
+    """Proxies that stand in for each other (`/api/reverse-proxies/clusters`).
 
-    id: str
+    Known by its address: its `id` is that of one of the proxies, which have another at
+    each start.
+    """
+
     address: str = ""
     online: bool = False
     connected_proxies: Count = 0
@@ -304,6 +348,7 @@ class ProxyToken(Struct, frozen=True, gc=False, kw_only=True):
     name: str = ""
     revoked: bool = False
     expires_at: Instant = None
+    last_used: Instant = None
 
 
 class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):
@@ -311,6 +356,7 @@ class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):
 
     management_current_version: str = ""
     management_update_available: bool = False
+    management_available_version: str = ""
 
 
 class AuditEvent(Struct, frozen=True, gc=False, kw_only=True):

@@ -14,6 +14,9 @@ MINUTE = 60.0
 UP = "peers"
 """The resource that `netbird_api_up` tells of; every upstream has it."""
 
+ALWAYS = frozenset({UP, "groups"})
+"""What is read whatever is published: service discovery is made of it."""
+
 PROBE = "api/health"
 """Tries the connection; NetBird has no such path, which is no failure."""
 
@@ -125,7 +128,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource(
         "proxy_clusters",
         "api/reverse-proxies/clusters",
-        Listing(records.ProxyCluster),
+        Listing(records.ProxyCluster, key="address"),
         10 * MINUTE,
     ),
     Resource(
@@ -142,6 +145,6 @@ RESOURCES: tuple[Resource, ...] = (
     ),
     Resource("events", "api/events/audit", Listing(records.AuditEvent), 10 * MINUTE),
 )
-"""In the order of the first round; the peers are always fetched, and always first."""
+"""In the order of the first round: the peers first."""
 
 BY_NAME = {resource.name: resource for resource in RESOURCES}

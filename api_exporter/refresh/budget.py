@@ -1,12 +1,22 @@
 """What one token may ask for: slots, pauses, and an estimate of what is granted.
 
-Pure: time is an argument, in seconds of any clock. Facts: the upstream's limiter may
-allow six requests a minute, and says in no header how many or when to come back.
+All accounts with the token share it; what each of them may do is in `share`. Pure: time
+is an argument, in seconds of any clock. Facts: the upstream's limiter may allow six
+requests a minute, and says in no header how many or when to come back.
 """
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 from api_exporter.ports import Attempt
+from api_exporter.refresh.limits import KEPT, KEPT_BURST, Limit
+from api_exporter.telemetry.standing import SQUEEZED_PERIOD
+
+if TYPE_CHECKING:
+    from api_exporter.refresh.share import Share
+
+SLOTS = 4
+"""Requests for peers that may be under way at once; and as many for anything else."""
 
 SHORTEST_PAUSE = 15.0
 LONGEST_PAUSE = 240.0
@@ -31,26 +41,59 @@ MOST = 60.0
 SAVED = 10.0
 """Requests that may come at once after a time of few, once there is an estimate."""
 
+PEERS_PART = 2 / 3
+"""Of what is granted, that is for peers while anything else is overdue."""
+
 
 class Budget:
     """Decides when a request may be made.
 
+    Where the limit is known, requests come from a bucket of our own that holds less,
+    so that none is refused: nine tenths of the rate, half of the burst. The rest is for
+    what else uses the token, and for a start soon after another one.
+
+    Args:
+        limit: of the token, where it is known.
+
     Attributes:
-        per_minute: requests that we allow ourselves; None until one was refused.
+        per_minute: requests that we allow ourselves; None until one was refused, where
+            the limit is not known.
+        shares: of the accounts that have the token.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: Limit | None = None) -> None:
         self.per_minute: float | None = None
-        self._free = {True: 1, False: 1}
+        self.shares: list[Share] = []
+        self._free = {True: SLOTS, False: SLOTS}
         self._asked: deque[float] = deque()
-        self._saved = 0.0
+        self._most, self._growth = MOST, GROWTH
+        self._saved, self._most_saved = 0.0, SAVED
         self._saved_at = 0.0
+        if limit is not None:
+            rate, burst = limit
+            self.per_minute = self._most = KEPT * rate
+            self._growth = self._most / 60.0  # all of it again within an hour
+            self._saved = self._most_saved = max(1.0, KEPT_BURST * burst)
         self._pause = SHORTEST_PAUSE
         self._paused_at = self._paused_until = self._broken_at = float("-inf")
 
     def room(self, *, peers: bool) -> bool:
-        """Whether a slot is free. Of the two, one is for the peers alone."""
+        """Whether a slot is free. Half of them are for peers alone."""
         return self._free[peers] > 0
+
+    def tight(self, at: float) -> bool:
+        """Whether requests at a time have to be weighed against each other."""
+        if self.per_minute is None:
+            return False
+        return self._most_saved <= SAVED or self._affordable_at(SAVED) > at
+
+    @property
+    def squeezed_period(self) -> float:
+        """Seconds between two requests for an account's peers, at least, while it is
+        tight and others are overdue: so there is something left for these.
+        """
+        needed = 60.0 / (PEERS_PART * (self.per_minute or MOST))
+        return max(SQUEEZED_PERIOD, len(self.shares) * needed)
 
     def opens_at(self, *, peers: bool, reserved: float | None = None) -> float:
         """From when on a request may be made, if nothing happens until then.
@@ -59,8 +102,9 @@ class Budget:
             reserved: when the next request for the peers has to be affordable, too.
         """
         opens = self._affordable_at(1.0)
-        if reserved is not None and self._affordable_at(2.0) > reserved:
-            opens = self._affordable_at(2.0)
+        both = min(2.0, self._most_saved)
+        if reserved is not None and self._affordable_at(both) > reserved:
+            opens = self._affordable_at(both)
         paused = self._paused_until
         if peers:
             paused = min(paused, self._broken_at + LONGEST_PAUSE)
@@ -121,7 +165,8 @@ class Budget:
             self._save(now)
             lately = 60.0 / LATELY * sum(at > now - LATELY for at in self._asked)
             known, granted = self.per_minute, min(lately, self.per_minute or lately)
-            self.per_minute = max(LEAST, granted / 2)
+            self.per_minute = min(self._most, max(LEAST, granted / 2))
+            self._most_saved = min(self._most_saved, SAVED)
             # One request is affordable when the pause is over: that for the peers.
             left = 1.0 - min(asked, LONGEST_PAUSE) / 60.0 * self.per_minute
             self._saved = left if known is None else min(self._saved, left)
@@ -132,8 +177,9 @@ class Budget:
         self._saved_at = now
         if self.per_minute is not None:
             grown = self._saved + passed / 60.0 * self.per_minute
-            self._saved = min(SAVED, grown)
-            self.per_minute = min(MOST, self.per_minute + passed / 60.0 * GROWTH)
+            self._saved = min(self._most_saved, grown)
+            more = passed / 60.0 * self._growth
+            self.per_minute = min(self._most, self.per_minute + more)
 
     def _affordable_at(self, requests: float) -> float:
         if self.per_minute is None:

@@ -17,6 +17,7 @@ from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.standing import max_age
 from api_exporter.upstream.backoff import Jitter
 
@@ -30,6 +31,8 @@ class Refresher(Service):
         observe: told of all that is known after every good refresh of the peers.
     """
 
+    log = Logger()
+
     def __init__(
         self,
         *,
@@ -42,9 +45,9 @@ class Refresher(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Inventory], None] = lambda _: None,
-        log: Logger | None = None,
+        account: str = "",
     ) -> None:
-        self.log = Logger() if log is None else log
+        self.log = log_of(account, self.log)
         self._resources = {r.name: r for r in selection.resources}
         self._periods = selection.periods
         self._max_ages = {
@@ -52,7 +55,7 @@ class Refresher(Service):
             for name, period in selection.periods.items()
         }
         self._rounds = rounds
-        self._outcomes = Outcomes(telemetry=telemetry, now=now, log=self.log)
+        self._outcomes = Outcomes(telemetry=telemetry, now=now, account=account)
         self._standings = telemetry.standings
         self._budget = budget
         self._clock = clock
@@ -70,11 +73,14 @@ class Refresher(Service):
             now=self._clock.seconds(),
             jitter=self._jitter,
             budget=self._budget,
+            changed=self._sleep,
         )
         self._wake()
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
         """Fires when nothing is under way any more."""
+        if self.running:
+            self._schedule.leave(self._clock.seconds())
         super().stopService()
         if self._alarm is not None:
             self._alarm.cancel()
@@ -108,17 +114,20 @@ class Refresher(Service):
 
     def _sleep(self) -> None:
         """Set the alarm to the next moment at which there may be something to do."""
+        now = self._clock.seconds()
         if not self.running:
+            self._schedule.pass_on(now)
             return
         times = [*self._expires.values()]
         wake_at = self._schedule.wake_at()
-        if wake_at is not None:
+        given_way = self._schedule.pass_on(now)  # and told when it is our turn
+        if wake_at is not None and not (given_way and wake_at <= now):
             times.append(wake_at)
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
         if times:
-            delay = max(0.0, min(times) - self._clock.seconds())
+            delay = max(0.0, min(times) - now)
             self._alarm = self._clock.callLater(delay, self._wake)
 
     async def _refresh(self, resource: Resource) -> None:
@@ -131,7 +140,7 @@ class Refresher(Service):
             self._schedule.skipped(name, begin)
             return
         try:
-            patience = self._schedule.patience(name)
+            patience = self._schedule.patience(name, begin)
             known = await self._rounds.read(resource, path, patience)
             if name == UP:
                 self._observe(self._rounds.inventory)

@@ -7,12 +7,12 @@ path alone that is broken; then all others go on as usual. The first good answer
 all due that was missed or has failed. See docs/decisions/0008.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.outage import Outage
-from api_exporter.telemetry.standing import SQUEEZED_PERIOD
+from api_exporter.refresh.share import NEVER, Share
 from api_exporter.upstream.backoff import FIRST_AGAIN, Jitter, again, spread
 
 UNSUPPORTED_PERIOD = 3600.0
@@ -21,8 +21,6 @@ UNSUPPORTED_PERIOD = 3600.0
 UNSENT_PERIOD = 5.0
 """Seconds until peers are tried again that could not even be asked for, at most: that
 costs the upstream nothing."""
-
-_NEVER = float("inf")
 
 
 class Schedule:
@@ -34,6 +32,8 @@ class Schedule:
     Args:
         periods: seconds by resource name, in the order of the first round.
         budget: of the token, which others may use as well.
+        changed: called when it may be this account's turn, which another one has
+            brought about.
     """
 
     def __init__(
@@ -43,42 +43,56 @@ class Schedule:
         now: float,
         jitter: Jitter,
         budget: Budget,
+        changed: Callable[[], object] = lambda: None,
     ) -> None:
         self.first = next(iter(periods))
         self._periods = periods
         self._jitter = jitter
         self._budget = budget
+        self._share = Share(budget, changed)
         self._due = dict.fromkeys(periods, now)
         self._running: dict[str, float] = {}
         self._failures = dict.fromkeys(periods, 0)
         self._unsupported: set[str] = set()
-        self._first_began = -_NEVER
-        self._awaited: float | None = -_NEVER
+        self._first_began = -NEVER
+        self._awaited: float | None = -NEVER
         """Since when all others wait for the first: from the start, after a pause."""
         self._outage: Outage | None = None
-        self._recovered_at = -_NEVER
+        self._recovered_at = -NEVER
 
     def take(self, now: float) -> str | None:
         """The resource to refresh now, if any; the first one before all others."""
-        if self._first_at() <= now:
+        self._claim()
+        peers = self._share.turn(now)
+        if peers is None:
+            return None
+        if peers:
             name = self.first
             self._first_began = now
-        elif self._others_at() <= now:
+        else:
             others = self._others()
             name = min(others, key=others.__getitem__)
             if self._outage is not None:
                 self._outage.others_at = now + self._periods[self.first]
-        else:
-            return None
         del self._due[name]
         self._running[name] = now
-        self._budget.begin(now, peers=name == self.first)
+        self._share.begin(now, peers=peers)
         return name
 
     def wake_at(self) -> float | None:
         """When there may be something to take; None before a running refresh ends."""
-        at = min(self._first_at(), self._others_at())
-        return None if at == _NEVER else at
+        self._claim()
+        at = self._share.opens_at()
+        return None if at == NEVER else at
+
+    def pass_on(self, now: float) -> bool:
+        """Whether it is another account's turn, which is told so."""
+        return self._share.pass_on(now)
+
+    def leave(self, now: float) -> None:
+        """Nothing will be taken any more; what is under way may still end."""
+        self._share.leave()
+        self._share.pass_on(now)
 
     def refreshed(self, name: str, now: float) -> None:
         """A refresh ended well: the next one is a period after its start.
@@ -147,13 +161,13 @@ class Schedule:
             self.make_due(self.first, now)
         return pause
 
-    def patience(self, name: str) -> float:
+    def patience(self, name: str, now: float) -> float:
         """Seconds that a round may take for its attempts together.
 
         In an outage a tight budget has none left for retries: what they take would
         keep all others from being asked.
         """
-        tight = self._budget.per_minute is not None and self._outage is not None
+        tight = self._budget.tight(now) and self._outage is not None
         return 0.0 if tight else self._periods[name]
 
     def abandoned(self, name: str) -> None:
@@ -171,41 +185,26 @@ class Schedule:
         if name in self._due:
             self._due[name] = min(self._due[name], now)
 
-    def _first_at(self) -> float:
-        if self.first not in self._due:
-            return _NEVER
-        at = max(self._due[self.first], self._budget.opens_at(peers=True))
-        if self._budget.per_minute is None or self._holds_others():
-            return at
-        if min(self._others().values(), default=_NEVER) <= at:
-            return max(at, self._first_began + SQUEEZED_PERIOD)
-        return at
-
-    def _others_at(self) -> float:
-        others = self._others()
-        room = self._budget.room(peers=False)
-        if not (others and room) or self._awaited is not None:
-            return _NEVER
-        needed = self._first_began + SQUEEZED_PERIOD
-        reserved = max(needed, self._due.get(self.first, needed))
-        opens = self._budget.opens_at(peers=False, reserved=reserved)
-        at = max(min(others.values()), opens)
-        if self._outage is not None and not self._outage.alone:
-            return max(at, self._outage.others_at)
-        return at
+    def _claim(self) -> None:
+        """Say what is due when, for all accounts of the token to know."""
+        share = self._share
+        share.peers_due = self._due.get(self.first, NEVER)
+        share.peers_began = self._first_began
+        due = min(self._others().values(), default=NEVER)
+        share.others_due = share.pressing = due
+        if self._awaited is not None:
+            share.others_due = share.pressing = NEVER
+        elif self._outage is not None and not self._outage.alone:
+            share.others_due = max(due, self._outage.others_at)
+            share.pressing = NEVER
 
     def _others(self) -> dict[str, float]:
         """When they are due, those of equal times in the order of the first round."""
         names = (n for n in self._periods if n != self.first and n in self._due)
         return {name: self._due[name] for name in names}
 
-    def _holds_others(self) -> bool:
-        """Whether others have to wait for the first, or nearly so."""
-        outage = self._outage is not None and not self._outage.alone
-        return outage or self._awaited is not None
-
     def _end(self, name: str) -> float:
-        self._budget.end(peers=name == self.first)
+        self._share.end(peers=name == self.first)
         return self._running.pop(name)
 
     def _answered(self, name: str, began: float, due: float) -> None:

@@ -3,6 +3,9 @@
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
+NO_ACCOUNT = "There is no such account."
+"""Also said of one that is there, to a client that may not know of it."""
+
 
 def keep_private(request: Request) -> None:
     """Let nobody keep the answer, which tells how things are now, or guess its type."""

@@ -20,9 +20,9 @@ class Readers:
     def __init__(self) -> None:
         self._reading: dict[Request, Whole] = {}
 
-    def add(self, request: Request, newest: Whole) -> None:
-        """Somebody begins to read the newest page."""
-        self._reading[request] = newest
+    def add(self, request: Request, read: Whole, newest: Whole) -> None:
+        """Somebody begins to read the newest page, or a part of it."""
+        self._reading[request] = read
         request.notifyFinish().addBoth(lambda _: self._reading.pop(request))
         self._drop_the_oldest(newest)
 

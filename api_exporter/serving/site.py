@@ -33,13 +33,24 @@ OTHER_FILES = 192
 """Open files beside the clients' connections: logs, the upstream, the event loop's, and
 connections that are being closed while others come in their place."""
 
+FILES_OF_ACCOUNT = 3
+"""Its connections, for each account after the first: two requests and a first try."""
+
 log = Logger()
 
 
-def max_connections(wanted: int) -> int:
-    """As many as the limit of open files has room for beside what else we open."""
-    soft, _ = system.getrlimit(system.RLIMIT_NOFILE)
-    room = max(1, soft - OTHER_FILES)
+def max_connections(wanted: int, accounts: int = 1) -> int:
+    """As many as the limit of open files has room for beside what else we open.
+
+    Where several accounts need more, the limit is raised as far as it may be.
+    """
+    soft, hard = system.getrlimit(system.RLIMIT_NOFILE)
+    others = OTHER_FILES + FILES_OF_ACCOUNT * max(0, accounts - 1)
+    if accounts > 1 and soft != system.RLIM_INFINITY and soft < others + wanted:
+        most = others + wanted
+        soft = most if hard == system.RLIM_INFINITY else max(soft, min(most, hard))
+        system.setrlimit(system.RLIMIT_NOFILE, (soft, hard))
+    room = max(1, soft - others)
     if soft == system.RLIM_INFINITY or wanted <= room:
         return wanted
     log.warn(

@@ -191,3 +191,27 @@ def collectors(text: str) -> frozenset[str]:
     if not on:
         raise ValueError("it names none")
     return frozenset(on)
+
+
+def peer_detail(text: str) -> frozenset[str] | None:
+    """Groups, by name or id, from `groups:a,b`; nobody's for `none`, None for `all`."""
+    if text.lower() in {"all", "none"}:
+        return None if text.lower() == "all" else frozenset()
+    word, colon, names = text.partition(":")
+    if not colon or word.strip().lower() != "groups":
+        raise ValueError
+    groups = frozenset(filter(None, (name.strip() for name in names.split(","))))
+    if not groups:
+        raise ValueError("it names no group")
+    return groups
+
+
+def patterns(text: str) -> tuple[str, ...]:
+    """Names of metrics, in which `*` stands for anything."""
+    found = dict.fromkeys(filter(None, (name.strip() for name in text.split(","))))
+    for pattern in found:
+        if not re.fullmatch(r"[A-Za-z0-9_*]{1,256}", pattern):
+            raise ValueError(f"{pattern!r} is no metric's name")
+    if text and not found:
+        raise ValueError("it names none")
+    return tuple(found)

@@ -80,7 +80,8 @@ COLLECTORS = Setting(
     "default",
     "names of collectors, separated by commas",
     "What is published, and with it what is asked for. `default` stands for all but"
-    " `memberships` and `events`: `default,memberships` adds to it.",
+    " `memberships`, `drop_in` and `events`: `default,memberships` adds to it. Peers"
+    " and groups are asked for in any case.",
     parsers.collectors,
     of_account=True,
 )
@@ -109,6 +110,34 @@ EXPOSE_PERSONAL_DATA = Setting(
     "Which personal data labels may hold: all of it, none, or these of `email`, `name`,"
     " `hostname`, `connection_ip`, `city` and `serial_number`.",
     parsers.personal,
+    of_account=True,
+)
+PEER_DETAIL = Setting(
+    "PEER_DETAIL",
+    "all",
+    "all, none, or groups: and names or ids of groups, such as groups:servers,routers",
+    "Which peers have series of their own, in all families that have such. Numbers of"
+    " peers are always of all. A group with a comma in its name is named by its id.",
+    parsers.peer_detail,
+    of_account=True,
+)
+METRICS_ALLOW = Setting(
+    "METRICS_ALLOW",
+    "",
+    "names of the collectors' metrics, separated by commas, such as netbird_api_peer*",
+    "The only metrics that are published; `*` stands for anything. The exporter's own"
+    " are always there.",
+    parsers.patterns,
+    of_account=True,
+)
+METRICS_DENY = Setting(
+    "METRICS_DENY",
+    "",
+    "names of the collectors' metrics, separated by commas, such as netbird_api_user_*",
+    "Metrics that are not published, although they are allowed; `*` stands for"
+    " anything. What nobody is told of is not computed, and what only that needs is not"
+    " asked for.",
+    parsers.patterns,
     of_account=True,
 )
 
@@ -235,6 +264,9 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         REFRESH_INTERVALS,
         METRICS_MAX_AGE,
         EXPOSE_PERSONAL_DATA,
+        PEER_DETAIL,
+        METRICS_ALLOW,
+        METRICS_DENY,
     ),
     "Serving": (
         LISTEN_ADDRESS,

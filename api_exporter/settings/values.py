@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from api_exporter.collectors.choice import Choice
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.credential import Token, TokenFile
 from api_exporter.settings.shard import Shard
@@ -23,6 +24,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: empty where the environment tells of the only one.
+        peer_detail: names and ids of groups; None for all peers, empty for none.
     """
 
     name: str
@@ -37,6 +39,15 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     refresh_intervals: Mapping[str, float]
     metrics_max_age: float | None
     expose_personal_data: frozenset[str]
+    peer_detail: frozenset[str] | None
+    metrics_allow: tuple[str, ...]
+    metrics_deny: tuple[str, ...]
+
+    def choice(self) -> Choice:
+        """Which families are wanted."""
+        return Choice(
+            allow=self.metrics_allow, deny=self.metrics_deny, detail=self.peer_detail
+        )
 
     def grant(self) -> tuple[str, str]:
         """The same for accounts that one token of one upstream opens."""
@@ -80,10 +91,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def process(environ: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
     """Values of the settings that are no account's, by their names in lower case."""
-    mine: list[str] = []
-    values = {s.name.lower(): s.read(environ, mine) for s in OF_PROCESS}
-    problems += _without_secrets(mine, environ)
-    return values
+    return {s.name.lower(): s.read(environ, problems) for s in OF_PROCESS}
 
 
 def account(
@@ -111,7 +119,7 @@ def account(
             f"{place(second.name)}{first.name} and {second.name} are both set: only one"
             " of them may be"
         )
-    problems += _without_secrets(mine, environ)
+    problems += mine
     return None if mine else AccountSettings(name=name, **values)  # type: ignore[arg-type]
 
 
@@ -119,12 +127,14 @@ _SHORTEST_SECRET = 8
 """Characters: shorter ones would be found everywhere."""
 
 
-def _without_secrets(
-    problems: Iterable[str], environ: Mapping[str, str]
-) -> Iterator[str]:
-    """A secret may stand in another variable, too."""
-    values = [environ.get(s.name, "").strip() for s in SETTINGS if s.secret]
-    secrets = [value for value in values if len(value) >= _SHORTEST_SECRET]
+def secrets_of(environ: Mapping[str, str]) -> set[str]:
+    """What no problem may repeat."""
+    values = {environ.get(s.name, "").strip() for s in SETTINGS if s.secret}
+    return {value for value in values if len(value) >= _SHORTEST_SECRET}
+
+
+def without_secrets(problems: Iterable[str], secrets: Iterable[str]) -> Iterator[str]:
+    """A secret may stand in another variable, or in another account's file, too."""
     for problem in problems:
         hidden: str = problem
         for secret in secrets:

@@ -33,7 +33,8 @@ class Gauges(Collector):
         if budget is not None:
             yield GaugeMetricFamily(
                 "api_exporter_request_budget_per_minute",
-                "Requests a minute that we allow ourselves, since one was refused.",
+                "Requests a minute that we allow ourselves, all accounts of the token"
+                " together: since one was refused, or where the limit is stated.",
                 value=budget,
             )
         for name, words, value in _GAUGES:

@@ -12,6 +12,7 @@ from twisted.web.client import ResponseDone
 from twisted.web.http import PotentialDataLoss
 
 from api_exporter.ports import UpstreamError
+from api_exporter.upstream.large import LARGE, LargeBodies
 
 _STEP = 256 * 1024
 """Bytes unpacked at one go: a millisecond's work. A kilobyte may become a million."""
@@ -25,7 +26,11 @@ _GZIP = 16 + zlib.MAX_WBITS
 class Answer(Protocol):
     """Gathers a body up to a limit and cuts the connection there, or when cancelled.
 
-    A gzipped one is unpacked as it comes, in steps; nothing more is read meanwhile.
+    A gzipped one is unpacked as it comes, in steps; nothing more is read meanwhile, nor
+    while it waits for the place of large ones.
+
+    Args:
+        large: where bodies of all clients wait for each other.
 
     Attributes:
         status: of HTTP; None while there is no answer.
@@ -41,15 +46,17 @@ class Answer(Protocol):
     limit = 0
     problem: UpstreamError | None = None
 
-    def __init__(self, clock: IReactorTime) -> None:
+    def __init__(self, clock: IReactorTime, large: LargeBodies | None = None) -> None:
         self.whole: Deferred[bytes] = Deferred(lambda _: self._give_up())
         self._clock = clock
+        self._place = LargeBodies(clock) if large is None else large
+        self._large = False
         self._body = BytesIO()  # joins nothing: its value is its buffer
         self._inflate: zlib._Decompress | None = None
         self._packed: list[bytes] = []
         self._arrived = 0
         self._step: IDelayedCall | None = None
-        self._paused = False
+        self._unpacking = self._waiting = self._paused = False
         self._complete = False
 
     def unpack(self) -> None:
@@ -71,8 +78,7 @@ class Answer(Protocol):
                 self._too_long()
                 return
             self._packed.append(data)
-            if self._step is None:  # not now: much may be done for these bytes already
-                self._step = self._clock.callLater(0, self._unpack, self._inflate)
+            self._unpack_soon()  # not now: much may be done for these bytes already
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         # PotentialDataLoss: neither a length nor chunks were promised, and the server
@@ -81,11 +87,30 @@ class Answer(Protocol):
             return
         if reason is None or reason.check(ResponseDone, PotentialDataLoss):
             self._complete = True
-            if self._step is None:
+            if self._inflate is None or not (self._step or self._waiting):
                 self._finish()
         else:
             self._end()
             self.whole.errback(reason)
+
+    def wait(self) -> None:
+        """Receive and unpack nothing for now."""
+        self._waiting = True
+        if self._step is not None:
+            self._step.cancel()
+            self._step = None
+        self._pause()
+
+    def go_on(self) -> None:
+        """Do so again."""
+        self._waiting = False
+        self._pause()
+        if self._inflate is not None:
+            self._unpack_soon()
+
+    def _unpack_soon(self) -> None:
+        if self._step is None and not self._waiting:
+            self._step = self._clock.callLater(0, self._unpack, self._inflate)
 
     def _unpack(self, inflate: "zlib._Decompress") -> None:
         """One step, and the next one after all else has had its turn."""
@@ -101,15 +126,18 @@ class Answer(Protocol):
             return
         if inflate.unused_data:
             self._undecodable("something follows the gzip of the body")
-        elif inflate.unconsumed_tail or len(plain) == _STEP:
-            self._pause(wanted=True)
-            self._step = self._clock.callLater(0, self._unpack, inflate)
-        elif self._complete:
+            return
+        self._unpacking = bool(inflate.unconsumed_tail) or len(plain) == _STEP
+        if self._complete and not self._unpacking:
             self._finish()
-        else:
-            self._pause(wanted=False)
+            return
+        self._pause()
+        if self._unpacking:
+            self._unpack_soon()
 
-    def _pause(self, *, wanted: bool) -> None:
+    def _pause(self) -> None:
+        """Let nothing come while there is a reason for that; there are two."""
+        wanted = self._unpacking or self._waiting
         if wanted == self._paused:
             return
         self._paused = wanted
@@ -125,6 +153,9 @@ class Answer(Protocol):
             self._too_long()
         else:
             self._body.write(data)
+            if self.received > LARGE and not self._large:
+                self._large = True
+                self._place.enter(self)
 
     def _finish(self) -> None:
         if self._inflate is not None and not self._inflate.eof:
@@ -152,6 +183,9 @@ class Answer(Protocol):
         if self._step is not None:
             self._step.cancel()
             self._step = None
+        if self._large:
+            self._large = False
+            self._place.leave(self)
 
     def _give_up(self) -> None:
         self._end()

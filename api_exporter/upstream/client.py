@@ -12,13 +12,17 @@ from twisted.web.client import Agent, HTTPConnectionPool
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
 from api_exporter.settings.values import AccountSettings
+from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.connection import Endpoints
 from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.fetching import Upstream
+from api_exporter.upstream.large import LargeBodies
 
 IDLE_CONNECTION = 50
 """Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
+
+log = Logger()
 
 
 class Client(Service):
@@ -26,6 +30,7 @@ class Client(Service):
 
     Args:
         observe: told of every attempt as it ends.
+        large: where bodies of all clients of the process wait for each other.
 
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
@@ -41,9 +46,8 @@ class Client(Service):
         jitter: Jitter,
         observe: Callable[[Attempt], None],
         contexts: KeptContexts | None = None,
-        log: Logger | None = None,
+        large: LargeBodies | None = None,
     ) -> None:
-        log = Logger() if log is None else log
         self._pool = HTTPConnectionPool(reactor)
         self._pool.cachedConnectionTimeout = IDLE_CONNECTION
         # Only where a kept connection ends without a single byte: the upstream closed
@@ -55,7 +59,7 @@ class Client(Service):
             settings.http_timeout,
         )
         self._probing: Deferred[None] | None = None
-        self.token = token_source(settings, log)
+        self.token = token_source(settings, log_of(settings.name, log))
         self.upstream = Upstream(
             agent=Agent.usingEndpointFactory(reactor, endpoints, self._pool),
             url=settings.upstream_api_url,
@@ -67,7 +71,8 @@ class Client(Service):
             jitter=jitter,
             observe=observe,
             account=settings.upstream_account,
-            log=log,
+            name=settings.name,
+            large=large,
         )
 
     def startService(self) -> None:

@@ -16,9 +16,11 @@ from twisted.web.iweb import IAgent, IResponse
 from api_exporter.netbird.resources import PROBE
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.settings.credential import Source, Token
+from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.answer import Answer
 from api_exporter.upstream.headers import GZIP, codings
+from api_exporter.upstream.large import LargeBodies
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -46,7 +48,11 @@ class Upstream:
         attempts: of one fetch, the first included.
         observe: told of every attempt as it ends.
         account: whose data is asked for, where the token may read several.
+        name: of the account, for the log.
+        large: where bodies of all clients of the process wait for each other.
     """
+
+    log = Logger()
 
     def __init__(
         self,
@@ -62,10 +68,11 @@ class Upstream:
         observe: Callable[[Attempt], None],
         longest_body: int = LONGEST_BODY,
         account: str | None = None,
-        log: Logger | None = None,
+        name: str = "",
+        large: LargeBodies | None = None,
     ) -> None:
         self._query = "" if account is None else f"?account={account}"
-        self.log = Logger() if log is None else log
+        self.log = log_of(name, self.log)
         self._agent = agent
         self._url = url
         self._token = token
@@ -76,6 +83,7 @@ class Upstream:
         self._jitter = jitter
         self._observe = observe
         self._longest_body = longest_body
+        self._large = LargeBodies(clock) if large is None else large
 
     def fetch(self, path: str, patience: float) -> Deferred[bytes]:
         """A path's body; see `ports.Fetch`. Cancelling it leaves nothing behind."""
@@ -100,7 +108,7 @@ class Upstream:
         token = self._token()
         while True:
             try:
-                answer = Answer(self._clock)
+                answer = Answer(self._clock, self._large)
                 return await self._attempt(path, number, token, deadline, answer)
             except UpstreamError as error:
                 # Cancelling the look-up of a name fails as if there were no such name.
@@ -121,7 +129,7 @@ class Upstream:
 
     async def reach(self) -> str:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
-        answer = Answer(self._clock)
+        answer = Answer(self._clock, self._large)
         try:
             await self._attempt(PROBE, 1, self._token(), self._timeout, answer)
         except UpstreamError as error:

@@ -6,9 +6,10 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Pages
-from api_exporter.serving.page import ReadOnly, Refusal
+from api_exporter.serving.page import NO_ACCOUNT, ReadOnly, Refusal
 from api_exporter.telemetry.accounts import Accounts
 from api_exporter.web import tree
+from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import AllHealth
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import AllReady, Ready
@@ -62,6 +63,12 @@ def of_several(accounts: Mapping[str, Shown], around: Around) -> Resource:
         metrics=by_account(
             lambda _, shown: metrics(shown.pages, shown), metrics(Pages([]), None)
         ),
+        discovery=by_account(
+            lambda name, shown: Discovery(
+                shown, around.making, account=name, now=around.now
+            ),
+            Refusal(400, "account is missing: ask for /sd?account=NAME&port=9100"),
+        ),
         metrics_path=around.metrics_path,
         targets=Targets(accounts, metrics_path=around.metrics_path),
         pprof=around.pprof,
@@ -80,7 +87,7 @@ class ByAccount(ReadOnly):
         super().__init__()
         self._pages = pages
         self._without = without
-        self._unknown = Refusal(404, "There is no such account.")
+        self._unknown = Refusal(404, NO_ACCOUNT)
 
     def render(self, request: Request) -> bytes | int:
         """Whatever that page answers."""

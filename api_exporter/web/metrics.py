@@ -8,11 +8,18 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition import negotiation
 from api_exporter.exposition.pages import Pages, Piece, piece
-from api_exporter.serving.page import ReadOnly, keep_private
+from api_exporter.serving.page import ReadOnly, Refusal, keep_private
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.sending import Sender
 from api_exporter.telemetry.text import text
+from api_exporter.web.chosen import chosen
 from api_exporter.web.kept import Kept
+
+_NOTHING = {
+    openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
+    for openmetrics in (False, True)
+}
+"""The end of a page without our own metrics."""
 
 
 class Metrics(ReadOnly):
@@ -45,21 +52,26 @@ class Metrics(ReadOnly):
         """The page, piece by piece."""
         self._in_flight.inc()
         request.notifyFinish().addBoth(lambda _: self._in_flight.dec())
+        keep_private(request)
+        try:
+            choice = chosen(request.args, self._pages.names)
+        except ValueError as error:
+            return Refusal(400, str(error)).render(request)
         wanted = negotiation.content_type(_header(request, b"accept"))
-        whole = self._pages.whole()
-        tail = self._tails[wanted.format.openmetrics]()
+        whole = self._pages.whole(choice.collectors)
+        openmetrics = wanted.format.openmetrics
+        tail = self._tails[openmetrics]() if choice.own else _NOTHING[openmetrics]
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
             request.setHeader(b"Content-Encoding", b"gzip")
         else:
             body = whole.plain(tail)
-        keep_private(request)
         request.setHeader(b"Content-Type", wanted.header())
         request.setHeader(b"Content-Length", b"%d" % body.length)
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         if request.method == b"HEAD":
             return b""
-        self._readers.add(request, whole)
+        self._readers.add(request, whole, self._pages.whole())
         Sender(request, iter(body.slices)).start()
         return NOT_DONE_YET
 

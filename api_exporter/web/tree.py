@@ -9,6 +9,8 @@ from twisted.web.resource import IResource, Resource
 from api_exporter.serving.page import ReadOnly
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
+from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
@@ -21,6 +23,7 @@ class Around(Struct, frozen=True, kw_only=True):
 
     Attributes:
         simulated: whether the upstream is one of our own.
+        making: makes the answers of service discovery, those of all accounts.
         pprof: the page of profiles, if they are served.
         uptime: seconds since the start.
         seconds: a clock.
@@ -31,6 +34,7 @@ class Around(Struct, frozen=True, kw_only=True):
     build: Build
     metrics_path: str
     simulated: bool
+    making: Making
     pprof: Resource | None
     uptime: Callable[[], float]
     seconds: Callable[[], float]
@@ -50,6 +54,7 @@ def of_one(shown: Shown, around: Around) -> Resource:
             in_flight=around.process.scrapes_in_flight,
             seconds=around.seconds,
         ),
+        discovery=Discovery(shown, around.making, now=around.now),
         metrics_path=around.metrics_path,
         pprof=around.pprof,
     )
@@ -81,6 +86,7 @@ def root(
     health: ReadOnly,
     ready: ReadOnly,
     metrics: ReadOnly,
+    discovery: ReadOnly,
     metrics_path: str,
     targets: ReadOnly | None = None,
     pprof: Resource | None = None,
@@ -90,10 +96,9 @@ def root(
     tree.putChild(b"", status)
     tree.putChild(b"health", health)
     tree.putChild(b"ready", ready)
+    tree.putChild(b"sd", discovery)
     if targets is not None:
-        discovery = notFound()
         discovery.putChild(b"accounts", targets)
-        tree.putChild(b"sd", discovery)
     if pprof is not None:
         debug = notFound()
         debug.putChild(b"pprof", pprof)

@@ -10,13 +10,18 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TypeVar
 
+from api_exporter.collectors.selection import selection
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.bodies import Decoded
 from api_exporter.netbird.inventory import PERSONAL, Inventory
-from api_exporter.netbird.resources import BY_NAME, RESOURCES
+from api_exporter.netbird.resources import BY_NAME
 
 T = TypeVar("T")
 
 FOLDER = Path(__file__).parent
+
+EVERYTHING = selection([c.name for c in COLLECTORS], {}).resources
+"""What is read where all collectors are on."""
 
 
 def body(name: str) -> bytes:
@@ -32,9 +37,10 @@ def decoded(resource: str, raw: bytes) -> Decoded:
 def inventory(*, personal: bool = False, **others: str) -> Inventory:
     """All that the bodies tell; `accounts="accounts_sparse"` takes another body."""
     known = Inventory(personal=frozenset(PERSONAL if personal else ()))
-    for resource in RESOURCES:
+    for resource in EVERYTHING:
         raw = body(others.get(resource.name, resource.name))
-        known = known.with_(resource.name, decoded(resource.name, raw).records)
+        found = finish(resource.body.decode(raw)).records
+        known = known.with_(resource.name, found)
     return known
 
 

@@ -1,36 +1,41 @@
 """Families as text and as samples: what the collectors' tests compare."""
 
 import re
+from collections.abc import Iterable
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from api_exporter.collectors.table import COLLECTORS, Measure
+from api_exporter.collectors.table import COLLECTORS, Collector, Measure
 from api_exporter.exposition.text import render
 from api_exporter.netbird.inventory import Inventory
 
 PREFIX = "netbird_api_"
 
+OURS = tuple(c for c in COLLECTORS if c.name != "drop_in")
+DROP_IN = tuple(c for c in COLLECTORS if c.name == "drop_in")
+"""The one whose names do not begin with the prefix."""
+
 Told = dict[str, list[str]]
 """Samples by family, without the prefix: labels and value, in the order of the page."""
 
-_LINE = re.compile(rf"{PREFIX}(\w+)(\{{.*\}})? (\S+)", re.DOTALL)
+_SAMPLE = r"(\w+)(\{.*\})? (\S+)"
 
 
-def told(measure: Measure, inventory: Inventory) -> Told:
+def told(measure: Measure, inventory: Inventory, prefix: str = PREFIX) -> Told:
     """All that a collector says; a family without samples is not there."""
     found: Told = {}
     for line in "".join(render(measure(inventory))).split("\n"):
         if line and not line.startswith("#"):
-            match = _LINE.fullmatch(line)
+            match = re.fullmatch(rf"{prefix}{_SAMPLE}", line, re.DOTALL)
             assert match, line
             name, labels, value = match.groups()
             found.setdefault(name, []).append(f"{labels or ''} {value}".lstrip())
     return found
 
 
-def page(inventory: Inventory) -> str:
-    """What all collectors say, those that are off by default included."""
-    return "".join("".join(render(c.measure(inventory))) for c in COLLECTORS)
+def page(inventory: Inventory, collectors: Iterable[Collector] = OURS) -> str:
+    """What collectors say: all, those that are off by default included."""
+    return "".join("".join(render(c.measure(inventory))) for c in collectors)
 
 
 Key = tuple[str, frozenset[tuple[str, str]]]

@@ -94,3 +94,21 @@ class AccountTests(SynchronousTestCase):
                 },
                 told(measure, Inventory(instance_version=(known,))),
             )
+
+    def test_available(self) -> None:
+        """An available version is told while there is an update that has a name."""
+        for update, version, samples in (
+            (True, "0.77.1", ['{version="0.77.1"} 1']),
+            (True, "", []),
+            (False, "0.77.1", []),
+        ):
+            known = InstanceVersion(
+                management_update_available=update,
+                management_available_version=version,
+            )
+            self.assertEqual(
+                samples,
+                told(measure, Inventory(instance_version=(known,))).get(
+                    "management_available_info", []
+                ),
+            )

@@ -106,11 +106,14 @@ class DnsTests(SynchronousTestCase):
             )
 
     def test_zones(self) -> None:
-        """Records are counted by zone and type; an empty zone has no such series."""
+        """A zone has its domain, and is enabled or not; its records are counted by
+        type, so an empty zone has no such series.
+        """
         zones = (
             DnsZone(
                 id="z1",
                 name="svc",
+                domain="svc.internal",
                 enabled=True,
                 records=(
                     DnsRecord(type="A"),
@@ -124,6 +127,16 @@ class DnsTests(SynchronousTestCase):
         self.assertEqual(
             {
                 "dns_zones": ['{enabled="true"} 1', '{enabled="false"} 2'],
+                "dns_zone_info": [
+                    '{dns_zone_id="z1",dns_zone="svc",domain="svc.internal"} 1',
+                    '{dns_zone_id="z2",dns_zone="svc",domain=""} 1',
+                    '{dns_zone_id="z3",dns_zone="empty",domain=""} 1',
+                ],
+                "dns_zone_enabled": [
+                    '{dns_zone_id="z1",dns_zone="svc"} 1',
+                    '{dns_zone_id="z2",dns_zone="svc"} 0',
+                    '{dns_zone_id="z3",dns_zone="empty"} 0',
+                ],
                 "dns_zone_records": [
                     '{dns_zone_id="z1",dns_zone="svc",record_type="A"} 2',
                     '{dns_zone_id="z1",dns_zone="svc",record_type="CNAME"} 1',

@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 from msgspec import Struct, inspect
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird import records
 from api_exporter.netbird.bodies import Document
 from api_exporter.netbird.inventory import PERSONAL, Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
-from tests.bodies import decoded
-from tests.collectors.samples import PREFIX, page, parsed
+from tests.bodies import EVERYTHING, decoded, finish
+from tests.collectors.samples import page, parsed
 
 RECORDS: dict[str, type[Struct]] = {
-    "peers": records.Peer,
+    "peers": records.GroupedPeer,
     "accounts": records.Account,
     "groups": records.Group,
     "setup_keys": records.SetupKey,
@@ -75,19 +76,23 @@ ANYTHING = st.recursive(
 )
 
 
+SCALARS: dict[type[inspect.Type], st.SearchStrategy[object]] = {
+    inspect.StrType: STRINGS,
+    inspect.BoolType: st.booleans() | st.none(),
+    inspect.IntType: NUMBERS,
+    inspect.FloatType: st.floats(allow_nan=False, allow_infinity=False),
+    inspect.DateTimeType: TIMES,
+    inspect.NoneType: st.none(),
+}
+
+
 def plausible(kind: inspect.Type) -> st.SearchStrategy[object]:
     """Values of about the right type."""
+    if type(kind) in SCALARS:
+        return SCALARS[type(kind)]
     match kind:
-        case inspect.StrType():
-            return STRINGS
-        case inspect.BoolType():
-            return st.booleans() | st.none()
-        case inspect.IntType():
-            return NUMBERS
-        case inspect.DateTimeType():
-            return TIMES
-        case inspect.NoneType():
-            return st.none()
+        case inspect.DictType(value_type=value):
+            return st.dictionaries(STRINGS, plausible(value), max_size=3)
         case inspect.UnionType(types=types):
             return st.one_of([plausible(each) for each in types])
         case inspect.VarTupleType(item_type=item):
@@ -140,19 +145,20 @@ class HostileTests(SynchronousTestCase):
     def test_page(self, bodies: dict[str, object], personal: bool) -> None:
         """What can be read makes a page without repeated samples."""
         inventory = Inventory(personal=frozenset(PERSONAL if personal else ()))
-        for resource, value in bodies.items():
+        for resource in EVERYTHING:
+            text = json.dumps(bodies[resource.name]).encode()
             try:
-                found = decoded(resource, json.dumps(value).encode())
+                found = finish(resource.body.decode(text))
             except UpstreamError as error:
                 self.assertTrue(str(error))
                 continue
             for complaint in found.complaints:
                 self.assertRegex(complaint, r"^\[\d+\]: .")
-            inventory = inventory.with_(resource, found.records)
-        samples = parsed(page(inventory))
+            inventory = inventory.with_(resource.name, found.records)
+        samples = parsed(page(inventory, COLLECTORS))
         self.assertEqual(len(samples), len(dict(samples)), "two of one name and labels")
         for (name, _), value in samples:
-            self.assertTrue(name.startswith(PREFIX))
+            self.assertTrue(name.startswith("netbird_"))
             self.assertTrue(math.isfinite(value))
 
     @settings(deadline=None, max_examples=50)

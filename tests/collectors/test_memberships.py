@@ -13,7 +13,8 @@ class MembershipsTests(SynchronousTestCase):
     def test_off(self) -> None:
         """Only memberships and events are off unless they are asked for."""
         self.assertEqual(
-            ["memberships", "events"], [c.name for c in COLLECTORS if not c.default]
+            ["memberships", "drop_in", "events"],
+            [c.name for c in COLLECTORS if not c.default],
         )
 
     def test_unknown(self) -> None:

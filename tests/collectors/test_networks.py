@@ -7,6 +7,7 @@ from api_exporter.collectors.networks import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Group,
+    GroupId,
     Member,
     Network,
     NetworkResource,
@@ -27,28 +28,58 @@ KNOWN = Inventory(
         ),
     ),
     network_routers=(
-        NetworkRouter(id="by-peer", enabled=True, peer="up"),
+        NetworkRouter(id="by-peer", enabled=True, peer="up", metric=100),
         NetworkRouter(id="by-group", enabled=True, peer_groups=("pair",)),
         NetworkRouter(id="adrift", enabled=True, peer="up"),
     ),
     network_resources=(
-        NetworkResource(id="on", enabled=True),
-        NetworkResource(id="off"),
+        NetworkResource(
+            id="on",
+            name="lan",
+            type="subnet",
+            address="10.0.0.0/8",
+            enabled=True,
+            groups=(GroupId(id="a"), GroupId(id="a")),
+        ),
+        NetworkResource(id="off", name="lan"),
         NetworkResource(id="adrift", enabled=True),
     ),
     groups=(Group(id="pair", peers=(Member(id="up"), Member(id="down"))),),
     peers=(Peer(id="up", connected=True), Peer(id="down")),
 )
-ROUTING = {"network_routing_peers", "network_routing_peers_connected"}
+ROUTING = {
+    "network_routing_peers",
+    "network_routing_peers_connected",
+    "network_resource_routing_peers_connected",
+}
+EACH_RESOURCE = {
+    "network_resource_info",
+    "network_resource_enabled",
+    "network_resource_routing_peers_connected",
+    "network_resource_groups",
+}
+
+
+def resource(id_: str, name: str = "lan") -> str:
+    return f'{{network_resource_id="{id_}",network_resource="{name}"}}'
 
 
 class NetworksTests(SynchronousTestCase):
     def test_unknown(self) -> None:
-        """Nothing is said of networks while they are unknown."""
-        self.assertEqual({}, told(measure, replace(KNOWN, networks=None)))
+        """Nothing is said of networks while they are unknown, and of resources only
+        what they say of themselves.
+        """
+        self.assertEqual({}, told(measure, Inventory()))
+        self.assertEqual(
+            {"network_resource_enabled", "network_resource_groups"},
+            set(told(measure, replace(KNOWN, networks=None))),
+        )
 
     def test_one_network(self) -> None:
         """A network has its resources, policies, routers and the peers behind them."""
+        families = told(measure, KNOWN)
+        for name in EACH_RESOURCE:
+            families.pop(name)
         self.assertEqual(
             {
                 "networks": ["1"],
@@ -64,9 +95,49 @@ class NetworksTests(SynchronousTestCase):
                     '{network_id="n1",router_id="by-peer"} 1',
                     '{network_id="n1",router_id="by-group"} 1',
                 ],
+                "network_router_metric": [
+                    '{network_id="n1",router_id="by-peer"} 100',
+                    '{network_id="n1",router_id="by-group"} 0',
+                ],
             },
-            told(measure, KNOWN),
+            families,
         )
+
+    def test_each_resource(self) -> None:
+        """A resource has its properties, its groups as sent, and who leads to it."""
+        families = told(measure, KNOWN)
+        on, off, adrift = resource("on"), resource("off"), resource("adrift", "")
+        empty = 'resource_type="",address=""} 1'
+        self.assertEqual(
+            {
+                "network_resource_info": [
+                    f'{on[:-1]},network_id="n1",resource_type="subnet",'
+                    'address="10.0.0.0/8"} 1',
+                    f'{off[:-1]},network_id="n1",{empty}',
+                    f'{adrift[:-1]},network_id="",{empty}',
+                ],
+                "network_resource_enabled": [f"{on} 1", f"{off} 0", f"{adrift} 1"],
+                "network_resource_routing_peers_connected": [f"{on} 1", f"{off} 1"],
+                "network_resource_groups": [f"{on} 2", f"{off} 0", f"{adrift} 0"],
+            },
+            {name: families[name] for name in EACH_RESOURCE},
+        )
+
+    def test_resource_of_two_networks(self) -> None:
+        """The last network that lists a resource is its network."""
+        behind = Network(id="n2", resources=("on",), routers=("by-peer",))
+        nowhere = Network(id="n3", resources=("on",))
+        for networks, id_, connected in (
+            ((behind, nowhere), "n3", 0),
+            ((nowhere, behind), "n2", 1),
+        ):
+            families = told(measure, replace(KNOWN, networks=networks))
+            info = families["network_resource_info"][0]
+            self.assertIn(f'network_id="{id_}"', info)
+            self.assertEqual(
+                [f"{resource('on')} {connected}"],
+                families["network_resource_routing_peers_connected"],
+            )
 
     def test_nothing_in_it(self) -> None:
         """Null lists count nothing, and both kinds of resources are told as 0."""
@@ -74,7 +145,9 @@ class NetworksTests(SynchronousTestCase):
             empty = Network(
                 id="n1", name="hq", routers=lists, resources=lists, policies=lists
             )
-            families = told(measure, replace(KNOWN, networks=(empty,)))
+            families = told(
+                measure, replace(KNOWN, networks=(empty,), network_resources=())
+            )
             self.assertEqual(
                 {
                     "networks": ["1"],
@@ -90,7 +163,8 @@ class NetworksTests(SynchronousTestCase):
                 families,
             )
         self.assertEqual(
-            {"networks": ["0"]}, told(measure, replace(KNOWN, networks=()))
+            {"networks": ["0"]},
+            told(measure, replace(KNOWN, networks=(), network_resources=())),
         )
 
     def test_routing_peers(self) -> None:
@@ -156,8 +230,9 @@ class NetworksTests(SynchronousTestCase):
         """A join is left out while one of its sides is unknown; all others stay."""
         everything = set(told(measure, KNOWN))
         for resource, missing in {
-            "network_resources": {"network_resources"},
-            "network_routers": ROUTING | {"network_router_enabled"},
+            "network_resources": {"network_resources"} | EACH_RESOURCE,
+            "network_routers": ROUTING
+            | {"network_router_enabled", "network_router_metric"},
             "groups": ROUTING,
             "peers": ROUTING,
         }.items():

@@ -97,6 +97,8 @@ class TestPeerExporter(SynchronousTestCase):
             dns_label="db.example",
             hostname="HOST",
             ip="100.92.0.1",
+            ipv6="fd00::1",
+            kernel_version="6.8.0",
             connection_ip="203.0.113.1",
             country_code="NO",
             city_name="Bergen",
@@ -110,7 +112,8 @@ class TestPeerExporter(SynchronousTestCase):
         public = (
             r'{peer_id="p1",peer="the \"db\"",dns_label="db.example",ip="100.92.0.1",'
             'os="Ubuntu 24.04",version="0.77.1",ui_version="0.77.0",country="NO",'
-            'user_id="auth0|1",ssh_enabled="true",ephemeral="false"'
+            'user_id="auth0|1",ssh_enabled="true",ephemeral="false",'
+            'ipv6="fd00::1",kernel_version="6.8.0"'
         )
         personal = (
             ',city="Bergen",hostname="HOST",connection_ip="203.0.113.1",'
@@ -127,7 +130,7 @@ class TestPeerExporter(SynchronousTestCase):
         for kinds, shown in (
             ({"city", "hostname"}, ',city="Bergen",hostname="HOST"} 1'),
             ({"serial_number"}, ',serial_number="SN"} 1'),
-            ({"email"}, ',ephemeral="false"} 1'),
+            ({"email"}, ',kernel_version=""} 1'),
         ):
             [line] = of(peer, personal=kinds)["peer_info"]
             self.assertTrue(line.endswith(shown), line)
@@ -139,8 +142,8 @@ class TestPeerExporter(SynchronousTestCase):
                 (
                     '{peer_id="1",peer="",dns_label="",ip="",os="",version="",'
                     'ui_version="",country="",user_id="",ssh_enabled="false",'
-                    'ephemeral="false",city="",hostname="",connection_ip="",'
-                    'serial_number=""} 1'
+                    'ephemeral="false",ipv6="",kernel_version="",city="",hostname="",'
+                    'connection_ip="",serial_number=""} 1'
                 )
             ],
             of(Peer(id="1", connection_ip="<nil>"), personal=PERSONAL)["peer_info"],

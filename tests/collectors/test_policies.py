@@ -82,6 +82,14 @@ class PoliciesTests(SynchronousTestCase):
             self.assertEqual([f"{SSH} {int(enabled)}"], families["policy_enabled"])
             self.assertEqual([f"{SSH} 0"], families["policy_empty_sides"])
 
+    def test_enabled_rules(self) -> None:
+        """Enabled rules are counted, whether or not their policy is enabled itself."""
+        on, off = Rule(enabled=True), Rule()
+        for rules, count in ((None, 0), ((), 0), ((off,), 0), ((on, off, on), 2)):
+            for enabled in (True, False):
+                policy = Policy(id="p1", name="ssh", enabled=enabled, rules=rules)
+                self.assertEqual([f"{SSH} {count}"], of(policy)["policy_enabled_rules"])
+
     def test_empty_sides(self) -> None:
         """A side is empty that names no resource and no group with anything in it."""
         host = TypedId(id="host", type="host")

@@ -1,7 +1,9 @@
 """The reverse_proxy collector, a claim of the contract at a time."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from msgspec import convert
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.reverse_proxy import measure
@@ -13,6 +15,7 @@ from api_exporter.netbird.records import (
     ProxyServiceMeta,
     ProxyToken,
 )
+from tests.bodies import decoded
 from tests.collectors.samples import Told, told
 
 NOON = datetime(2026, 5, 22, 12, tzinfo=UTC)
@@ -47,7 +50,7 @@ class ServicesTests(SynchronousTestCase):
                 {"proxy_domain_validated"},
             ),
             (
-                Inventory(proxy_clusters=(ProxyCluster(id="c"),)),
+                Inventory(proxy_clusters=(ProxyCluster(address="c"),)),
                 {"proxy_cluster_online", "proxy_cluster_connected_proxies"},
             ),
             (
@@ -125,6 +128,65 @@ class ServicesTests(SynchronousTestCase):
             )
         self.assertEqual([f"{APP} 0"], of(service(""))["proxy_service_enabled"])
 
+    def test_authenticated(self) -> None:
+        """Any way to authenticate that is enabled will do, or being private."""
+        on, off = {"enabled": True}, {"enabled": False}
+        cases: tuple[tuple[Mapping[str, object] | None, bool, int], ...] = (
+            (None, False, 0),
+            ({}, False, 0),
+            ({}, True, 1),
+            ({"password_auth": off}, False, 0),
+            ({"password_auth": on}, False, 1),
+            ({"password_auth": off, "from_the_future": on}, False, 1),
+            ({"header_auths": []}, False, 0),
+            ({"header_auths": [off, on]}, False, 1),
+            ({"header_auths": [off, "odd", None, {}]}, False, 0),
+            ({"from_the_future": True, "note": "on", "number": 1.0}, False, 0),
+        )
+        for auth, private, authenticated in cases:
+            families = of(
+                convert(
+                    {
+                        "id": "s1",
+                        "name": "app",
+                        "mode": "http",
+                        "auth": auth,
+                        "private": private,
+                    },
+                    ProxyService,
+                )
+            )
+            self.assertEqual(
+                [f"{APP} {authenticated}"], families["proxy_service_authenticated"]
+            )
+
+    def test_authenticated_bodies(self) -> None:
+        """What is under `auth` is read as the upstream sends it, and no reason to
+        reject a service; its secrets are not kept.
+        """
+        for auth, authenticated in (
+            ("null", 0),
+            ('{"pin_auth":null}', 0),
+            ('{"pin_auth":{"enabled":true,"pin":"1234"}}', 1),
+            ('{"header_auths":[{"enabled":true,"value":"1234"},null]}', 1),
+            ('{"header_auths":null,"later":7,"else":"1"}', 0),
+        ):
+            body = f'[{{"id":"s1","name":"app","mode":"http","auth":{auth}}}]'
+            found = decoded("proxy_services", body.encode())
+            self.assertEqual(0, found.rejected)
+            self.assertNotIn("1234", repr(found.records))
+            known = Inventory().with_("proxy_services", found.records)
+            self.assertEqual(
+                [f"{APP} {authenticated}"],
+                told(measure, known)["proxy_service_authenticated"],
+            )
+
+    def test_not_http(self) -> None:
+        """Only HTTP services can ask who somebody is."""
+        for mode in ("tcp", "udp", "tls", "HTTP", ""):
+            families = of(ProxyService(id="s1", name="app", mode=mode, private=True))
+            self.assertNotIn("proxy_service_authenticated", families)
+
 
 class ProxiesTests(SynchronousTestCase):
     def test_domains(self) -> None:
@@ -149,36 +211,60 @@ class ProxiesTests(SynchronousTestCase):
     def test_clusters(self) -> None:
         """A cluster goes by its address."""
         clusters = (
-            ProxyCluster(
-                id="c1", address="x.example", online=True, connected_proxies=2
-            ),
-            ProxyCluster(id="c2"),
+            ProxyCluster(address="x.example", online=True, connected_proxies=2),
+            ProxyCluster(address="y.example"),
         )
-        x, none = (
-            '{proxy_cluster_id="c1",proxy_cluster="x.example"}',
-            '{proxy_cluster_id="c2",proxy_cluster=""}',
-        )
+        x, y = '{proxy_cluster="x.example"}', '{proxy_cluster="y.example"}'
         self.assertEqual(
             {
-                "proxy_cluster_online": [f"{x} 1", f"{none} 0"],
-                "proxy_cluster_connected_proxies": [f"{x} 2", f"{none} 0"],
+                "proxy_cluster_online": [f"{x} 1", f"{y} 0"],
+                "proxy_cluster_connected_proxies": [f"{x} 2", f"{y} 0"],
             },
             told(measure, Inventory(proxy_clusters=clusters)),
         )
 
+    def test_cluster_bodies(self) -> None:
+        """Its `id` changes with each restart of a proxy, and nothing goes by it."""
+        for body, online in (
+            (b'[{"id":"p1","address":"x","online":true}]', ["x"]),
+            (b'[{"id":"p2","address":"x","online":true}]', ["x"]),
+            (b'[{"address":"x","online":true}]', ["x"]),
+            (b'[{"id":"","address":"x","online":true}]', ["x"]),
+            (b'[{"id":"p","address":"x"},{"id":"p","address":"y"}]', ["x", "y"]),
+            (b'[{"id":"p","address":"x"},{"id":"q","address":"x"}]', ["x"]),
+            (b'[{"id":"p","address":""},{"id":"q","address":"x"}]', ["x"]),
+            (b'[{"id":"p"},{"id":"q","address":"x"}]', ["x"]),
+            (b'[{"id":"p"}]', []),
+        ):
+            clusters = decoded("proxy_clusters", body).records
+            families = told(measure, Inventory().with_("proxy_clusters", clusters))
+            self.assertEqual(
+                [f'{{proxy_cluster="{address}"}}' for address in online],
+                [s.split()[0] for s in families.get("proxy_cluster_online", [])],
+                body,
+            )
+
     def test_tokens(self) -> None:
-        """A token that never ends, or is revoked, has no end."""
+        """A token that never ends, or is revoked, has no end; a revoked one may still
+        have been used.
+        """
         tokens = (
-            ProxyToken(id="t1", name="edge", expires_at=NOON),
-            ProxyToken(id="t2", name="edge", expires_at=NOON, revoked=True),
-            ProxyToken(id="t3", expires_at=ZERO),
+            ProxyToken(id="t1", name="edge", expires_at=NOON, last_used=NOON),
+            ProxyToken(
+                id="t2", name="edge", expires_at=NOON, revoked=True, last_used=NOON
+            ),
+            ProxyToken(id="t3", expires_at=ZERO, last_used=ZERO),
             ProxyToken(id="t4"),
         )
         self.assertEqual(
             {
                 "proxy_token_expiration_timestamp_seconds": [
                     '{proxy_token_id="t1",proxy_token="edge"} 1779451200'
-                ]
+                ],
+                "proxy_token_last_used_timestamp_seconds": [
+                    '{proxy_token_id="t1",proxy_token="edge"} 1779451200',
+                    '{proxy_token_id="t2",proxy_token="edge"} 1779451200',
+                ],
             },
             told(measure, Inventory(proxy_tokens=tokens)),
         )

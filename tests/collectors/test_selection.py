@@ -4,7 +4,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.records import GroupedPeer
 from api_exporter.netbird.resources import RESOURCES
+from tests.bodies import finish
 
 
 class SelectionTests(SynchronousTestCase):
@@ -16,25 +18,40 @@ class SelectionTests(SynchronousTestCase):
             ["peers", "accounts", "groups"], [r.name for r in selected.resources]
         )
 
-    def test_peers(self) -> None:
-        """The peers are always asked for: they say whether it works."""
-        for names in (set[str](), {"setup_keys"}):
+    def test_always(self) -> None:
+        """Peers and groups are always asked for: service discovery tells of them."""
+        for names, more in ((set[str](), []), ({"setup_keys"}, ["setup_keys"])):
             selected = selection(names, {})
-            self.assertEqual("peers", selected.resources[0].name)
-            self.assertEqual(len(names), len(selected.collectors))
+            self.assertEqual(
+                ["peers", "groups", *more], [r.name for r in selected.resources]
+            )
+            self.assertEqual(more, [c.name for c in selected.collectors])
 
     def test_all(self) -> None:
         """All collectors together read everything there is."""
         selected = selection([c.name for c in COLLECTORS], {})
-        self.assertEqual(RESOURCES, selected.resources)
+        self.assertEqual(
+            [r.name for r in RESOURCES], [r.name for r in selected.resources]
+        )
+
+    def test_bodies(self) -> None:
+        """What only one collector asks of a resource is read only where it is on."""
+        for names, grouped in (({"peers"}, False), ({"peers", "drop_in"}, True)):
+            peers = selection(names, {}).resources[0]
+            [record] = finish(peers.body.decode(b'[{"id":"a","groups":[]}]')).records
+            self.assertIs(grouped, isinstance(record, GroupedPeer))
 
     def test_omitted(self) -> None:
         """What is omitted is not asked for, although a collector would read it."""
         selected = selection({"users"}, {}, {"access_tokens"})
-        self.assertEqual(["peers", "users"], [r.name for r in selected.resources])
+        self.assertEqual(
+            ["peers", "groups", "users"], [r.name for r in selected.resources]
+        )
         self.assertNotIn("access_tokens", selected.periods)
 
     def test_periods(self) -> None:
         """Intervals are for what is named, and only for what is read."""
         selected = selection({"peers"}, {"peers": 15, "events": 5})
-        self.assertEqual({"peers": 15, "accounts": 300}, selected.periods)
+        self.assertEqual(
+            {"peers": 15, "accounts": 300, "groups": 300}, selected.periods
+        )

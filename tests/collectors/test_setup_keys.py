@@ -15,6 +15,14 @@ ZERO = datetime(1, 1, 1, tzinfo=UTC)
 RACK = '{setup_key_id="k1",setup_key="rack"}'
 
 
+KNOWN = ("valid", "expired", "revoked", "overused")
+
+
+def states(current: str, *each: str) -> list[str]:
+    """The samples of a key that is in that state."""
+    return [f'{RACK[:-1]},state="{s}"}} {int(s == current)}' for s in each]
+
+
 def of(*keys: SetupKey) -> Told:
     return told(measure, Inventory(setup_keys=keys))
 
@@ -81,6 +89,7 @@ class SetupKeysTests(SynchronousTestCase):
                 "setup_key_auto_groups": [f"{RACK} 2"],
                 "setup_key_used_times": [f"{RACK} 9"],
                 "setup_key_usage_limit": [f"{RACK} 10"],
+                "setup_key_state": states("valid", *KNOWN),
             },
             of(key),
         )
@@ -94,4 +103,15 @@ class SetupKeysTests(SynchronousTestCase):
             self.assertEqual([f"{RACK} 0"], families.pop("setup_key_valid"))
             self.assertEqual([f"{RACK} 0"], families.pop("setup_key_auto_groups"))
             self.assertEqual([f"{RACK} 0"], families.pop("setup_key_used_times"))
+            self.assertEqual(states("", *KNOWN), families.pop("setup_key_state"))
             self.assertEqual({"setup_keys", "setup_key_info"}, set(families))
+
+    def test_state(self) -> None:
+        """A key has a series for each known state, and for its own."""
+        for state, each in (
+            ("expired", KNOWN),
+            ("", KNOWN),
+            ("entangled", (*KNOWN, "entangled")),
+        ):
+            key = SetupKey(id="k1", name="rack", state=state)
+            self.assertEqual(states(state, *each), of(key)["setup_key_state"])

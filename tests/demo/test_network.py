@@ -253,7 +253,7 @@ class CatalogueTests(SynchronousTestCase):
         """Large networks have branch offices, whose routers exist."""
         network = Network(1000)
         routers = read(network, "/api/networks/routers")
-        self.assertEqual(4, len(read(network, "/api/networks")) - 5)
+        self.assertEqual(4, len(read(network, "/api/networks")) - 6)
         peers = set(by_id(read(network, PEERS)))
         self.assertLessEqual({str(r["peer"]) for r in routers if r["peer"]}, peers)
 

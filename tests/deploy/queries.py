@@ -11,12 +11,19 @@ from tests.deploy.yaml_files import documents
 
 DASHBOARDS = sorted((DEPLOY / "grafana/dashboards").glob("*.json"))
 
-VARIABLES = {"$job": ".+", "$instance": ".+", "$__rate_interval": "1m"}
+VARIABLES = {
+    "$cluster": ".*",
+    "$account": ".*",
+    "$job": ".+",
+    "$instance": ".+",
+    "$peer": ".+",
+    "$__rate_interval": "1m",
+}
 """What Grafana puts in place of its variables."""
 
 SELECTOR = re.compile(
     r"\b(?:up|(?:netbird_api|api_exporter|process|python|scrape)_\w+"
-    r"|instance(?:_resource)?:[\w:]+)\b(?:\{[^}]*\})?"
+    r"|instance(?:_resource|_group)?:[\w:]+)\b(?:\{[^}]*\})?"
 )
 
 
@@ -41,10 +48,30 @@ def panel_queries() -> Iterator[tuple[str, str]]:
     for path in DASHBOARDS:
         for panel in panels(path):
             for target in panel["targets"]:
-                expression = target["expr"]
-                for variable, value in VARIABLES.items():
-                    expression = expression.replace(variable, value)
-                yield f"{path.stem}: {panel['title']}", expression
+                yield f"{path.stem}: {panel['title']}", _filled(target["expr"])
+
+
+def mark_queries() -> Iterator[tuple[str, str]]:
+    """Annotation and expression."""
+    for path in DASHBOARDS:
+        for mark in dashboard(path)["annotations"]["list"]:
+            yield f"{path.stem}: {mark['name']}", _filled(mark["expr"])
+
+
+def variable_queries() -> Iterator[tuple[str, str]]:
+    """Variable and the series that it is filled from."""
+    for path in DASHBOARDS:
+        for variable in dashboard(path)["templating"]["list"]:
+            if variable["type"] == "query":
+                asked = _filled(variable["query"]["query"])
+                series = re.sub(r"^\w+\((.*?)(?:, \w+)?\)$", r"\1", asked)
+                yield f"{path.stem}: {variable['name']}", series
+
+
+def _filled(expression: str) -> str:
+    for variable, value in VARIABLES.items():
+        expression = expression.replace(variable, value)
+    return expression
 
 
 def selectors(expression: str) -> list[str]:

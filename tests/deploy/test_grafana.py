@@ -1,5 +1,6 @@
 """The dashboards, as far as they can be judged without Grafana."""
 
+import json
 import re
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -7,17 +8,34 @@ from twisted.trial.unittest import SynchronousTestCase
 from tests.deploy.programs import DEPLOY
 from tests.deploy.queries import DASHBOARDS, dashboard, panels, selectors
 from tests.deploy.yaml_files import documents
+from tests.rules import THRESHOLDS
+
+FOLDER = DEPLOY / "grafana/dashboards"
+NETWORK, PEER = FOLDER / "network.json", FOLDER / "peer.json"
+LINT = FOLDER / ".lint"
 
 COUNTERS = r"\w+(?:_total|_bucket)\{"
+
+PROCESS = re.compile(
+    r"process_|python_|api_exporter_(?:build_info|reactor_|scrapes_in_flight)"
+)
+"""What a process says of itself, for all its accounts."""
 
 
 class DashboardTests(SynchronousTestCase):
     def test_variables(self) -> None:
-        """Both let one choose data source, job and instance."""
-        self.assertEqual(["exporter", "network"], [path.stem for path in DASHBOARDS])
+        """All let one choose data source, cluster, job, instance and account; a label
+        that nobody has keeps nothing away.
+        """
+        names = ["exporter", "network", "peer"]
+        self.assertEqual(names, [path.stem for path in DASHBOARDS])
         for path in DASHBOARDS:
-            found = [v["name"] for v in dashboard(path)["templating"]["list"]]
-            self.assertEqual(["datasource", "job", "instance"], found)
+            found = {v["name"]: v for v in dashboard(path)["templating"]["list"]}
+            wanted = ["datasource", "cluster", "job", "instance", "account"]
+            self.assertEqual(wanted, list(found)[:5])
+            for name in ("cluster", "account"):
+                self.assertEqual(".*", found[name]["allValue"])
+                self.assertEqual("$__all", found[name]["current"]["value"])
 
     def test_panels(self) -> None:
         """Each panel has title, description, unit and the chosen data source."""
@@ -32,8 +50,8 @@ class DashboardTests(SynchronousTestCase):
                 self.assertEqual(len(set(found)), len(found), key)
 
     def test_expressions(self) -> None:
-        """Each selector is limited to the chosen job and instance, and counters are
-        looked at over $__rate_interval, or over an hour.
+        """Each selector is limited to what is chosen, and counters are looked at over
+        $__rate_interval, or over an hour.
         """
         for path in DASHBOARDS:
             for panel in panels(path):
@@ -41,10 +59,78 @@ class DashboardTests(SynchronousTestCase):
                     expression = target["expr"]
                     for name in selectors(expression):
                         chosen = 'job=~"$job", instance=~"$instance"'
-                        self.assertIn(chosen, name, expression)
+                        if not PROCESS.match(name):
+                            chosen = 'account=~"$account", ' + chosen
+                        self.assertIn('cluster=~"$cluster", ' + chosen, name)
                     for counter in re.finditer(COUNTERS, expression):
                         after = expression[counter.end() :].partition("}")[2]
                         self.assertRegex(after, r"^\[(\$__rate_interval|1h)\]")
+
+    def test_joins(self) -> None:
+        """Each join keeps apart what is of different targets."""
+        for path in DASHBOARDS:
+            for labels in re.findall(r"\bon \(([^)]*)\)", path.read_text()):
+                self.assertRegex(labels, "^cluster, (account, job, )?instance")
+
+    def test_thresholds(self) -> None:
+        """What needs attention does so by the numbers of the alerts."""
+        thresholds = json.loads(THRESHOLDS.read_text())
+        days, shares = thresholds["days"], thresholds["shares"]
+        [panel] = [p for p in panels(NETWORK) if p["title"] == "Needs attention"]
+        expression = panel["targets"][0]["expr"]
+        for name, of in (
+            ("setup_key_expiration", days["setup_key_soon"]),
+            ("access_token_expiration", days["access_token_soon"]),
+            ("proxy_token_expiration", days["proxy_token_soon"]),
+            ("proxy_token_last_used", days["in_use"]),
+        ):
+            found = re.search(
+                rf"{name}_\w+{{[^}}]*}}(?: - time\(\))? < (\d+) \*", expression
+            )
+            self.assertEqual(str(of), found and found[1], name)
+        found = re.search(r"usage_limit{[^}]*} >= ([\d.]+)", expression)
+        self.assertEqual(str(shares["setup_key_used"]), found and found[1])
+
+    def test_links(self) -> None:
+        """The rows of peers lead to the page of the peer, with all that is chosen."""
+        rows = {p["title"]: p for p in panels(NETWORK) if p["type"] == "table"}
+        for title in ("Offline peers", "Logins"):
+            [links] = [
+                (override["matcher"]["options"], value["value"])
+                for override in rows[title]["fieldConfig"]["overrides"]
+                for value in override["properties"]
+                if value["id"] == "links"
+            ]
+            self.assertEqual("Peer", links[0])
+            [link] = links[1]
+            self.assertTrue(link["url"].startswith("/d/netbird-peer?"))
+            self.assertIn("var-peer=${__data.fields.peer_id}", link["url"])
+            for name in ("datasource", "cluster", "job", "instance", "account"):
+                self.assertIn(f"${{{name}:queryparam}}", link["url"])
+        self.assertEqual("netbird-peer", dashboard(PEER)["uid"])
+
+    def test_peer_names(self) -> None:
+        """The variable of the peers shows names, and stands for ids."""
+        [variable] = [
+            v for v in dashboard(PEER)["templating"]["list"] if v["name"] == "peer"
+        ]
+        pattern = variable["regex"].strip("/").replace("(?<", "(?P<")
+        line = 'netbird_api_peer_info{ip="1", peer="db", peer_id="42", os="x"} 1 2'
+        found = re.search(pattern, line)
+        self.assertEqual(("db", "42"), found and found.groups())
+
+    def test_lint(self) -> None:
+        """What the linter is told to pass over exists."""
+        [config] = documents(LINT)
+        titles = {
+            dashboard(path)["title"]: {p["title"] for p in panels(path)}
+            for path in DASHBOARDS
+        }
+        for rule in config["exclusions"].values():
+            self.assertTrue(rule["reason"].endswith("."))
+            for entry in rule["entries"]:
+                found = titles[entry["dashboard"]]
+                self.assertIn(entry.get("panel", min(found)), found)
 
     def test_layout(self) -> None:
         """No two panels overlap, and none leaves the grid."""

@@ -1,32 +1,79 @@
 """Rules, alerts and dashboards, by promtool and a Prometheus that scrapes the demo."""
 
-import json
 import re
-import shutil
-import urllib.parse
+import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY, Exporter, run
-from tests.deploy.queries import panel_queries, rules, selectors
+from tests.deploy.programs import Exporter, run
+from tests.deploy.prometheus import FILES, Prometheus
+from tests.deploy.queries import (
+    mark_queries,
+    panel_queries,
+    rules,
+    selectors,
+    variable_queries,
+)
 from tests.deploy.yaml_files import documents
 from tests.integration.programs import (
     ROOT,
-    environment,
     free_port,
-    get,
     program,
     start,
     until,
 )
 
-FILES = DEPLOY / "prometheus"
+TESTS = (FILES / "alerts_test.yml", FILES / "alerts_slow_test.yml")
 
-QUIET = {"exporter: Failed refreshes"}
-"""Panels that show nothing as long as nothing is wrong."""
+QUIET = {
+    "exporter: Failed refreshes",
+    "exporter: Management server updated",
+    "network: Management server updated",
+    "peer: Management server updated",
+}
+"""What shows nothing as long as nothing is wrong, or new."""
+
+ELSEWHERE = {"api_exporter_token_readable"}
+"""Metrics that the demonstration has not: its token has no file."""
+
+SHOWN = {
+    "NetBirdImportantPeerOffline",
+    "NetBirdNetworkRedundancyLost",
+    "NetBirdNetworkUnreachable",
+    "NetBirdPeerAwaitsApproval",
+    "NetBirdPeersOutdated",
+    "NetBirdPolicyEmpty",
+    "NetBirdProxyCertificateFailed",
+    "NetBirdProxyClusterOffline",
+    "NetBirdProxyServiceOpen",
+    "NetBirdResourceUnreachable",
+    "NetBirdSetupKeyExpiresSoon",
+    "NetBirdSetupKeyUsedUp",
+    "NetBirdUserAwaitsApproval",
+}
+"""Alerts for which the demonstration always gives reason. For the others something has
+to fail, to run out on a certain day or to stay for weeks: promtool shows them."""
+
+NEIGHBOURS = """\
+# TYPE management_grpc_connected_streams_ratio gauge
+management_grpc_connected_streams_ratio 200
+# TYPE netbird_management_connected gauge
+netbird_management_connected{{peer_id="{peer_id}"}} 0
+# TYPE netbird_peer_latency_seconds gauge
+netbird_peer_latency_seconds{{peer="{dns_label}"}} 0.02
+# TYPE process_start_time_seconds gauge
+process_start_time_seconds 1.7e9
+"""
+"""A little of what the management server and a client tell of themselves."""
+
+NEIGHBOURS_JOB = """\
+  - job_name: netbird
+    metrics_path: /metrics.txt
+    static_configs:
+      - targets: ["127.0.0.1:{port}"]
+"""
 
 
 class PromtoolTests(SynchronousTestCase):
@@ -42,13 +89,13 @@ class PromtoolTests(SynchronousTestCase):
 
     def test_alerts(self) -> None:
         """Promtool's tests pass: alerts fire when they should, and not before."""
-        run(program("promtool"), "test", "rules", FILES / "alerts_test.yml")
+        run(program("promtool"), "test", "rules", *TESTS)
 
     def test_alerts_tested(self) -> None:
         """Each alert fires in one test, and in another one nothing does."""
-        [file] = documents(FILES / "alerts_test.yml")
+        files = [file for path in TESTS for file in documents(path)]
         fired: Counter[str] = Counter()
-        for test in file["tests"]:
+        for test in (test for file in files for test in file["tests"]):
             for case in test["promql_expr_test"]:
                 for sample in case["exp_samples"]:
                     fired.update(re.findall(r'alertname="(\w+)"', sample["labels"]))
@@ -72,77 +119,87 @@ class RunbookTests(SynchronousTestCase):
             self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
             link = notes["runbook_url"]
             self.assertTrue(link.endswith(f"docs/runbooks.md#{name.lower()}"), link)
-            for part in ("Meaning", "Impact", "Look at", "Do"):
+            for part in ("Meaning", "Impact", "Look at", "Do", "Over"):
                 self.assertIn(f"* **{part}:** ", sections[name], name)
+
+    def test_kubernetes(self) -> None:
+        """Whoever has no systemd is told as much as who has it."""
+        text = (ROOT / "docs/runbooks.md").read_text()
+        for section in text.split("\n## "):
+            if "systemctl" in section or "journalctl" in section:
+                self.assertIn("kubectl", section)
+
+    def test_queries(self) -> None:
+        """Each metric that a section names is one that there is."""
+        names = set(re.findall(r"`(\w+)`", (ROOT / "docs/metrics.md").read_text()))
+        text = (ROOT / "docs/runbooks.md").read_text()
+        found = set(re.findall(r"(?<![:\w])(?:netbird_api|api_exporter)_\w+", text))
+        self.assertEqual(set(), found - names)
 
 
 class PrometheusTests(SynchronousTestCase):
     """A Prometheus with our configuration, but for the target's address and haste."""
 
     def setUp(self) -> None:
-        prometheus = program("prometheus")
-        collectors = "default,memberships,events"
-        exporter = Exporter(self, COLLECTORS=collectors)
-        directory = Path(self.mktemp())
-        shutil.copytree(FILES, directory)
-        config = directory / "prometheus.yml"
-        text = config.read_text().replace("api-exporter:8080", exporter.url[7:])
-        config.write_text(text.replace("30s", "1s"))
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}/api/v1"
-        start(
+        program("prometheus")
+        exporter = Exporter(self, COLLECTORS="default,memberships,events")
+        text = (FILES / "prometheus.yml").read_text()
+        neighbours = free_port()
+        self._neighbours(neighbours, exporter.page)
+        self.prometheus = Prometheus(
             self,
-            [
-                prometheus,
-                "--config.file=prometheus.yml",
-                "--storage.tsdb.path=data",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            directory,
-            environment(),
+            text.replace("api-exporter:8080", exporter.url[7:])
+            + NEIGHBOURS_JOB.format(port=neighbours),
         )
+        self.query = self.prometheus.query
         twice = "count_over_time(instance:api_exporter_reactor_lag_seconds:p99_5m[1m])"
         until(lambda: self.query(f"{twice} > 1") != [], "rates of rates")
 
-    def read(self, path: str) -> Any:
-        """The data of an answer; None where there is none yet."""
-        status, _, body = get(f"{self.url}/{path}")
-        self.assertIn(status, {0, 200, 503}, body)
-        return json.loads(body)["data"] if status == 200 else None
-
-    def query(self, expression: str) -> list[Any]:
-        """The samples of an instant vector."""
-        query = urllib.parse.urlencode({"query": expression})
-        data = self.read(f"query?{query}")
-        return data["result"] if data else []
+    def _neighbours(self, port: int, page: str) -> None:
+        """What stands for a management server and a client of it."""
+        connected = re.search(r'peer_connected{peer_id="(\w+)".*} 1\b', page)
+        assert connected is not None
+        peer_id = connected[1]
+        info = re.search(rf'peer_info{{peer_id="{peer_id}".*dns_label="([^"]+)"', page)
+        assert info is not None
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        text = NEIGHBOURS.format(peer_id=peer_id, dns_label=info[1])
+        (directory / "metrics.txt").write_text(text)
+        address = ("--bind", "127.0.0.1", str(port))
+        start(self, [sys.executable, "-m", "http.server", *address], directory)
 
     def test_data(self) -> None:
-        """Every selector of rules and dashboards has data, and so has every panel;
-        what the alerts make of it is mostly nothing, as it should be.
+        """Every selector of rules and dashboards has data, and so has every panel,
+        annotation and variable; what the alerts make of it is mostly nothing, as it
+        should be.
         """
         sources = [*panel_queries()]
         for file in ("rules.yml", "alerts.yml"):
             sources += [(file, rule["expr"]) for rule in rules(file)]
         names = {name for _, expression in sources for name in selectors(expression)}
         self.assertGreater(len(names), 60)
-        self.assertEqual([], sorted(name for name in names if not self.query(name)))
-        empty = {who for who, what in panel_queries() if not self.query(what)}
-        self.assertEqual(set(), empty - QUIET)
+        self.assertEqual(ELSEWHERE, {name for name in names if not self.query(name)})
+        asked = [*panel_queries(), *mark_queries(), *variable_queries()]
+        empty = {who for who, what in asked if not self.query(what)}
+        self.assertEqual(QUIET, empty | {"exporter: Failed refreshes"})
+        alerts = {rule["alert"]: rule["expr"] for rule in rules("alerts.yml")}
+        self.assertEqual(SHOWN, {name for name in SHOWN if self.query(alerts[name])})
         records = [rule["record"] for rule in rules("rules.yml")]
         self.assertEqual([], [name for name in records if not self.query(name)])
 
+    def test_which_metrics(self) -> None:
+        """The queries of `docs/which-metrics.md` find what they speak of."""
+        text = (ROOT / "docs/which-metrics.md").read_text()
+        found = re.findall(r"```promql\n(.*?)```", text, re.DOTALL)
+        self.assertEqual(3, len(found))
+        until(lambda: all(self.query(query) for query in found), "an answer to each")
+
     def test_templates(self) -> None:
         """The rules evaluate, and the texts of alerts name what they are about."""
-        until(lambda: len(self.alerts()) >= 5, "alerts that the demo gives reason for")
-        for alert in self.alerts():
+        alerts = self.prometheus.alerts
+        until(lambda: len(alerts()) >= 5, "alerts that the demo gives reason for")
+        for alert in alerts():
             for text in alert["annotations"].values():
                 self.assertNotRegex(text, r"<|error|no value|^$|  ", alert)
-        for group in self.read("rules")["groups"]:
-            states = {
-                (rule["health"], rule.get("lastError")) for rule in group["rules"]
-            }
-            self.assertEqual({("ok", None)}, states)
-
-    def alerts(self) -> list[Any]:
-        found: list[Any] = self.read("alerts")["alerts"]
-        return found
+        self.assertEqual({("ok", None)}, self.prometheus.health())

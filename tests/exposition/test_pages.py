@@ -128,6 +128,8 @@ class PagesTests(SynchronousTestCase):
         pages = Pages(NAMES)
         pages.publish("peers", page('# HELP a b\n# TYPE a c\na{x="#"} 1\n', "a 2\n"))
         self.assertEqual({"peers": 2, "groups": 0, "users": 0}, pages.series())
+        self.assertEqual({"peers": 37, "groups": 0, "users": 0}, pages.lengths())
+        self.assertEqual(NAMES, pages.names)
 
     def test_shared(self) -> None:
         """Between two publications all scrapes share one whole."""
@@ -137,6 +139,44 @@ class PagesTests(SynchronousTestCase):
         self.pages.publish("peers", page("peers 2\n"))
         self.assertEqual(b"peers 1\n# EOF\n", joined(whole.plain(TAIL)))
         self.assertEqual(b"peers 2\n# EOF\n", self.text())
+
+    def test_chosen(self) -> None:
+        """Some collectors are a page of their own, shared until the next publication.
+
+        Their slices are those of the whole page, but for where it begins.
+        """
+        for name in NAMES:
+            self.pages.publish(name, page(f"{name} 1\n", f"{name} 2\n"))
+        some = frozenset({"users", "peers"})
+        whole = self.pages.whole(some)
+        self.assertEqual(
+            b"peers 1\npeers 2\nusers 1\nusers 2\n# EOF\n",
+            gunzipped(whole.gzipped(TAIL)),
+        )
+        self.assertIs(whole, self.pages.whole(frozenset({"peers", "users"})))
+        self.assertIs(whole.pieces[-1], self.pages.whole().pieces[-1])
+        self.assertIs(whole.text[-1], self.pages.whole().text[-1])
+        nothing = self.pages.whole(frozenset())
+        self.assertEqual(b"# EOF\n", gunzipped(nothing.gzipped(TAIL)))
+        self.pages.publish("users", ())
+        self.assertEqual(
+            b"peers 1\npeers 2\n# EOF\n", joined(self.pages.whole(some).plain(TAIL))
+        )
+
+    def test_many_choices(self) -> None:
+        """However many choices there are, few of them are kept."""
+        pages = Pages([str(number) for number in range(12)])
+        every = [
+            frozenset(str(n) for n in range(12) if choice >> n & 1)
+            for choice in range(2**12)
+        ]
+        wholes = [pages.whole(choice) for choice in every]
+        kept = [
+            pages.whole(choice) is whole
+            for choice, whole in zip(reversed(every), reversed(wholes), strict=True)
+        ]
+        self.assertTrue(kept[0])
+        self.assertLessEqual(sum(kept), 16)
 
     @settings(deadline=None)
     @given(

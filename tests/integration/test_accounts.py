@@ -143,6 +143,8 @@ class AccountsTests(OperatedTestCase):
         for path in paths[:-1]:
             for name in ("acme", "beta"):
                 pages[f"{name} {path}"] = self.page(f"{path}?account={name}")
+        for name in ("acme", "beta"):
+            pages[f"{name} /sd"] = self.page(f"/sd?port=1&account={name}")
         running.stop()
         pages["log"] = running.said()
         for option in ("--check", "--once"):

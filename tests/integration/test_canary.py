@@ -24,6 +24,7 @@ PAGES = (
     "/health",
     "/ready",
     "/metrics",
+    "/sd?port=9100",
     "/nothing",
     f"/{CANARY[:4]}",
     "/debug/pprof/",

@@ -4,6 +4,11 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, Peer, User
 
 
+def known(inventory: Inventory) -> tuple[object, ...]:
+    """What it knows of some resources, and what of them it may tell."""
+    return inventory.personal, inventory.users, inventory.peers
+
+
 class InventoryTests(SynchronousTestCase):
     def test_with(self) -> None:
         """What is learned or forgotten of a resource leaves all others as they were."""
@@ -11,8 +16,19 @@ class InventoryTests(SynchronousTestCase):
         personal = frozenset({"city"})
         before = Inventory(personal=personal, users=())
         after = before.with_("peers", peers)
-        self.assertEqual(Inventory(personal=personal, users=(), peers=peers), after)
-        self.assertEqual(before, after.with_("peers", None))
+        self.assertEqual((personal, (), peers), known(after))
+        self.assertEqual(known(before), known(after.with_("peers", None)))
+
+    def test_edition(self) -> None:
+        """An edition ends when one of its resources is learned or forgotten."""
+        start = Inventory().with_("peers", ()).with_("groups", ())
+        reads = ("peers", "groups")
+        for resource, same in (("users", True), ("peers", False), ("groups", False)):
+            for records in ((), None):
+                after = start.with_(resource, records)
+                self.assertEqual(same, after.edition(reads) == start.edition(reads))
+        again = Inventory().with_("peers", ()).with_("groups", ())
+        self.assertNotEqual(start.edition(reads), again.edition(reads))
 
     def test_another_user(self) -> None:
         """Access tokens are those of the current user, and go with it."""

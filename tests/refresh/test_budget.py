@@ -6,6 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.limiter import Limiter
 from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, MOST, SAVED, Budget
+from api_exporter.refresh.share import Share
 
 MINUTE = 60.0
 
@@ -18,17 +19,17 @@ def asked(budget: Budget, now: float, *, peers: bool = True) -> float:
 
 
 class SlotTests(SynchronousTestCase):
-    def test_two(self) -> None:
-        """Of two slots one is for the peers alone."""
-        budget = Budget()
-        budget.begin(0.0, peers=False)
-        self.assertFalse(budget.room(peers=False))
-        self.assertTrue(budget.room(peers=True))
-        budget.begin(0.0, peers=True)
-        self.assertFalse(budget.room(peers=True))
-        budget.end(peers=False)
-        self.assertTrue(budget.room(peers=False))
-        self.assertFalse(budget.room(peers=True))
+    def test_eight(self) -> None:
+        """Of eight slots four are for peers alone."""
+        for peers in (True, False):
+            budget = Budget()
+            for _ in range(4):
+                self.assertTrue(budget.room(peers=peers))
+                budget.begin(0.0, peers=peers)
+            self.assertFalse(budget.room(peers=peers))
+            self.assertTrue(budget.room(peers=not peers))
+            budget.end(peers=peers)
+            self.assertTrue(budget.room(peers=peers))
 
 
 class PauseTests(SynchronousTestCase):
@@ -195,3 +196,51 @@ class EstimateTests(SynchronousTestCase):
                 budget.refused(now, now, None)
         late = [at for at in refusals if at > 3600]
         self.assertLess(len(late), 7 * 6, "more than one in ten minutes")
+
+
+class StatedTests(SynchronousTestCase):
+    """A limit that is known."""
+
+    def test_headroom(self) -> None:
+        """Half of the burst may be asked for at once, then nine tenths of the rate."""
+        budget, now, made = Budget(limit=(60, 100)), 1000.0, []
+        while (now := max(now, budget.opens_at(peers=True))) < 1600.5:
+            made.append(asked(budget, now))
+        self.assertEqual(50, made.count(1000.0))
+        self.assertEqual(50 + 9 * 60, len(made))
+
+    def test_not_tight(self) -> None:
+        """Until there are few left nothing is weighed against anything else."""
+        budget = Budget(limit=(60, 100))
+        self.assertFalse(budget.tight(0.0))
+        for _ in range(45):
+            asked(budget, 0.0)
+        self.assertTrue(budget.tight(0.0))
+        self.assertFalse(budget.tight(60.0))
+        self.assertFalse(Budget().tight(0.0))
+
+    def test_refused_all_the_same(self) -> None:
+        """Where somebody else uses the token, too, the estimate takes over."""
+        budget = Budget(limit=(60, 100))
+        for second in range(120):
+            asked(budget, float(second))
+        budget.refused(119.0, 119.0, None)
+        self.assertEqual(27.0, budget.per_minute)
+        self.assertTrue(budget.tight(1e6))
+        asked(budget, 119.0 + 3600.0)
+        self.assertEqual(54.0, budget.per_minute)
+
+    def test_little(self) -> None:
+        """However little is granted, no more is asked for, and others get some."""
+        budget = Budget(limit=(1, 1))
+        budget.refused(asked(budget, 0.0), 0.0, None)
+        self.assertEqual(0.9, budget.per_minute)
+        self.assertLess(budget.opens_at(peers=False, reserved=0.0), 70.0)
+
+    def test_squeezed(self) -> None:
+        """Peers leave a third to others: one account's do so at any estimate."""
+        for accounts, rate, period in ((1, 6, 30.0), (40, 120, 1.5 * 40 / 1.8)):
+            budget = Budget(limit=(rate, 1))
+            for _ in range(accounts):
+                Share(budget, lambda: None)
+            self.assertAlmostEqual(period, budget.squeezed_period)

@@ -7,6 +7,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
@@ -25,6 +26,8 @@ UNKNOWN_PATH = UpstreamError("not_found", "404", unsupported=True)
 class Bench(Wired):
     """A Refresher of some collectors, and an upstream that is a dictionary."""
 
+    choice = EVERYTHING
+
     def __init__(self, *collectors: str, **replies: Reply) -> None:
         self.replies: dict[str, Reply] = {
             "peers": PEER,
@@ -40,6 +43,7 @@ class Bench(Wired):
             fetch=self.fetch,
             clock=self.clock,
             now=lambda: 1_800_000_000 + self.clock.seconds(),
+            choice=self.choice,
             observe=self.inventories.append,
         )
 
@@ -579,3 +583,47 @@ class RefresherTests(SynchronousTestCase):
 def _told(standing: Standing) -> tuple[bool | None, bool | None, str | None]:
     reason = None if standing.error is None else standing.error.reason
     return standing.up, standing.supported, reason
+
+
+class OfAll(Bench):
+    """Peers of the group All have series of their own."""
+
+    choice = Choice(detail=frozenset({"All"}))
+
+
+class OfNothing(Bench):
+    """No family is wanted."""
+
+    choice = Choice(deny=("*",))
+
+
+class ChoiceTests(SynchronousTestCase):
+    def test_groups(self) -> None:
+        """Peers have series of their own as soon, and as long, as groups are known."""
+        bench = OfAll("peers", groups=DOWN)
+        bench.start()
+        self.assertIn('netbird_api_peers{connected="true"} 1\n', bench.page())
+        self.assertNotIn("peer_id", bench.page())
+        bench.replies["groups"] = GROUP
+        bench.advance(40)
+        self.assertIn('netbird_api_peer_connected{peer_id="p1"', bench.page())
+        self.assertNotIn("netbird_api_group", bench.page())
+        bench.replies["groups"] = GROUP.replace(b'"p1"', b'"p2"')
+        bench.advance(301)
+        self.assertNotIn("peer_id", bench.page())
+        bench.replies["groups"] = GROUP
+        bench.advance(301)
+        self.assertIn("peer_id", bench.page())
+        bench.replies["groups"] = DOWN
+        bench.advance(1000)
+        self.assertNotIn("peer_id", bench.page())
+        self.assertIn('netbird_api_peers{connected="true"} 1\n', bench.page())
+
+    def test_nothing_wanted(self) -> None:
+        """Without a family peers and groups are asked for, and nothing else is."""
+        bench = OfNothing("peers", "groups").start()
+        bench.advance(61)
+        self.assertEqual({"peers", "groups"}, set(bench.asked))
+        self.assertEqual("", bench.page())
+        self.assertEqual(1, len(bench.inventory.peers or ()))
+        self.assertEqual(3, len(bench.inventories))

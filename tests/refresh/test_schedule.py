@@ -310,13 +310,13 @@ class OutageTests(SynchronousTestCase):
     def test_no_retries_with_a_tight_budget(self) -> None:
         """Retries of the peers must not take what the others need."""
         schedule = settled()
-        self.assertEqual(30.0, schedule.patience("peers"))
+        self.assertEqual(30.0, schedule.patience("peers", 30.0))
         self.assertEqual(["peers"], taken(schedule, 30.0))
         schedule.rate_limited("peers", 30.0, None)
-        self.assertEqual(0.0, schedule.patience("peers"))
+        self.assertEqual(0.0, schedule.patience("peers", 30.0))
         self.assertEqual(["peers"], taken(schedule, 45.0))
         schedule.refreshed("peers", 46.0)
-        self.assertEqual(30.0, schedule.patience("peers"))
+        self.assertEqual(30.0, schedule.patience("peers", 30.0))
 
     def test_what_is_fresh_stays(self) -> None:
         """A short outage makes nothing due that was not."""

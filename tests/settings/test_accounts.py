@@ -272,3 +272,47 @@ class RefusedTests(FolderTestCase):
         found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN_FILE="secret")
         self.assertIn("UPSTREAM_API_TOKEN_FILE: 'secret' is not allowed", found[0])
         self.assertFalse(os.path.exists("secret"))
+
+
+class MetricsTests(FolderTestCase):
+    """METRICS_ALLOW and METRICS_DENY where there are several accounts."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        token = f"UPSTREAM_API_TOKEN={CANARY}"
+        self.write("acme.conf", token, "COLLECTORS=peers")
+        self.write("beta.conf", token, "COLLECTORS=groups", "METRICS_DENY='*_info'")
+        self.environ = {"UPSTREAM_API_URL": URL}
+
+    def test_of_any_account(self) -> None:
+        """A pattern of the environment need not fit every account, but one of them."""
+        deny = "netbird_api_peer_*,netbird_api_group_info"
+        found = self.accounts(**self.environ, METRICS_DENY=deny)
+        self.assertEqual(tuple(deny.split(",")), found["acme"].metrics_deny)
+        self.assertEqual(("*_info",), found["beta"].metrics_deny)
+
+    def test_of_none(self) -> None:
+        """What fits no account is told once, with whose it is unless it is all's."""
+        told = "names no metric of an enabled collector: docs/metrics.md lists them all"
+        self.assertEqual(
+            [
+                f"METRICS_ALLOW: 'netbird_api_users' {told}",
+                f"METRICS_DENY of acme: 'netbird_api_user_*' {told}",
+            ],
+            self.problems(
+                **self.environ,
+                METRICS_ALLOW="netbird_api_*,netbird_api_users",
+                METRICS_DENY="netbird_api_user_*",
+            ),
+        )
+
+    def test_shard(self) -> None:
+        """A pattern may be meant for an account of another shard."""
+        for shard in ("0/2", "1/2"):
+            environ = {**self.environ, "SHARD": shard}
+            self.accounts(**environ, METRICS_ALLOW="netbird_api_user_*,*_info")
+            if self.accounts(**environ):
+                self.assertIn(
+                    "METRICS_ALLOW: 'pears'",
+                    self.problems(**environ, METRICS_ALLOW="pears")[0],
+                )

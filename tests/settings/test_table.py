@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.settings.addresses import Address, Endpoint, address
@@ -161,8 +162,9 @@ class AcceptedTests(SynchronousTestCase):
         self.accepts("DEMO_PEERS", {"0": 0, "100000": 100_000})
 
     def test_collectors(self) -> None:
-        """Collectors are named one by one; `default` stands for all but two."""
-        ordinary = {c.name for c in COLLECTORS} - {"memberships", "events"}
+        """Collectors are named one by one; `default` stands for all but three."""
+        special = {"memberships", "drop_in", "events"}
+        ordinary = {c.name for c in COLLECTORS} - special
         self.accepts(
             "COLLECTORS",
             {
@@ -184,6 +186,48 @@ class AcceptedTests(SynchronousTestCase):
                 " peers = 1s , ": {"peers": 1.0},
             },
         )
+
+    def test_peer_detail(self) -> None:
+        """All peers, none, or those of groups, by name or id, have their series."""
+        self.accepts(
+            "PEER_DETAIL",
+            {
+                "": None,
+                "ALL": None,
+                "none": frozenset(),
+                "groups:servers": {"servers"},
+                " groups : R&D <core> , d2g0:7,, ": {"R&D <core>", "d2g0:7"},
+            },
+        )
+
+    def test_metrics(self) -> None:
+        """Metrics are named one by one; `*` stands for anything."""
+        for name in ("METRICS_ALLOW", "METRICS_DENY"):
+            self.accepts(
+                name,
+                {
+                    "": (),
+                    "netbird_api_peers": ("netbird_api_peers",),
+                    " netbird_api_peer_* , *_info, *_info,": (
+                        "netbird_api_peer_*",
+                        "*_info",
+                    ),
+                    "*": ("*",),
+                },
+            )
+
+    def test_choice(self) -> None:
+        """The three say together which families are wanted."""
+        words = {
+            "PEER_DETAIL": "groups:servers",
+            "METRICS_ALLOW": "netbird_api_*",
+            "METRICS_DENY": "*_info",
+        }
+        choice = Choice(
+            allow=("netbird_api_*",), deny=("*_info",), detail=frozenset({"servers"})
+        )
+        self.assertEqual(choice, the_only(read({**REQUIRED, **words})).choice())
+        self.assertEqual(EVERYTHING, the_only(read(REQUIRED)).choice())
 
     def test_endpoints(self) -> None:
         """Where to listen may be several places, and Twisted's descriptions of them."""
@@ -246,6 +290,9 @@ class RefusedTests(SynchronousTestCase):
             "REFRESH_INTERVALS": "?",
             "METRICS_MAX_AGE": "?",
             "EXPOSE_PERSONAL_DATA": "?",
+            "PEER_DETAIL": "?",
+            "METRICS_ALLOW": "?",
+            "METRICS_DENY": "?",
             "LISTEN_ADDRESS": "?",
             "METRICS_PATH": "?",
             "LOG_LEVEL": "?",
@@ -317,6 +364,16 @@ class RefusedTests(SynchronousTestCase):
                 self.assertNotIn(token, found[0])
                 self.assertNotIn(CANARY, found[0])
                 self.assertIn("…", found[0])
+
+    def test_token_as_metric(self) -> None:
+        """A token that stands where a metric is named is not shown."""
+        for token in ("plain_token_from_elsewhere", CANARY):
+            for name in ("METRICS_ALLOW", "METRICS_DENY"):
+                for text in (token, f"x_{token}*"):
+                    environ = {"UPSTREAM_API_TOKEN": token, name: text}
+                    (problem,) = problems({**REQUIRED, **environ})
+                    self.assertNotIn(token, problem)
+                    self.assertIn("…", problem)
 
     def test_long_text(self) -> None:
         """A variable as long as the system allows is refused like any other."""
@@ -399,6 +456,48 @@ class RefusedTests(SynchronousTestCase):
         self.refuses("COLLECTORS", ["peers,pears"], f"'pears' is none of {known}")
         self.refuses("COLLECTORS", ["Peers"], f"'Peers' is none of {known}")
         self.refuses("COLLECTORS", [",", ",,", ", ,"], "it names none")
+
+    def test_peer_detail(self) -> None:
+        """What names no groups is refused."""
+        self.refuses(
+            "PEER_DETAIL",
+            ["servers", "group:servers", "groups", "no"],
+            "all, none, or groups: and names or ids of groups",
+        )
+        self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names no group)")
+
+    def test_metrics(self) -> None:
+        """What cannot be the name of a metric is refused."""
+        for name in ("METRICS_ALLOW", "METRICS_DENY"):
+            for text in ("a-b", "netbird_api_peers,?", "[a]", "é", "a" * 257):
+                self.refuses(name, [text], "is no metric's name")
+            self.refuses(name, [",", ", ,"], "it names none")
+
+    def test_no_such_metric(self) -> None:
+        """A pattern that no metric of an enabled collector fits is a mistake."""
+        for name in ("METRICS_ALLOW", "METRICS_DENY"):
+            for text in (
+                "netbird_api_pear_*",
+                "netbird_api_peers,netbird_api_pear_*",
+                "netbird_api_PEERS",
+                "netbird_api_group_member",  # of a collector that is off
+                "netbird_api_up",  # our own
+                "api_exporter_*",
+            ):
+                pattern = text.rpartition(",")[2]
+                self.assertEqual(
+                    [
+                        f"{name}: {pattern!r} names no metric of an enabled collector:"
+                        " docs/metrics.md lists them all"
+                    ],
+                    problems({**REQUIRED, name: text}),
+                )
+        member = {"METRICS_DENY": "netbird_api_group_member"}
+        on = {"COLLECTORS": "default,memberships"}
+        self.assertEqual([], problems({**REQUIRED, **member, **on}))
+        # PEER_DETAIL takes nothing away from what there is to name.
+        of_peers = {"METRICS_DENY": "netbird_api_peer_*", "PEER_DETAIL": "none"}
+        self.assertEqual([], problems({**REQUIRED, **of_peers}))
 
     def test_refresh_intervals(self) -> None:
         """Unknown resources, doubled ones and what is no period are refused."""

@@ -3,16 +3,24 @@
 import json
 import re
 
+from msgspec.structs import replace
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
-from twisted.web.server import Request
+from twisted.web.server import Request, Site
 
+from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.accounts import summary
 from api_exporter.web.accounts import of_several
+from api_exporter.web.discovery.making import Making, Steps
+from tests.bodies import finish
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
-REFUSED = UpstreamError("auth", "401: token invalid")
+REFUSED = UpstreamError("auth", "401: token <invalid>")
 PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
 
 
@@ -118,9 +126,20 @@ class StateTests(AccountsTestCase):
         self.assertEqual(
             ["beta", "gamma", "acme"], re.findall(r'href="\?account=(\w+)"', page)
         )
-        self.assertIn("401: token invalid", page)
+        self.assertIn("401: token &lt;invalid&gt;", page)
+        self.assertNotIn("<invalid>", page)
         for of_account in ("netbird.example", "Newest calls"):
             self.assertNotIn(of_account, page)
+
+    def test_concerns(self) -> None:
+        """An account with a concern works: its metrics are there."""
+        acme = Watched()
+        acme.faults["api/groups"] = REFUSED
+        acme.start()
+        self.tree = of_several({"acme": acme}, Watched().around)
+        page = self.text("/")
+        self.assertIn('<span class="state warn">Working', page)
+        self.assertIn("1 of 1 account working", page)
 
     def test_page_of_one(self) -> None:
         """An account's page is named after it and leads to its own pages, and back."""
@@ -165,16 +184,87 @@ class TargetsTests(AccountsTestCase):
             "?address=a:65536",
             "?address=a/b",
             "?address=fd00::1",
+            "?address=[:::::]",
+            "?address=[...]:80",
             "?address=a%22:1",
             "?address=a:1&address=b:1",
             "?adress=a:1",
         ):
             self.assertIn("?address=HOST:PORT", self.text(f"/sd/accounts{query}", 400))
 
+    def test_two_hosts(self) -> None:
+        """Of two addresses that were asked neither is believed."""
+        wire = StringTransport()
+        channel = Site(self.tree, reactor=Clock()).buildProtocol(wire.getPeer())
+        channel.makeConnection(wire)
+        channel.dataReceived(
+            b"GET /sd/accounts HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n"
+        )
+        self.assertIn(b" 400 ", wire.value().splitlines()[0])
+        channel.connectionLost(Failure(ConnectionDone()))
+
     def test_other_paths(self) -> None:
         """There is nothing else below `/sd`."""
-        for path in ("/sd", "/sd/", "/sd/accounts/x"):
+        for path in ("/sd/", "/sd/accounts/x"):
             self.text(path, 404)
+
+
+class DiscoveryTests(AccountsTestCase):
+    """Service discovery of each account's peers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+
+        async def run(steps: Steps) -> Payload:
+            return finish(steps)
+
+        accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
+        self.tree = of_several(accounts, replace(self.around, making=Making(run)))
+
+    def test_of_one(self) -> None:
+        """An account's list has its own peers, with its name in front."""
+        found = json.loads(self.text("/sd?port=1&account=acme"))
+        addresses = [f"{peer.ip}:1" for peer in self.acme.inventory.peers or ()]
+        self.assertEqual(addresses, [entry["targets"][0] for entry in found])
+        names = {entry["labels"]["__meta_netbird_account"] for entry in found}
+        self.assertEqual({"acme"}, names)
+
+    def test_name_is_missing(self) -> None:
+        """Without a name there is the line to type, which names nobody."""
+        for query in ("", "?port=1", "?port=1&group=here"):
+            self.assertEqual(
+                "account is missing: ask for /sd?account=NAME&port=9100\n",
+                self.text(f"/sd{query}", 400),
+            )
+
+    def test_unknown(self) -> None:
+        """A name that is none is 404, as on all pages."""
+        for query in ("?port=1&account=x", "?port=1&account=acme&account=beta"):
+            self.assertEqual(
+                "There is no such account.\n", self.text(f"/sd{query}", 404)
+            )
+
+    def test_wrong(self) -> None:
+        """What is wrong with a query is told with the account's name."""
+        self.assertEqual(
+            "port is missing: ask for /sd?account=acme&port=9100 or another port of the"
+            " targets\n",
+            self.text("/sd?account=acme", 400),
+        )
+        self.assertIn(
+            "the parameters are account, port, group, address",
+            self.text("/sd?account=acme&port=1&gruop=here", 400),
+        )
+
+    def test_each_its_own(self) -> None:
+        """What is not known of one account takes nothing from another."""
+        self.assertIn("401: token <invalid>", self.text("/sd?port=1&account=beta", 503))
+        self.assertIn("will be read soon", self.text("/sd?port=1&account=gamma", 503))
+        self.text("/sd?port=1&account=acme")
+        self.gamma.start()
+        self.assertNotEqual(
+            self.text("/sd?port=1&account=acme"), self.text("/sd?port=1&account=gamma")
+        )
 
 
 class MetricsPathTests(AccountsTestCase):

@@ -1,6 +1,7 @@
 """The metrics page over HTTP: formats, compression, methods, readers that go away."""
 
 import gzip
+import zlib
 
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
@@ -176,3 +177,104 @@ class MetricsTests(ServedTestCase):
         gauge = self.process.scrapes_in_flight
         [sample] = [s for family in gauge.collect() for s in family.samples]
         self.assertEqual(0, sample.value)
+
+
+GROUPS = "# HELP netbird_api_groups Number.\n# TYPE netbird_api_groups gauge\n"
+GROUPS += 'netbird_api_groups{issued="api"} 2\n'
+
+
+class ChosenTests(ServedTestCase):
+    """`collect[]` and `exclude[]`, as Prometheus sends the `params` of a job."""
+
+    def setUp(self) -> None:
+        clock = Clock()
+        wired = Wired(
+            collectors=("peers", "groups"),
+            fetch=lambda *_: fail(NotImplementedError()),
+            clock=clock,
+            now=clock.seconds,
+        )
+        wired.pages.publish("peers", (piece(FAMILY.encode()),))
+        wired.pages.publish("groups", (piece(GROUPS.encode()),))
+        self.tree = Resource()
+        process = process_telemetry()
+        page = Metrics(
+            wired.pages,
+            wired.registry,
+            process.registry,
+            in_flight=process.scrapes_in_flight,
+            seconds=clock.seconds,
+        )
+        self.tree.putChild(b"metrics", page)
+
+    def families(self, query: str, accept: str = PROMETHEUS_3) -> set[str]:
+        """The names on a page, which says the same plain and in one gzip member."""
+        path = f"/metrics?{query}"
+        _, _, plain = self.request(path, accept=accept)
+        status, headers, packed = self.request(
+            path, accept=accept, accept_encoding="gzip"
+        )
+        self.assertEqual(200, status)
+        self.assertEqual(str(len(packed)), header(headers, "content-length"))
+        member = zlib.decompressobj(31)
+        self.assertEqual(plain, member.decompress(packed))
+        self.assertEqual((True, b""), (member.eof, member.unused_data))
+        parse = (
+            openmetrics.text_string_to_metric_families
+            if accept == PROMETHEUS_3
+            else text_string_to_metric_families
+        )
+        return {family.name for family in parse(plain.decode())}
+
+    def test_collect(self) -> None:
+        """A scrape gets the collectors that it names, and our own metrics."""
+        for query in ("collect%5B%5D=groups", "collect[]=groups", "exclude[]=peers"):
+            for accept in ("text/plain", PROMETHEUS_3):
+                names = self.families(query, accept)
+                self.assertIn("netbird_api_groups", names)
+                self.assertNotIn("netbird_api_peers", names)
+                self.assertIn("api_exporter_build_info", names)
+
+    def test_without_our_own(self) -> None:
+        """Our own metrics are left out where they are excluded, in both formats."""
+        for accept in ("text/plain", PROMETHEUS_3):
+            for query, expected in {
+                "exclude[]=exporter": {"netbird_api_peers", "netbird_api_groups"},
+                "collect[]=peers&exclude[]=exporter": {"netbird_api_peers"},
+                "exclude[]=exporter&exclude[]=peers&exclude[]=groups": set(),
+            }.items():
+                self.assertEqual(expected, self.families(query, accept))
+
+    def test_refused(self) -> None:
+        """What cannot be meant is 400 in a line of plain text, and no page."""
+        for query, line in {
+            "collect[]=pears": "collect[]: 'pears' is none of peers, groups\n",
+            "collect[]=users": "collect[]: 'users' is none of peers, groups\n",
+            "collect[]=peers&exclude[]=groups": "collect[] and exclude[] do not go"
+            " together, but for exclude[]=exporter\n",
+        }.items():
+            for method in ("GET", "HEAD"):
+                status, headers, body = self.request(f"/metrics?{query}", method)
+                self.assertEqual(400, status)
+                self.assertEqual(
+                    "text/plain; charset=utf-8", header(headers, "content-type")
+                )
+                self.assertEqual("nosniff", header(headers, "x-content-type-options"))
+                self.assertEqual(line if method == "GET" else "", body.decode())
+
+    def test_others(self) -> None:
+        """Other parameters are ignored."""
+        self.assertEqual(
+            self.families(""), self.families("x[]=1&collect=peers&name[]=y")
+        )
+
+    def test_size(self) -> None:
+        """How many series and bytes there are of each collector is told."""
+        _, _, body = self.request("/metrics?exclude[]=peers")
+        lines = body.decode().splitlines()
+        for line in (
+            'api_exporter_series{collector="peers"} 1.0',
+            'api_exporter_series{collector="groups"} 1.0',
+            f"api_exporter_page_bytes {float(len(FAMILY + GROUPS))}",
+        ):
+            self.assertIn(line, lines)

@@ -6,9 +6,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
+from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.demo.network import Network
 from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.refresh.slices import Slicer
 from api_exporter.version import Build
+from api_exporter.web.discovery.making import Making
 from api_exporter.web.tree import Around, of_one
 from tests.wired import Wired, process_telemetry
 
@@ -35,6 +38,7 @@ class Watched(Wired):
         pprof: bool = False,
         simulated: bool = False,
         metrics_path: str = "/metrics",
+        choice: Choice = EVERYTHING,
     ) -> None:
         self.clock = Clock()
         self.network = Network(peers)
@@ -47,11 +51,13 @@ class Watched(Wired):
             fetch=self.fetch,
             clock=self.clock,
             now=self.now,
+            choice=choice,
             observe=lambda known: self.history.observe(self.now(), known.peers or ()),
         )
         self.around = Around(
             process=process_telemetry(),
             build=Build(version=VERSION),
+            making=Making(Slicer(self.clock).run),
             metrics_path=metrics_path,
             simulated=simulated,
             pprof=Resource() if pprof else None,

@@ -72,7 +72,17 @@ class Status(Text):
             _headline(found),
             self._facts(inventory, now),
             self._peers(now),
-            tables.resources(self._shown.telemetry.standings, self._series(), now),
+            tables.resources(
+                self._shown.telemetry.standings,
+                self._series(),
+                now,
+                note=self._shown.stretched,
+            ),
+            tables.collectors(
+                self._shown.collectors,
+                self._shown.pages.series(),
+                self._shown.pages.lengths(),
+            ),
             tables.calls(self._shown.telemetry.recent),
         )
         return document.html(
@@ -176,6 +186,7 @@ def footer(metrics_path: str, account: str = "", *, pprof: bool) -> str:
         (f"health{query}", "Health"),
         (f"ready{query}", "Ready"),
         *([("debug/pprof/", "Profiles")] if pprof else []),
+        (f"{DOCUMENTATION}/service-discovery.md", "Service discovery"),
         (DOCUMENTATION, "Documentation"),
     ]
     return markup(tags.footer([tags.a(word, href=href) for href, word in links]))

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
 
+from api_exporter.collectors.table import Collector
 from api_exporter.netbird.resources import PROBE, RESOURCES, UP, Resource
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
-from api_exporter.web.status.verdict import Tone, Verdict
+from api_exporter.web.status.verdict import Tone
 
 _TONES: dict[str, Tone] = {
     "fresh": "good",
@@ -35,9 +36,12 @@ _NUMBERS = ("Last success", "Every", "Records", "Series", "Milliseconds")
 
 
 def resources(
-    standings: Mapping[str, Standing], series: Mapping[str, int], now: float
+    standings: Mapping[str, Standing],
+    series: Mapping[str, int],
+    now: float,
+    note: str = "",
 ) -> Tag:
-    """A row for each resource that there is, the enabled ones first.
+    """A row for each resource that there is, the enabled ones first, then a note.
 
     What to do about the peers the headline has told already.
     """
@@ -57,6 +61,7 @@ def resources(
     return tags.section(
         tags.h2("Resources"),
         _table(("Resource", "State", *_NUMBERS), rows),
+        tags.p(f"{note[0].upper()}{note[1:]}.") if note else "",
         tags.p(
             "A collector's series are counted once, at the resource that it is about.",
             [
@@ -121,19 +126,24 @@ def _records(standing: Standing) -> Flattenable:
     return [tags.span(left_out, title="could not be read", class_="concern"), shown]
 
 
-def accounts(rows: Iterable[tuple[str, Verdict, str | None]]) -> Tag:
-    """A row for each account: its name, how it is and how many peers are known."""
-    lines = [
+def collectors(
+    on: Sequence[Collector], series: Mapping[str, int], lengths: Mapping[str, int]
+) -> Tag:
+    """A row for each collector: how much of the metrics page is its own."""
+    rows = [
         tags.tr(
-            tags.td(tags.a(name, href=f"?account={name}"), class_="lead"),
-            tags.td(state(found.tone, found.short), class_="mark"),
-            _number(peers, after="peers"),
-            tags.td(found.why or found.headline),
+            tags.td(collector.name, class_="lead"),
+            tags.td(", ".join(collector.reads)),
+            _number(f"{series[collector.name]:,}", after="series"),
+            _number(f"{lengths[collector.name]:,}", after="bytes"),
         )
-        for name, found, peers in rows
+        for collector in on
     ]
-    heads = ("Account", "State", "Peers", "What is known")
-    return tags.section(tags.h2("Accounts"), _table(heads, lines))
+    heads = ("Collector", "Reads", "Series", "Bytes")
+    return tags.section(
+        tags.h2("Collectors"),
+        _table(heads, rows) if rows else tags.p("None is on.", class_="legend"),
+    )
 
 
 def calls(recent: Iterable[Attempt]) -> Tag:

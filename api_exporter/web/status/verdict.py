@@ -121,6 +121,9 @@ def _concerns(inventory: Inventory, peers: Standing, now: float) -> tuple[str, .
     found = []
     if inventory.partial:
         found.append(PARTIAL)
+    if inventory.missing_groups:
+        named = ", ".join(inventory.missing_groups)
+        found.append(f"PEER_DETAIL names groups that do not exist: {named}.")
     end = token_end(inventory)
     # Of a token that is refused, only its end in the past explains anything.
     if end is not None and end - now < (0 if refused(peers) else EXPIRES_SOON):

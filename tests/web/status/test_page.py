@@ -6,6 +6,7 @@ from base64 import b64encode
 from hashlib import sha256
 from xml.etree import ElementTree as ET
 
+from api_exporter.collectors.choice import Choice
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
@@ -112,6 +113,43 @@ class StatusTests(ServedTestCase):
         self.assertEqual(
             len(re.findall(r"^netbird_api_(?!up )", metrics, re.MULTILINE)), shown
         )
+
+    def test_collectors(self) -> None:
+        """A row tells how much of the metrics page is a collector's own."""
+        rows = self.rows("Collectors")
+        self.assertEqual(["peers", "groups", "users"], list(rows))
+        self.assertEqual("peers, accounts", rows["peers"][0])
+        text = self.request("/metrics?exclude[]=exporter")[2].decode()
+        for column, whole in (
+            (1, len(re.findall("^netbird", text, re.MULTILINE))),
+            (2, len(text.encode())),
+        ):
+            told = [int(row[column].replace(",", "")) for row in rows.values()]
+            self.assertEqual(whole, sum(told))
+
+    def test_nothing_published(self) -> None:
+        """Where nothing is wanted, peers are still watched, and the page says so."""
+        self.watch(Watched(choice=Choice(deny=("*",))).start())
+        self.assertIn("CollectorsNone is on.", self.text())
+        self.assertIn("Working: ", self.text())
+        self.assertEqual("off", self.rows("Resources")["users"][0])
+        self.assertEqual(200, self.request("/ready")[0])
+
+    def test_missing_groups(self) -> None:
+        """Groups that do not exist are named, as text."""
+        choice = Choice(detail=frozenset({"servers", "<b>gone</b>"}))
+        self.watch(Watched(choice=choice).start())
+        self.assertIn("groups that do not exist: <b>gone</b>.", self.text())
+        self.assertIn("<p>PEER_DETAIL names groups", self.page())
+        self.assertNotIn("<b>gone", self.page())
+
+    def test_stretched(self) -> None:
+        """By how much a stated limit stretches the intervals stands below them."""
+        words = "intervals are stretched to fit 120 requests a minute: users 10m -> 25m"
+        self.assertNotIn("stretched", self.page())
+        self.watched.stretched = words
+        self.watched.advance(2)
+        self.assertIn(f"I{words[1:]}.".replace(">", "&gt;"), self.page())
 
     def test_states(self) -> None:
         """Each state has its word; what needs explaining is explained once."""
@@ -286,6 +324,7 @@ class StatusTests(ServedTestCase):
             links = re.findall(r'<a href="([^"]+)"', self.page())
             self.assertEqual(["metrics", "health", "ready"], links[:3])
             self.assertEqual(pprof, "debug/pprof/" in links)
+            self.assertTrue(links[-2].endswith("/docs/service-discovery.md"))
             self.assertTrue(links[-1].endswith("/docs"))
 
     def test_asks_nobody(self) -> None:

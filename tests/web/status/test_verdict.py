@@ -7,7 +7,7 @@ from types import MappingProxyType
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import AccessToken, User
+from api_exporter.netbird.records import AccessToken, Group, User
 from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.status import verdict
@@ -56,6 +56,20 @@ class VerdictTests(SynchronousTestCase):
     ) -> verdict.Verdict:
         found = inventory if inventory is not None else Inventory(peers=())
         return verdict.verdict({"peers": peers, **others}, found, now)
+
+    def test_missing_groups(self) -> None:
+        """Groups that PEER_DETAIL names and that do not exist are named."""
+        inventory = Inventory(
+            peers=(),
+            groups=(Group(id="g1", name="servers"),),
+            detail=frozenset({"servers", "routers", "g2"}),
+        )
+        found = self.verdict(FRESH, inventory)
+        self.assertEqual("warn", found.tone)
+        self.assertEqual(
+            ("PEER_DETAIL names groups that do not exist: g2, routers.",), found.notes
+        )
+        self.assertEqual((), self.verdict(FRESH, inventory.with_("groups", None)).notes)
 
     def test_working(self) -> None:
         """Fresh peers are all it takes."""

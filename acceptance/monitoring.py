@@ -1,0 +1,34 @@
+"""Rules and dashboards, before the eyes of critics."""
+
+import subprocess
+from pathlib import Path
+
+from acceptance.check import ROOT, Failed, go_module, go_tool
+
+RULES = ("rules.yml", "alerts.yml")
+
+
+def pint(_folder: Path) -> str:
+    """Pint has no finding."""
+    tool = go_module("github.com/cloudflare/pint", "v0.60.0", "cmd/pint")
+    files = [ROOT / "deploy/prometheus" / name for name in RULES]
+    level = ("--min-severity", "info", "--fail-on", "info")
+    _clean(tool, "--offline", "--no-color", "lint", *level, *files)
+    return f"no finding in {' and '.join(RULES)}"
+
+
+def dashboards(_folder: Path) -> str:
+    """The linter of dashboards has no finding that `.lint` does not explain."""
+    tool = go_tool("github.com/grafana/dashboard-linter", "v0.1.1")
+    folder = ROOT / "deploy/grafana/dashboards"
+    found = sorted(folder.glob("*.json"))
+    for path in found:
+        _clean(tool, "lint", "--strict", "--config", folder / ".lint", path)
+    return f"no finding in {len(found)} dashboards"
+
+
+def _clean(*command: str | Path) -> None:
+    """A critic that says by its status whether it has found something."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise Failed(done.stdout + done.stderr)

@@ -1,0 +1,66 @@
+"""Which families are published of those that the collectors have."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api_exporter.collectors.table import Collector, Measure
+from api_exporter.exposition.text import Family, Metric
+from api_exporter.netbird.inventory import Inventory
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """What METRICS_ALLOW, METRICS_DENY and PEER_DETAIL leave.
+
+    Attributes:
+        allow: patterns of the names that stay; without any, all of them.
+        deny: patterns of the names that go of these.
+        detail: groups whose peers may have series of their own; None: all peers may.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    detail: frozenset[str] | None = None
+
+    def wants(self, metric: Metric) -> bool:
+        """Whether a family is published."""
+        if metric.of_peer and self.detail == frozenset():
+            return False
+        return (not self.allow or matches(metric.name, self.allow)) and not matches(
+            metric.name, self.deny
+        )
+
+    def of(self, collector: Collector) -> Collector | None:
+        """The collector with what is wanted of it; None where that is nothing.
+
+        Whose peers have series of their own cannot be told without the groups.
+        """
+        wanted = tuple(filter(self.wants, collector.families))
+        if not wanted:
+            return None
+        reads, measure = collector.reads, collector.measure
+        if self.detail and any(metric.of_peer for metric in wanted):
+            reads = tuple(dict.fromkeys((*reads, "groups")))
+        if wanted != collector.families:
+            measure = partial(_only, frozenset(m.name for m in wanted), measure)
+        return replace(collector, reads=reads, measure=measure, families=wanted)
+
+
+EVERYTHING = Choice()
+
+
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a name is one of these, in which `*` stands for anything."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _only(
+    names: frozenset[str], measure: Measure, inventory: Inventory
+) -> Iterator[Family | None]:
+    """Families of these names; nobody goes through the samples of others."""
+    for family in measure(inventory):
+        if family is None or family.metric.name in names:
+            yield family

@@ -1,0 +1,59 @@
+"""What each account may ask for: accounts with one token share what that is granted."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api_exporter.collectors.selection import Selection, selection
+from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.limits import stretched, told
+from api_exporter.settings.values import AccountSettings
+
+
+class Granted(Struct, frozen=True):
+    """What an account may ask for, and how often.
+
+    Attributes:
+        budget: of its token.
+        selection: with intervals that fit into the token's limit, where that is stated.
+        stretched: by how much they are longer for it, in a line; "" if they are not.
+    """
+
+    budget: Budget
+    selection: Selection
+    stretched: str = ""
+
+
+def granted(accounts: Iterable[AccountSettings]) -> dict[str, Granted]:
+    """The same for all accounts, by name."""
+    tokens: dict[tuple[str, str], list[AccountSettings]] = {}
+    for account in accounts:
+        tokens.setdefault(account.grant(), []).append(account)
+    return {name: one for users in tokens.values() for name, one in _together(users)}
+
+
+def _together(accounts: list[AccountSettings]) -> Iterator[tuple[str, Granted]]:
+    """Those of one token. Whichever states its limit, it is that of all."""
+    limit = next(filter(None, (a.upstream_rate_limit for a in accounts)), None)
+    budget = Budget(limit)
+    wanted = {account.name: _selected(account) for account in accounts}
+    if limit is None:
+        for name, selected in wanted.items():
+            yield name, Granted(budget, selected)
+        return
+    fitting = stretched([selected.periods for selected in wanted.values()], limit)
+    for (name, selected), periods in zip(wanted.items(), fitting, strict=True):
+        words = told(selected.periods, periods, limit)
+        yield name, Granted(budget, replace(selected, periods=periods), words)
+
+
+def _selected(account: AccountSettings) -> Selection:
+    # A token that reads another account belongs to a user whom that does not have.
+    omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
+    return selection(
+        account.collectors,
+        account.refresh_intervals,
+        omitted,
+        choice=account.choice(),
+    )

@@ -1,0 +1,89 @@
+"""How often all accounts of a token may ask where its limit is known. Pure.
+
+Of the rate that the upstream grants, four fifths are planned for: what has failed comes
+again, and a first round must end although its successors are due. The budget goes up to
+nine tenths; the last one is for what else uses the token, such as `--check`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from api_exporter.netbird.resources import UP
+
+Limit = tuple[int, int]
+"""Requests a minute, and how many at once after a time of few."""
+
+PLANNED = 0.8
+KEPT = 0.9
+"""Of the rate: for the intervals, and at most."""
+
+KEPT_BURST = 0.5
+"""Of the burst: after a start, another one soon."""
+
+LONGEST = 3600.0
+"""Seconds: no interval is stretched further while the peers need not be."""
+
+
+def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
+    """Requests a minute that such intervals, in seconds by resource, come to."""
+    return sum(60.0 / period for periods in accounts for period in periods.values())
+
+
+def stretched(
+    accounts: Sequence[Mapping[str, float]], limit: Limit
+) -> list[dict[str, float]]:
+    """The intervals with which all accounts of a token fit into its limit.
+
+    The longest are stretched first, up to an hour; then the next longest. Where that is
+    not enough, those of the peers are, and all others with them.
+
+    Args:
+        accounts: seconds by resource, for each account.
+    """
+    planned = PLANNED * limit[0]
+    excess = per_minute(accounts) - planned
+    others = Counter(
+        period
+        for periods in accounts
+        for name, period in periods.items()
+        if name != UP and period < LONGEST
+    )
+    longer: dict[float, float] = {}
+    for period, count in sorted(others.items(), reverse=True):
+        if excess > 0.0:
+            asked = count * 60.0 / period
+            kept = max(asked - excess, count * 60.0 / LONGEST)
+            longer[period] = max(period, min(LONGEST, count * 60.0 / kept))
+            excess -= asked - kept
+    factor = 1.0 + max(0.0, excess) / planned
+    return [
+        {
+            name: factor * (period if name == UP else longer.get(period, period))
+            for name, period in periods.items()
+        }
+        for periods in accounts
+    ]
+
+
+def told(before: Mapping[str, float], after: Mapping[str, float], limit: Limit) -> str:
+    """By how much an account's intervals are stretched, in a line; "" if they are not.
+
+    Such as `intervals are stretched to fit 120 requests a minute: users 10m -> 25m`.
+    """
+    names: dict[str, list[str]] = {}
+    for name, period in before.items():
+        if after[name] > period:
+            change = f"{_short(period)} -> {_short(after[name])}"
+            names.setdefault(change, []).append(name)
+    if not names:
+        return ""
+    changes = "; ".join(f"{', '.join(of)} {change}" for change, of in names.items())
+    words = f"intervals are stretched to fit {limit[0]} requests a minute: "
+    return words + changes
+
+
+def _short(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("m", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.3g}{unit}"
+    return f"{seconds:.3g}s"

@@ -1,0 +1,53 @@
+"""Which collectors a scrape wants: `?collect[]=peers` or `?exclude[]=users`."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+EXPORTER = "exporter"
+"""What our own metrics are called, which come along unless they are excluded."""
+
+
+class Chosen(Struct, frozen=True):
+    """What goes into the answer.
+
+    Attributes:
+        collectors: names; None for all.
+        own: whether our own metrics do.
+    """
+
+    collectors: frozenset[str] | None = None
+    own: bool = True
+
+
+def chosen(query: Mapping[bytes, Sequence[bytes]], names: Sequence[str]) -> Chosen:
+    """Raises ValueError with a line for whoever asked for what there is not.
+
+    Args:
+        query: its parameters; those of others are ignored.
+        names: of the collectors that there are.
+    """
+    wanted = _named(query, "collect[]", names)
+    unwanted = _named(query, "exclude[]", (*names, EXPORTER))
+    if wanted and unwanted - {EXPORTER}:
+        raise ValueError(
+            "collect[] and exclude[] do not go together, but for exclude[]=exporter"
+        )
+    own = EXPORTER not in unwanted
+    if wanted:
+        return Chosen(wanted, own)
+    left = frozenset(names) - unwanted
+    return Chosen(None if len(left) == len(names) else left, own)
+
+
+def _named(
+    query: Mapping[bytes, Sequence[bytes]], parameter: str, allowed: Sequence[str]
+) -> frozenset[str]:
+    values = [value.decode("latin-1") for value in query.get(parameter.encode(), ())]
+    for value in values:
+        if value not in allowed:
+            shown = ascii(value[:30])
+            raise ValueError(
+                f"{parameter}: {shown} is none of {', '.join(allowed) or 'no names'}"
+            )
+    return frozenset(values)

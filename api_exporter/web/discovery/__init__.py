@@ -1,0 +1,1 @@
+"""`/sd`: the peers as targets, for Prometheus' HTTP service discovery."""

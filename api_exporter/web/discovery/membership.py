@@ -1,0 +1,80 @@
+"""Which groups each peer is in.
+
+Many peers are in the same groups and share one object, so that a hundred thousand of
+them leave hardly anything behind that the garbage collector would look through.
+"""
+
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from api_exporter.netbird.records import Group
+
+_AT_ONCE = 2000
+"""Members between two places to pause: about half a millisecond."""
+
+
+class Together:
+    """Some groups: those of `before`, and one more.
+
+    Attributes:
+        names: as a list in a label.
+        ids: likewise.
+    """
+
+    def __init__(self, before: "Together | None" = None, last: Group | None = None):
+        self._before = before
+        self._last = last
+
+    @cached_property
+    def names(self) -> str:
+        return listing(group.name for group in self._groups())
+
+    @cached_property
+    def ids(self) -> str:
+        return listing(group.id for group in self._groups())
+
+    def _groups(self) -> Iterator[Group]:
+        some: Together | None = self
+        while some is not None and some._last is not None:
+            yield some._last
+            some = some._before
+
+
+NONE = Together()
+"""Of a peer in no group."""
+
+
+def members(groups: Iterable[Group]) -> Generator[None, None, set[str]]:
+    """The ids of all who are in any of these groups."""
+    found: set[str] = set()
+    for group in groups:
+        found.update(member.id for member in group.peers or ())
+        yield
+    return found
+
+
+def membership(
+    groups: Iterable[Group], chosen: Container[str] | None
+) -> Generator[None, None, Mapping[str, Together]]:
+    """The groups of each chosen peer, or of all, by the peer's id."""
+    found: dict[str, Together] = {}
+    work = 0
+    for group in groups:
+        longer: dict[Together, Together] = {}
+        for member in group.peers or ():
+            if chosen is None or member.id in chosen:
+                before = found.get(member.id, NONE)
+                if before not in longer:
+                    longer[before] = Together(before, group)
+                found[member.id] = longer[before]
+            work += 1
+            if work >= _AT_ONCE:
+                work = 0
+                yield
+    return found
+
+
+def listing(values: Iterable[str]) -> str:
+    """`,a,b,`: so `.*,a,.*` finds an element wherever it stands."""
+    present = sorted(set(values) - {""})
+    return f",{','.join(present)}," if present else ""

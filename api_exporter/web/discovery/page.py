@@ -1,0 +1,118 @@
+"""`/sd`: what Prometheus is told, and 503 where that is not known.
+
+Never an empty list, or one without groups, for "I do not know": Prometheus would drop
+its targets, and with them their `up`. After a 503 it goes on with those that it has.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from twisted.internet.defer import CancelledError
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.server import NOT_DONE_YET, Request
+
+from api_exporter.exposition.pages import Payload
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.serving.page import ReadOnly, keep_private
+from api_exporter.serving.sending import Sender
+from api_exporter.telemetry.standing import Standing
+from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.query import Wrong, query
+from api_exporter.web.discovery.targets import LONGEST, NEEDS, READS, TooLong, answer
+from api_exporter.web.shown import Shown
+
+_log = Logger()
+
+
+class Discovery(ReadOnly):
+    """The peers as targets, as `targets.answer` makes them of a `query.Query`.
+
+    Args:
+        making: makes and keeps the answers of the whole process.
+        now: seconds since the epoch.
+        account: its name, where the request names it in a parameter.
+    """
+
+    def __init__(
+        self,
+        shown: Shown,
+        making: Making,
+        *,
+        now: Callable[[], float],
+        account: str = "",
+    ) -> None:
+        super().__init__()
+        self._shown = shown
+        self._making = making
+        self._now = now
+        self._account = account
+
+    def render_GET(self, request: Request) -> bytes | int:
+        """The list, or why there is none."""
+        try:
+            asked = query(request.args, ("account",) if self._account else ())
+        except Wrong as wrong:
+            return _refusal(request, 400, str(wrong))
+        known = self._shown.inventory
+        if why := unknown(known, self._shown.telemetry.standings, self._now()):
+            return _refusal(request, 503, why)
+        key, edition = (self._account, asked), known.edition(READS)
+        made = self._making.kept.get(key, edition)
+        if made is not None:
+            return self._send(request, made)
+        steps = answer(known, asked, self._account)
+        waiting = self._making.made(key, edition, steps)
+        request.notifyFinish().addErrback(lambda _: waiting.cancel())
+        waiting.addCallbacks(partial(self._send, request), partial(_failed, request))
+        return NOT_DONE_YET
+
+    def _send(self, request: Request, made: Payload) -> int:
+        keep_private(request)
+        request.setHeader(b"Content-Type", b"application/json")
+        request.setHeader(b"Content-Length", b"%d" % made.length)
+        if request.method == b"HEAD":
+            request.finish()
+        else:
+            self._making.readers.add(request, made)
+            Sender(request, iter(made.slices)).start()
+        return NOT_DONE_YET
+
+
+def unknown(inventory: Inventory, standings: Mapping[str, Standing], now: float) -> str:
+    """Why there can be no answer, in a line; "" where there can."""
+    for name in NEEDS:
+        if getattr(inventory, name) is None:
+            return f"the {name} are not known: {_why(standings[name], now)}"
+    return ""
+
+
+def _why(standing: Standing, now: float) -> str:
+    since = ""
+    if standing.last_success is not None:
+        since = f"last read {now - standing.last_success:.0f} s ago; "
+    if standing.error is not None:
+        return since + " ".join(str(standing.error).split())
+    if standing.supported is False:
+        return f"{since}the upstream does not have them, or not for this token"
+    return f"{since}they will be read soon"
+
+
+def _refusal(request: Request, status: int, line: str) -> bytes:
+    keep_private(request)
+    request.setResponseCode(status)
+    request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
+    return f"{line}\n".encode()
+
+
+def _failed(request: Request, failure: Failure) -> None:
+    if failure.check(CancelledError):  # nobody is there any more
+        return
+    if failure.check(TooLong):
+        most = f"{LONGEST >> 20} MB"
+        line = f"the answer is longer than {most}: ask for groups, or for fewer ports"
+        request.write(_refusal(request, 400, line))
+    else:
+        _log.failure("a defect in service discovery", failure=failure)
+        request.write(_refusal(request, 500, "no answer could be made; see the log"))
+    request.finish()

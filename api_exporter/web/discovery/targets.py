@@ -1,0 +1,205 @@
+"""The answer: a target for each peer and port, with all that is known as labels.
+
+Prometheus refuses the whole list for one value that is no string and for one key that
+it does not know, so the types here are all that can be written.
+"""
+
+from collections.abc import Generator
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
+from api_exporter.exposition.text import boolean
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Peer
+from api_exporter.web.discovery.membership import (
+    NONE,
+    Together,
+    listing,
+    members,
+    membership,
+)
+from api_exporter.web.discovery.query import Query
+
+READS = ("peers", "groups", "accounts")
+"""The resources that an answer is made of; it can do without the last."""
+
+NEEDS = READS[:2]
+"""Those without which there is no answer."""
+
+LONGEST = 256 * 1024 * 1024
+"""Bytes of an answer: two ports of a hundred thousand peers."""
+
+_AT_ONCE = 100
+"""Targets between two places to pause: about half a millisecond."""
+
+
+def _meta(name: str) -> str:
+    return f"__meta_netbird_{name}"
+
+
+class Labels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=True):
+    """What is told of a peer. Empty ones are left out, as if they were not known.
+
+    No instants: a label that changes by itself makes Prometheus do its work again.
+    """
+
+    account: str = ""
+    account_id: str = ""
+    peer_id: str = ""
+    peer: str = ""
+    dns_name: str = ""
+    extra_dns_names: str = ""
+    ip: str = ""
+    ipv6: str = ""
+    os: str = ""
+    kernel_version: str = ""
+    version: str = ""
+    ui_version: str = ""
+    connected: str = ""
+    login_expired: str = ""
+    approval_required: str = ""
+    ssh_enabled: str = ""
+    ephemeral: str = ""
+    user_id: str = ""
+    country: str = ""
+    groups: str = ""
+    group_ids: str = ""
+    hostname: str = ""
+    city: str = ""
+    connection_ip: str = ""
+    serial_number: str = ""
+
+
+class _Entry(Struct, frozen=True, gc=False):
+    """An element of the list."""
+
+    targets: tuple[str]
+    labels: Labels
+
+
+class TooLong(Exception):
+    """An answer that would take more memory than any is worth."""
+
+
+def answer(
+    inventory: Inventory, query: Query, account: str = ""
+) -> Generator[None, None, Payload]:
+    """The JSON list in slices, with places to pause; raises TooLong.
+
+    Args:
+        account: the name that the operator gave it, "" where there is but one.
+    """
+    peers, groups = inventory.peers, inventory.groups
+    assert peers is not None
+    assert groups is not None
+    chosen: set[str] | None = None
+    if query.groups:
+        named = (group for group in groups if {group.id, group.name} & query.groups)
+        chosen = yield from members(named)
+    found = yield from membership(groups, chosen)
+    account_id = inventory.accounts[0].id if inventory.accounts else ""
+    encode = msgspec.json.Encoder().encode_into
+    text = _Text()
+    work = 0
+    for peer in peers:
+        work += 1
+        host = _host(peer, query.address)
+        if host and (chosen is None or peer.id in chosen):
+            labels = _labels(
+                peer,
+                found.get(peer.id, NONE),
+                account=account,
+                account_id=account_id,
+                told=inventory.personal,
+            )
+            for port in query.ports:
+                encode(_Entry((f"{host}:{port}",), labels), text.next(), -1)
+            work += len(query.ports)
+        if work >= _AT_ONCE:
+            work = 0
+            yield
+    return text.end()
+
+
+class _Text:
+    """The list as far as it is written."""
+
+    def __init__(self) -> None:
+        self._slices: list[bytes] = []
+        self._buffer = bytearray()
+        self._before = b"[\n"
+        self._length = 0
+
+    def next(self) -> bytearray:
+        """Where the next target goes."""
+        if len(self._buffer) >= (PIECE_BYTES if self._slices else FIRST_BYTES):
+            self._cut()
+        self._buffer += self._before
+        self._before = b",\n"
+        return self._buffer
+
+    def end(self) -> Payload:
+        """All of it."""
+        self._buffer += b"[]\n" if self._before == b"[\n" else b"\n]\n"
+        self._cut()
+        return Payload(tuple(self._slices), self._length)
+
+    def _cut(self) -> None:
+        self._slices.append(bytes(self._buffer))
+        self._length += len(self._buffer)
+        self._buffer.clear()
+        if self._length > LONGEST:
+            raise TooLong
+
+
+def _host(peer: Peer, address: str) -> str:
+    """As it stands before a port, "" where the peer has none of this kind."""
+    host = {"ip": peer.ip, "ipv6": peer.ipv6, "dns": peer.dns_label}[address]
+    return f"[{host}]" if ":" in host else host
+
+
+def _labels(
+    peer: Peer,
+    groups: Together,
+    *,
+    account: str,
+    account_id: str,
+    told: frozenset[str],
+) -> Labels:
+    labels = Labels(
+        account=account,
+        account_id=account_id,
+        peer_id=peer.id,
+        peer=peer.name,
+        dns_name=peer.dns_label,
+        extra_dns_names=listing(peer.extra_dns_labels or ()),
+        ip=peer.ip,
+        ipv6=peer.ipv6,
+        os=peer.os,
+        kernel_version=peer.kernel_version,
+        version=peer.version,
+        ui_version=peer.ui_version,
+        connected=boolean(peer.connected),
+        login_expired=boolean(peer.login_expired),
+        approval_required=boolean(peer.approval_required),
+        ssh_enabled=boolean(peer.ssh_enabled),
+        ephemeral=boolean(peer.ephemeral),
+        user_id=peer.user_id,
+        country=peer.country_code,
+        groups=groups.names,
+        group_ids=groups.ids,
+    )
+    return replace(labels, **_personal(peer, told)) if told else labels
+
+
+def _personal(peer: Peer, told: frozenset[str]) -> dict[str, str]:
+    personal = {
+        "hostname": peer.hostname,
+        "city": peer.city_name,
+        "connection_ip": "" if peer.connection_ip == "<nil>" else peer.connection_ip,
+        "serial_number": peer.serial_number,
+    }
+    return {kind: value for kind, value in personal.items() if kind in told}

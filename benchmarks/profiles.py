@@ -1,0 +1,92 @@
+"""How much detail costs: three profiles, side by side.
+
+`python -m benchmarks.profiles` prints what each of them publishes at several sizes.
+"""
+
+import json
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks import servers, starting
+from benchmarks.processes import ROOT, module
+from benchmarks.table import Table
+
+PROFILES: Mapping[str, Mapping[str, str]] = {
+    "all": {},
+    "servers": {"PEER_DETAIL": "groups:servers"},
+    "totals": {"PEER_DETAIL": "none", "METRICS_DENY": "netbird_api_user_*"},
+}
+
+SIZES = (1_000, 10_000, 100_000)
+
+TOTALS_SHARE = 0.4
+"""Of the processor time of a full refresh, that totals alone may take."""
+
+TOTALS_BYTES = 300_000
+"""How long the page of totals may be."""
+
+
+def refreshed(
+    upstream: int, rounds: int, settings: Mapping[str, str] = PROFILES["all"]
+) -> dict[str, Any]:
+    """Figures of full refreshes, as `benchmarks.refreshing` finds them."""
+    url = f"http://127.0.0.1:{upstream}"
+    words = [f"{name}={value}" for name, value in settings.items()]
+    command = module("benchmarks.refreshing", url, rounds, *words)
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise RuntimeError(ran.stderr)
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
+    """Rows of each profile: its page, the processor time of a refresh, memory.
+
+    Each has two turns, and the better one counts: the machine may be slow meanwhile.
+    """
+    spent = dict.fromkeys(PROFILES, float("inf"))
+    for _ in range(2):
+        for name, settings in PROFILES.items():
+            found = refreshed(upstream, 5, settings)
+            middle = statistics.median(each["cpu"] for each in found["full"])
+            spent[name] = min(spent[name], middle)
+            table.put(f"profile {name}: series", peers, found["series"], "count")
+            wanted = {peers: TOTALS_BYTES / 1e3} if name == "totals" else None
+            kilobytes = found["bytes"] / 1e3
+            table.put(f"profile {name}: page", peers, kilobytes, "kB", wanted)
+    for name, settings in PROFILES.items():
+        table.put(f"profile {name}: refresh CPU", peers, spent[name] * 1e3, "ms")
+        memory, _ = starting.grown(upstream, directory, 3, **settings)
+        table.put(f"profile {name}: peak memory", peers, memory, "MiB")
+    share = spent["totals"] / spent["all"]
+    name = "profile totals: share of a refresh"
+    table.put(name, peers, share, "ratio", {peers: TOTALS_SHARE})
+
+
+def published() -> Iterator[str]:
+    """A table in Markdown: series and bytes of each profile at each size."""
+    yield "| profile | " + " | ".join(f"{size:,} peers" for size in SIZES) + " |"
+    yield "| --- |" + " ---: |" * len(SIZES)
+    cells: dict[str, list[str]] = {name: [] for name in PROFILES}
+    for size in SIZES:
+        with (
+            tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as directory,
+            servers.upstream(size, Path(directory)) as upstream,
+        ):
+            for name, settings in PROFILES.items():
+                found = refreshed(upstream, 1, settings)
+                cells[name].append(
+                    f"{found['series']:,} series, {found['bytes'] / 1e6:.2f} MB"
+                )
+    for name, row in cells.items():
+        yield f"| {name} | " + " | ".join(row) + " |"
+
+
+if __name__ == "__main__":
+    for line in published():
+        print(line, flush=True)

@@ -1,0 +1,266 @@
+"""What METRICS_ALLOW, METRICS_DENY and PEER_DETAIL leave of the collectors."""
+
+from collections.abc import Iterator
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.choice import EVERYTHING, Choice
+from api_exporter.collectors.selection import Selection, selection
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.exposition.text import CHUNK_SAMPLES, Family, render
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Group, Member, Peer
+from tests.bodies import inventory
+from tests.collectors.samples import page, parsed
+
+EVERY = [collector.name for collector in COLLECTORS]
+NAMES = [family.name for collector in COLLECTORS for family in collector.families]
+KNOWN = inventory()
+SERVERS = frozenset({"servers"})
+
+
+def chosen(choice: Choice) -> Selection:
+    return selection(EVERY, {}, choice=choice)
+
+
+def text(choice: Choice, known: Inventory = KNOWN) -> str:
+    """The whole page."""
+    known = replace(known, detail=choice.detail)
+    return "".join(
+        "".join(render(collector.measure(known)))
+        for collector in chosen(choice).collectors
+    )
+
+
+def member(id_: str) -> Member:
+    return Member(id=id_, name=id_)
+
+
+def told(text: str) -> set[str]:
+    """The names on a page."""
+    return {name for (name, _), _ in parsed(text)}
+
+
+class FamiliesTests(SynchronousTestCase):
+    def test_known_without_measuring(self) -> None:
+        """Each collector knows the families that it tells of, in their order."""
+        for collector in COLLECTORS:
+            measured = [
+                family.metric
+                for family in collector.measure(KNOWN)
+                if family is not None
+            ]
+            self.assertEqual(set(measured), set(collector.families), collector.name)
+        self.assertEqual(len(NAMES), len(set(NAMES)))
+
+    def test_of_peers(self) -> None:
+        """Those in which peers have series of their own are all marked, and no other.
+
+        They are those with a peer's id among the labels.
+        """
+        marked = {m.name for c in COLLECTORS for m in c.families if m.of_peer}
+        found = {
+            n
+            for (n, labels), _ in parsed(page(KNOWN, COLLECTORS))
+            if "peer_id" in dict(labels)
+        }
+        self.assertEqual(marked, found)
+
+    def test_unread_families_cost_nothing(self) -> None:
+        """Whoever only looks at the families has no record looked at."""
+
+        def looked() -> object:
+            raise AssertionError("somebody looked")
+
+        class Untouched(tuple[object, ...]):
+            """Records through which nobody may go."""
+
+            __slots__ = ()
+
+            def __iter__(self) -> Iterator[object]:
+                yield looked()
+
+        known = KNOWN
+        listed = ("peers", "groups", "events", "setup_keys", "policies", "nameservers")
+        for name in listed:
+            known = known.with_(name, Untouched(getattr(known, name)))
+        for name in (*listed[:-1], "dns", "networks", "routes"):
+            [collector] = [c for c in COLLECTORS if c.name == name]
+            self.assertLess(0, len([f for f in collector.measure(known) if f]), name)
+        self.assertRaises(AssertionError, text, EVERYTHING, known)
+
+
+class MetricsTests(SynchronousTestCase):
+    def test_everything(self) -> None:
+        """Without a choice the collectors are as they were: nothing is looked at."""
+        self.assertEqual(COLLECTORS, chosen(EVERYTHING).collectors)
+
+    def test_allow(self) -> None:
+        """What is allowed stays, and nothing else."""
+        left = text(Choice(allow=("netbird_api_peers", "netbird_api_group_*")))
+        self.assertEqual(
+            {"netbird_api_peers"}
+            | {
+                n
+                for n in told(page(KNOWN, COLLECTORS))
+                if n.startswith("netbird_api_group_")
+            },
+            told(left),
+        )
+
+    def test_deny(self) -> None:
+        """What is denied goes, of what is allowed, too."""
+        every = told(page(KNOWN, COLLECTORS))
+        self.assertEqual(
+            {n for n in every if not n.startswith("netbird_api_user_")},
+            told(text(Choice(deny=("netbird_api_user_*",)))),
+        )
+        both = Choice(allow=("netbird_api_peers*",), deny=("*_by_*", "*_expired"))
+        self.assertEqual(
+            {
+                "netbird_api_peers",
+                "netbird_api_peers_approval_required",
+                "netbird_api_peers_ssh_enabled",
+                "netbird_api_peers_ephemeral",
+                "netbird_api_peers_never_logged_in",
+            },
+            told(text(both)),
+        )
+
+    def test_collector_without_families(self) -> None:
+        """A collector of which nothing is wanted is not measured."""
+        names = [c.name for c in chosen(Choice(deny=("netbird_api_user*",))).collectors]
+        self.assertIn("users", names)  # access tokens are left
+        deny = ("netbird_api_user*", "netbird_api_access_token_*")
+        names = [c.name for c in chosen(Choice(deny=deny)).collectors]
+        self.assertEqual([name for name in EVERY if name != "users"], names)
+
+    def test_resources(self) -> None:
+        """What no measured collector reads is not fetched; peers and groups are."""
+        only = chosen(Choice(allow=("netbird_api_setup_key*",)))
+        self.assertEqual(
+            ["peers", "groups", "setup_keys"], [r.name for r in only.resources]
+        )
+        self.assertEqual(
+            ["peers", "groups"],
+            [r.name for r in chosen(Choice(deny=("*",))).resources],
+        )
+
+    @settings(deadline=None, max_examples=60)
+    @given(
+        allow=st.sets(st.sampled_from(NAMES), max_size=5),
+        deny=st.sets(st.sampled_from(NAMES), max_size=5),
+    )
+    def test_any(self, allow: set[str], deny: set[str]) -> None:
+        """Whole families go; what stays is to the letter what it was."""
+        choice = Choice(allow=tuple(allow), deny=tuple(deny))
+        every = parsed(page(KNOWN, COLLECTORS))
+        wanted = {n for n in NAMES if (n in allow or not allow) and n not in deny}
+        self.assertEqual(
+            [sample for sample in every if sample[0][0] in wanted], parsed(text(choice))
+        )
+
+
+class DetailTests(SynchronousTestCase):
+    def test_none(self) -> None:
+        """No peer has series of its own; all else is what it was."""
+        left = parsed(text(Choice(detail=frozenset())))
+        self.assertEqual(
+            [
+                s
+                for s in parsed(page(KNOWN, COLLECTORS))
+                if "peer_id" not in dict(s[0][1])
+            ],
+            left,
+        )
+        none = chosen(Choice(detail=frozenset()))
+        self.assertNotIn("memberships", [c.name for c in none.collectors])
+
+    def test_groups(self) -> None:
+        """Peers of these groups have all of theirs, others none; totals are of all."""
+        groups = KNOWN.groups or ()
+        for group in groups:
+            ids = {m.id for m in group.peers or ()}
+            same_name = {
+                m.id for g in groups if g.name == group.name for m in g.peers or ()
+            }
+            for named, expected in ((group.id, ids), (group.name, same_name)):
+                found = parsed(text(Choice(detail=frozenset({named}))))
+                self.assertEqual(
+                    [
+                        s
+                        for s in parsed(page(KNOWN, COLLECTORS))
+                        if dict(s[0][1]).get("peer_id") in {None, *expected}
+                    ],
+                    found,
+                )
+
+    def test_several(self) -> None:
+        """A peer of any of several groups has its series, and once."""
+        known = Inventory(
+            peers=tuple(Peer(id=id_, name=id_) for id_ in "abc"),
+            groups=(
+                Group(id="1", name="servers", peers=(member("a"), member("b"))),
+                Group(id="2", name="routers", peers=(member("b"), member("gone"))),
+                Group(id="3", name="all", peers=tuple(map(member, "abc"))),
+            ),
+        )
+        found = text(Choice(detail=frozenset({"servers", "2"})), known)
+        self.assertIn('netbird_api_peers{connected="false"} 3\n', found)
+        connected = [
+            n for (n, _), _ in parsed(found) if n == "netbird_api_peer_connected"
+        ]
+        self.assertEqual(2, len(connected))
+        self.assertNotIn('netbird_api_peer_info{peer_id="c"', found)
+        # Of a peer with series of its own, each group is told.
+        self.assertIn('{group_id="3",group="all",peer_id="a"', found)
+        self.assertNotIn('{group_id="3",group="all",peer_id="c"', found)
+
+    def test_unknown_groups(self) -> None:
+        """While groups are unknown, no peer has series of its own, as in joins."""
+        found = text(Choice(detail=SERVERS), KNOWN.with_("groups", None))
+        self.assertNotIn("peer_id", found)
+        self.assertIn("netbird_api_peers{", found)
+
+    def test_groups_are_read(self) -> None:
+        """Where groups say which peers are told of, their collector reads groups."""
+        for choice, expected in (
+            (Choice(detail=SERVERS), True),
+            (Choice(detail=frozenset()), False),
+            (Choice(detail=SERVERS, allow=("netbird_api_peers*",)), False),
+        ):
+            [peers] = selection({"peers"}, {}, choice=choice).collectors
+            self.assertEqual(expected, "groups" in peers.reads)
+
+    def test_missing(self) -> None:
+        """What is neither id nor name of a group is known to be missing."""
+        known = Inventory(groups=(Group(id="1", name="servers"),))
+        for detail, missing in (
+            (None, ()),
+            (frozenset(), ()),
+            (frozenset({"servers", "1"}), ()),
+            (frozenset({"Servers", "servers", "2"}), ("2", "Servers")),
+        ):
+            named = replace(known, detail=detail)
+            self.assertEqual(missing, named.missing_groups)
+            self.assertEqual((), named.with_("groups", None).missing_groups)
+
+
+class PausesTests(SynchronousTestCase):
+    def test_much_work(self) -> None:
+        """What has a group's members for a sample pauses after each sample."""
+        groups = tuple(Group(id=str(n), peers=(member("p"),)) for n in range(9))
+        known = Inventory(peers=(Peer(id="p", connected=True),), groups=groups)
+        [collector] = [c for c in COLLECTORS if c.name == "groups"]
+        found = {
+            family.metric.name: family
+            for family in collector.measure(known)
+            if isinstance(family, Family)
+        }
+        joined = found["netbird_api_group_peers_connected"]
+        self.assertEqual(1, joined.at_once)
+        self.assertEqual(9, len(list(render([joined]))))
+        self.assertEqual(CHUNK_SAMPLES, found["netbird_api_group_peers"].at_once)

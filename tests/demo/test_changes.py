@@ -1,0 +1,72 @@
+"""What changes in the simulated network while one looks on."""
+
+from collections.abc import Mapping
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.network import Network
+from api_exporter.demo.people import EXPORTER_ID
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import RESOURCES
+from tests.bodies import decoded
+from tests.collectors.samples import PREFIX, Key, page, parsed
+from tests.demo.test_network import INSTANTS
+
+STEP = 150
+"""Seconds between two looks."""
+
+LIVELY = (
+    "setup_key_state",
+    "network_resource_routing_peers_connected",
+    "proxy_cluster_online",
+    "proxy_cluster_connected_proxies",
+    "proxy_token_last_used_timestamp_seconds",
+)
+"""Families, neither properties nor settings, of which an hour shows what they do."""
+
+
+def seen(network: Network, at: float) -> Mapping[Key, float]:
+    """All samples of the page at an instant."""
+    known = Inventory()
+    for resource in RESOURCES:
+        if resource.name == "events":  # many, and of no family here
+            continue
+        path = f"/{resource.path}".replace("{current_user}", EXPORTER_ID)
+        body = b"".join(network.body(path, at) or ())
+        known = known.with_(resource.name, decoded(resource.name, body).records)
+    return dict(parsed(page(known)))
+
+
+class ChangesTests(SynchronousTestCase):
+    def test_within_an_hour(self) -> None:
+        """Each such family has a series that changes within any hour."""
+        network = Network(60)
+        for begin in INSTANTS[:3]:
+            before, changed = seen(network, begin), set()
+            for seconds in range(STEP, 3600 + 1, STEP):
+                now = seen(network, begin + seconds)
+                changed |= {
+                    key[0] for key in now if before.get(key, now[key]) != now[key]
+                }
+                before = now
+            lively = {PREFIX + name for name in LIVELY}
+            self.assertEqual(set(), lively - changed)
+
+    def test_identity(self) -> None:
+        """A proxy cluster keeps its series when its `id` changes, as it does hourly."""
+        network = Network(0)
+        path = "/api/reverse-proxies/clusters"
+        bodies = [
+            b"".join(network.body(path, at) or ())
+            for at in (INSTANTS[0], INSTANTS[0] + 3600)
+        ]
+        self.assertEqual(2, len(set(bodies)))
+        known = [decoded("proxy_clusters", body).records for body in bodies]
+        series = [
+            {
+                key
+                for key, _ in parsed(page(Inventory().with_("proxy_clusters", records)))
+            }
+            for records in known
+        ]
+        self.assertEqual(series[0], series[1])

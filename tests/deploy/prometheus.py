@@ -1,0 +1,68 @@
+"""A Prometheus with our rules, in haste, and what it answers."""
+
+import json
+import shutil
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.deploy.programs import DEPLOY
+from tests.integration.programs import environment, free_port, get, program, start
+
+FILES = DEPLOY / "prometheus"
+
+
+class Prometheus:
+    """On a port of the loopback interface, until the test ends.
+
+    Args:
+        config: the text of `prometheus.yml`, beside which our rules lie.
+    """
+
+    def __init__(self, test: SynchronousTestCase, config: str) -> None:
+        self._test = test
+        directory = Path(test.mktemp())
+        shutil.copytree(FILES, directory)
+        (directory / "prometheus.yml").write_text(config.replace("30s", "1s"))
+        alerts = directory / "alerts.yml"
+        alerts.write_text(alerts.read_text().replace("interval: 5m", "interval: 1s"))
+        port = free_port()
+        self._url = f"http://127.0.0.1:{port}/api/v1"
+        start(
+            test,
+            [
+                program("prometheus"),
+                "--config.file=prometheus.yml",
+                "--storage.tsdb.path=data",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            directory,
+            environment(),
+        )
+
+    def read(self, path: str) -> Any:
+        """The data of an answer; None where there is none yet."""
+        status, _, body = get(f"{self._url}/{path}")
+        self._test.assertIn(status, {0, 200, 503}, body)
+        return json.loads(body)["data"] if status == 200 else None
+
+    def query(self, expression: str) -> list[Any]:
+        """The samples of an instant vector."""
+        query = urllib.parse.urlencode({"query": expression})
+        data = self.read(f"query?{query}")
+        return data["result"] if data else []
+
+    def alerts(self) -> list[Any]:
+        """Those that fire or wait to."""
+        data = self.read("alerts")
+        return data["alerts"] if data else []
+
+    def health(self) -> set[tuple[str, str | None]]:
+        """How the rules fare, and why."""
+        return {
+            (rule["health"], rule.get("lastError"))
+            for group in self.read("rules")["groups"]
+            for rule in group["rules"]
+        }

@@ -1,0 +1,75 @@
+"""Rules and dashboards, where one exporter serves several accounts."""
+
+import re
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.deploy.prometheus import Prometheus
+from tests.deploy.queries import mark_queries, panel_queries
+from tests.integration.programs import (
+    ROOT,
+    environment,
+    free_port,
+    get,
+    program,
+    start,
+    until,
+)
+
+RULES = "rule_files: [rules.yml, alerts.yml]\n"
+
+HASTE = "global: {scrape_interval: 30s, evaluation_interval: 30s}\n"
+
+READ = 'api_exporter_resource_up{resource="network_resources"} == 1'
+
+
+class AccountsTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        """Four accounts, two of them with a dead token, and the documented jobs."""
+        port = free_port()
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        start(
+            self,
+            [program("api-exporter"), "--demo"],
+            directory,
+            environment(
+                LISTEN_ADDRESS=f"127.0.0.1:{port}",
+                DEMO_ACCOUNTS="4",
+                COLLECTORS="default,memberships",
+            ),
+        )
+        url = f"http://127.0.0.1:{port}/sd/accounts"
+        until(lambda: get(url)[0] == 200, "the accounts")
+        text = (ROOT / "docs/accounts.md").read_text()
+        [jobs] = re.findall(r"```yaml\n(scrape_configs:.*?)```", text, re.DOTALL)
+        jobs = jobs.replace("exporter.example:8080", f"127.0.0.1:{port}")
+        self.prometheus = Prometheus(self, HASTE + RULES + jobs)
+
+    def test_kept_apart(self) -> None:
+        """Each account has alerts of its own, and a dead one only that it is dead."""
+        query = self.prometheus.query
+        until(lambda: len(query(READ)) == 2, "two accounts that can be read")
+        alive = {sample["metric"]["account"] for sample in query(READ)}
+        until(lambda: len(query("netbird_api_up == 0")) == 2, "two that cannot")
+        dead = {s["metric"]["account"] for s in query("netbird_api_up == 0")}
+        self.assertEqual(set(), alive & dead)
+
+        def accounts(name: str) -> set[str]:
+            return {
+                alert["labels"]["account"]
+                for alert in self.prometheus.alerts()
+                if alert["labels"]["alertname"] == name
+            }
+
+        until(lambda: accounts("NetBirdNetworkUnreachable") == alive, "alerts")
+        # Counted are failures after the first.
+        until(lambda: accounts("ApiExporterUpstreamFailing") == dead, "failures", 90)
+        self.assertEqual(alive, accounts("NetBirdResourceUnreachable"))
+        ratio = query("instance:netbird_api_peers_connected:ratio")
+        self.assertEqual(alive, {sample["metric"]["account"] for sample in ratio})
+        health = self.prometheus.health
+        until(lambda: health() == {("ok", None)}, "rules that evaluate")
+        for _, asked in (*panel_queries(), *mark_queries()):
+            query(asked)

@@ -1,0 +1,127 @@
+"""The example for Alertmanager, by amtool and by an Alertmanager that follows it."""
+
+import json
+import re
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.deploy.programs import DEPLOY, run
+from tests.deploy.queries import rules
+from tests.deploy.yaml_files import documents
+from tests.integration.programs import free_port, get, program, start, until
+
+CONFIG = DEPLOY / "prometheus/alertmanager.yml"
+
+ACME = ("job=api-exporter", "instance=a", "account=acme")
+BETA = ("job=api-exporter", "instance=a", "account=beta")
+
+
+class ConfigTests(SynchronousTestCase):
+    def test_config(self) -> None:
+        """Amtool accepts it."""
+        said = run(program("amtool"), "check-config", CONFIG)
+        self.assertIn("SUCCESS", said)
+
+    def test_routes(self) -> None:
+        """Severities have receivers of their own."""
+        for severity, receiver in (
+            ("critical", "on-call"),
+            ("warning", "team"),
+            ("info", "nobody"),
+        ):
+            said = run(
+                program("amtool"),
+                *("config", "routes", "test", f"--config.file={CONFIG}"),
+                *("alertname=NetBirdFleetDropped", f"severity={severity}"),
+            )
+            self.assertEqual(receiver, said.split()[-1])
+
+    def test_names(self) -> None:
+        """Each alert that it names is one of ours, and each pattern matches one."""
+        [config] = documents(CONFIG)
+        known = [rule["alert"] for rule in rules("alerts.yml")]
+        for rule in config["inhibit_rules"]:
+            for matchers in (rule["source_matchers"], rule["target_matchers"]):
+                pattern = matchers[0].partition("alertname")[2].strip(' =~"')
+                found = [name for name in known if re.fullmatch(pattern, name)]
+                self.assertNotEqual([], found, pattern)
+
+
+class InhibitionTests(SynchronousTestCase):
+    """An Alertmanager on a port of the loopback interface."""
+
+    def setUp(self) -> None:
+        self.amtool = program("amtool")
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        self.url = f"http://127.0.0.1:{free_port()}"
+        start(
+            self,
+            [
+                program("prometheus-alertmanager"),
+                f"--config.file={CONFIG}",
+                "--storage.path=data",
+                "--cluster.listen-address=",
+                f"--web.listen-address={self.url[7:]}",
+            ],
+            directory,
+        )
+        until(lambda: get(f"{self.url}/-/ready")[0] == 200, "Alertmanager")
+
+    def told(self) -> set[tuple[str, str]]:
+        """Name and account of what is not inhibited."""
+        said = run(
+            self.amtool,
+            *("alert", "query", f"--alertmanager.url={self.url}", "--output=json"),
+        )
+        return {
+            (alert["labels"]["alertname"], alert["labels"].get("account", ""))
+            for alert in json.loads(said)
+        }
+
+    def fire(self, name: str, *labels: str) -> None:
+        url = f"--alertmanager.url={self.url}"
+        run(self.amtool, "alert", "add", url, name, *labels)
+
+    def test_root_cause(self) -> None:
+        """An upstream that fails, and a fleet that drops, speak for what follows from
+        them, in their own account only.
+        """
+        for cause in ("ApiExporterUpstreamFailing", "NetBirdFleetDropped"):
+            self.fire(cause, *ACME)
+        for name in ("NetBirdRouteUnreachable", "NetBirdImportantPeerOffline"):
+            self.fire(name, *ACME)
+            self.fire(name, *BETA)
+        self.fire("ApiExporterEventLoopStalled", "job=api-exporter", "instance=a")
+        expected = {
+            ("ApiExporterUpstreamFailing", "acme"),
+            ("NetBirdRouteUnreachable", "beta"),
+            ("NetBirdImportantPeerOffline", "beta"),
+            ("ApiExporterEventLoopStalled", ""),
+        }
+        until(lambda: self.told() == expected, str(expected))
+
+    def test_fleet(self) -> None:
+        """While the fleet is away, keys and tokens are still spoken of."""
+        self.fire("NetBirdFleetDropped", *ACME)
+        self.fire("NetBirdNetworkRedundancyLost", *ACME, "network_id=1")
+        self.fire("NetBirdSetupKeyUsedUp", *ACME)
+        expected = {("NetBirdFleetDropped", "acme"), ("NetBirdSetupKeyUsedUp", "acme")}
+        until(lambda: self.told() == expected, str(expected))
+
+    def test_network(self) -> None:
+        """A network speaks for its own resources, a token for itself."""
+        self.fire("NetBirdNetworkUnreachable", *ACME, "network_id=1")
+        self.fire("NetBirdResourceUnreachable", *ACME, "network_id=1")
+        self.fire("NetBirdResourceUnreachable", *BETA, "network_id=2")
+        self.fire("ApiExporterTokenExpiresVerySoon", *ACME, "token_id=1")
+        self.fire("ApiExporterTokenExpiresSoon", *ACME, "token_id=1")
+        self.fire("ApiExporterTokenExpiresSoon", *BETA, "token_id=2")
+        expected = {
+            ("NetBirdNetworkUnreachable", "acme"),
+            ("NetBirdResourceUnreachable", "beta"),
+            ("ApiExporterTokenExpiresVerySoon", "acme"),
+            ("ApiExporterTokenExpiresSoon", "beta"),
+        }
+        until(lambda: self.told() == expected, str(expected))

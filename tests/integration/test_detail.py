@@ -1,0 +1,129 @@
+"""Less detail than there is: the real daemon, and a real Prometheus with two jobs."""
+
+import json
+import sys
+import urllib.parse
+from pathlib import Path
+
+from twisted.trial.unittest import TestCase
+
+from tests.integration.programs import (
+    environment,
+    free_port,
+    get,
+    program,
+    start,
+    until,
+)
+
+CONFIGURATION = """
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs:
+- job_name: peers
+  params: {{"collect[]": [peers, groups], "exclude[]": [exporter]}}
+  static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+- job_name: others
+  params: {{"exclude[]": [peers, groups]}}
+  static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+- job_name: wrong
+  params: {{"collect[]": [pears]}}
+  static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+"""
+
+SETTINGS = {
+    "PEER_DETAIL": "groups:servers,nowhere",
+    "METRICS_DENY": "netbird_api_user*,netbird_api_access_token_*",
+    "COLLECTORS": "default,memberships",
+    "REFRESH_INTERVALS": "peers=1s",
+}
+
+
+class DetailTests(TestCase):
+    timeout = 120
+
+    def setUp(self) -> None:
+        self.directory = Path(self.mktemp())
+        (self.directory / "exporter").mkdir(parents=True)
+        self.port = free_port()
+        self.exporter = start(
+            self,
+            [sys.executable, "-m", "api_exporter", "--demo"],
+            self.directory / "exporter",
+            environment(
+                LISTEN_ADDRESS=f"127.0.0.1:{self.port}", DEMO_PEERS="100", **SETTINGS
+            ),
+        )
+        until(self.everything_read, "the first round")
+
+    def everything_read(self) -> bool:
+        status, _, body = get(f"http://127.0.0.1:{self.port}/health")
+        self.resources = json.loads(body)["resources"] if status == 200 else {}
+        return bool(self.resources) and all(
+            known["last_success_timestamp_seconds"] for known in self.resources.values()
+        )
+
+    def page(self, query: str = "") -> str:
+        return get(f"http://127.0.0.1:{self.port}/metrics{query}")[2].decode()
+
+    def test_chosen(self) -> None:
+        """Peers of the group alone have series; what nobody needs is not asked for."""
+        self.assertLessEqual({"peers", "groups", "accounts"}, self.resources.keys())
+        self.assertEqual(set(), {"users", "access_tokens"} & self.resources.keys())
+        page = self.page()
+
+        def ids(family: str) -> set[str]:
+            lines = [x for x in page.splitlines() if x.startswith(f"{family}{{")]
+            return {line.partition('peer_id="')[2].partition('"')[0] for line in lines}
+
+        known = ids("netbird_api_peer_info")
+        self.assertTrue(10 < len(known) < 60, len(known))
+        self.assertEqual(known, ids("netbird_api_peer_connected"))
+        self.assertLessEqual(known, ids("netbird_api_group_member"))
+        [servers] = [
+            float(line.split()[-1])
+            for line in page.splitlines()
+            if line.startswith("netbird_api_group_peers{") and 'group="servers"' in line
+        ]
+        self.assertEqual(servers, len(known))
+        self.assertNotIn("netbird_api_user", page)
+        told = f"http://127.0.0.1:{self.port}/"
+        until(
+            lambda: b"groups that do not exist: nowhere." in get(told)[2],
+            "the missing group on the page",
+        )
+
+    def test_prometheus(self) -> None:
+        """Two jobs share the exporter, each with its part; a wrong one is told so."""
+        prometheus, port = program("prometheus"), free_port()
+        configuration = self.directory / "prometheus.yml"
+        configuration.write_text(CONFIGURATION.format(port=self.port))
+        start(
+            self,
+            [
+                prometheus,
+                f"--config.file={configuration.name}",
+                "--storage.tsdb.path=tsdb",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            self.directory,
+        )
+
+        def query(expression: str) -> dict[str, float]:
+            """Values by job."""
+            words = urllib.parse.urlencode({"query": expression})
+            status, _, body = get(f"http://127.0.0.1:{port}/api/v1/query?{words}")
+            found = json.loads(body)["data"]["result"] if status == 200 else []
+            return {r["metric"]["job"]: float(r["value"][1]) for r in found}
+
+        until(
+            lambda: min(query("count_over_time(up[1m])").values(), default=0) >= 3, ""
+        )
+        self.assertEqual(
+            {"peers": 1, "others": 1, "wrong": 0}, query("min_over_time(up[1m])")
+        )
+        self.assertEqual({"peers"}, set(query("sum by (job) (netbird_api_peers)")))
+        self.assertEqual({"others"}, set(query("sum by (job) (netbird_api_networks)")))
+        self.assertEqual({"others"}, set(query("api_exporter_page_bytes")))
+        told = query('sum by (job) (api_exporter_series{collector=~"peers|groups"})')
+        scraped = query("scrape_samples_scraped")["peers"]
+        self.assertLess(abs(told["others"] - scraped), 5)

@@ -1,0 +1,62 @@
+"""The tables of `docs/migrating.md`, for the tests that try them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+DOCUMENT = Path(__file__).parents[1] / "docs/migrating.md"
+
+
+class Pair(Struct, frozen=True):
+    """A query for a metric of netbird-api-exporter, and what to ask here.
+
+    Attributes:
+        ours: empty where there is nothing to ask for.
+        difference: what to know of it.
+    """
+
+    theirs: str
+    ours: str
+    difference: str
+
+    @property
+    def name(self) -> str:
+        """The old metric's."""
+        [name] = re.findall(r"netbird_\w+", self.theirs)
+        return str(name)
+
+    @property
+    def same(self) -> bool:
+        """Whether both have the same values, where both are published."""
+        return bool(self.ours) and not self.difference.startswith(
+            ("**other values**", "not published")
+        )
+
+
+def pairs() -> Iterator[Pair]:
+    """All of them, in the order of the document."""
+    for line in _section("3. Our names"):
+        theirs, ours, difference = (cell.strip() for cell in _cells(line))
+        yield Pair(theirs.strip("`"), ours.strip("`–"), difference)
+
+
+def alerts() -> Iterator[str]:
+    """The expressions that replace alerts on the old names."""
+    for line in _section("What becomes of your alerts"):
+        yield _cells(line)[2].strip().strip("`")
+
+
+def _section(title: str) -> Iterator[str]:
+    """The rows of the table below a heading."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    [section] = re.findall(
+        rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    rows = [line for line in section.split("\n") if line.startswith("|")]
+    yield from rows[2:]
+
+
+def _cells(row: str) -> list[str]:
+    return re.split(r" \|(?: |$)", row.removeprefix("|"))[:3]

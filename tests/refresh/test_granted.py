@@ -1,0 +1,69 @@
+"""Accounts with one token share what it is granted; the others do not."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.refresh.granted import Granted, granted
+from api_exporter.settings.values import AccountSettings, account
+
+
+def accounts(**given: dict[str, str]) -> list[AccountSettings]:
+    """Checked settings of accounts by name; with one token unless said otherwise."""
+    problems: list[str] = []
+    usual = {
+        "UPSTREAM_API_URL": "https://netbird.example",
+        "UPSTREAM_API_TOKEN": "nbp_canary",
+    }
+    made = [account(n, {**usual, **more}, problems) for n, more in given.items()]
+    assert not problems, problems
+    return [settings for settings in made if settings is not None]
+
+
+def of(**given: dict[str, str]) -> list[Granted]:
+    """What they are granted, in their order."""
+    by_name = granted(accounts(**given))
+    return [by_name[name] for name in given]
+
+
+class GrantedTests(SynchronousTestCase):
+    def test_one_token(self) -> None:
+        """One upstream and one token is one budget, else they are strangers."""
+        a, b, c, d = of(
+            a={},
+            b={"UPSTREAM_ACCOUNT": "tenant"},
+            c={"UPSTREAM_API_TOKEN": "another"},
+            d={"UPSTREAM_API_URL": "https://other.example"},
+        )
+        self.assertIs(a.budget, b.budget)
+        self.assertEqual(3, len({id(x.budget) for x in (a, c, d)}))
+        self.assertIsNone(a.budget.per_minute)
+
+    def test_stated_by_one(self) -> None:
+        """A limit that one of them states is that of all, and of nobody else."""
+        limit = {"UPSTREAM_RATE_LIMIT": "6/30"}
+        stranger = {"UPSTREAM_API_TOKEN": "another"}
+        a, b, c = of(a=limit, b={}, c=stranger)
+        self.assertEqual(5.4, a.budget.per_minute)
+        for together in (a, b):
+            self.assertIn("to fit 6 requests a minute", together.stretched)
+            self.assertLess(600.0, together.selection.periods["users"])
+        self.assertEqual("", c.stretched)
+        self.assertEqual(600.0, c.selection.periods["users"])
+
+    def test_enough(self) -> None:
+        """Where it is enough nothing is stretched, and nothing said."""
+        [a] = of(a={"UPSTREAM_RATE_LIMIT": "120/1200"})
+        self.assertEqual("", a.stretched)
+        self.assertEqual(30.0, a.selection.periods["peers"])
+
+    def test_access_tokens(self) -> None:
+        """An account that is read with another one's token has no such resource."""
+        a, b = of(a={}, b={"UPSTREAM_ACCOUNT": "tenant"})
+        self.assertIn("access_tokens", a.selection.periods)
+        self.assertNotIn("access_tokens", b.selection.periods)
+
+    def test_choice(self) -> None:
+        """What no wanted family needs is not asked for, and takes no share."""
+        some = {"METRICS_ALLOW": "netbird_api_peers*", "PEER_DETAIL": "groups:servers"}
+        [a, b] = of(a={}, b=some)
+        self.assertIn("users", a.selection.periods)
+        self.assertEqual({"peers", "accounts", "groups"}, set(b.selection.periods))

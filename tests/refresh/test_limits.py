@@ -1,0 +1,110 @@
+"""Intervals that are stretched so that all accounts of a token fit into its limit."""
+
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.resources import BY_NAME, RESOURCES, UP
+from api_exporter.refresh.limits import LONGEST, PLANNED, per_minute, stretched, told
+
+DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
+
+ACCOUNTS = st.lists(
+    st.dictionaries(
+        st.sampled_from(sorted(BY_NAME)), st.floats(1.0, 1e6), min_size=1
+    ).map(lambda periods: {UP: 30.0, **periods}),
+    min_size=1,
+    max_size=8,
+)
+LIMITS = st.tuples(st.integers(1, 1000), st.integers(1, 1000))
+
+
+class StretchedTests(SynchronousTestCase):
+    def test_room(self) -> None:
+        """What fits stays as it is, and nothing is said."""
+        self.assertEqual([DEFAULT], stretched([DEFAULT], (6, 30)))
+        self.assertEqual("", told(DEFAULT, DEFAULT, (6, 30)))
+
+    def test_longest_first(self) -> None:
+        """The longest intervals give way first, and only as far as is needed."""
+        before = {"peers": 30.0, "groups": 300.0, "users": 600.0}
+        for accounts, groups in ((42, 300.0), (44, 330.0)):  # 2.3 requests a minute
+            [after, *_] = stretched([before] * accounts, (120, 1))
+            self.assertEqual(30.0, after["peers"])
+            self.assertLessEqual(600.0, after["users"])
+            self.assertLessEqual(after["users"], LONGEST)
+            self.assertLessEqual(groups, after["groups"])
+            if groups > 300.0:
+                self.assertAlmostEqual(LONGEST, after["users"])
+
+    def test_forty(self) -> None:
+        """Forty accounts at 120 a minute keep the peers' thirty seconds."""
+        after = stretched([DEFAULT] * 40, (120, 1200))
+        self.assertEqual({30.0}, {periods["peers"] for periods in after})
+        self.assertEqual({LONGEST}, {round(p["users"], 6) for p in after})
+        self.assertAlmostEqual(PLANNED * 120, per_minute(after))
+
+    def test_peers_last(self) -> None:
+        """Where an hour for all others is not enough the peers' turn comes."""
+        [after, *_] = stretched([DEFAULT] * 5, (6, 30))
+        self.assertGreater(after["peers"], 30.0)
+        self.assertGreater(after["users"], LONGEST)
+        self.assertLess(after["peers"], 180.0)
+
+    def test_told(self) -> None:
+        """Log and page can say by how much, in a line."""
+        before = {"peers": 30.0, "users": 600.0, "routes": 300.0, "policies": 600.0}
+        after = {"peers": 32.14, "users": 1500.0, "routes": 300.0, "policies": 1500.0}
+        self.assertEqual(
+            "intervals are stretched to fit 120 requests a minute:"
+            " peers 30s -> 32.1s; users, policies 10m -> 25m",
+            told(before, after, (120, 1200)),
+        )
+        self.assertTrue(
+            told({"users": 3600.0}, {"users": 5400.0}, (6, 1)).endswith("1h -> 1.5h")
+        )
+
+    @settings(deadline=None, max_examples=60)
+    @given(ACCOUNTS, LIMITS)
+    def test_fits(
+        self, accounts: list[dict[str, float]], limit: tuple[int, int]
+    ) -> None:
+        """Whatever is configured, it fits, no interval is shorter, none is lost."""
+        after = stretched(accounts, limit)
+        wanted = per_minute(accounts)
+        self.assertLessEqual(per_minute(after), PLANNED * limit[0] * 1.000001)
+        self.assertLessEqual(per_minute(after), wanted * 1.000001)
+        for old, new in zip(accounts, after, strict=True):
+            self.assertEqual(list(old), list(new))
+            for name in old:
+                self.assertGreaterEqual(new[name], old[name])
+
+    @settings(deadline=None, max_examples=60)
+    @given(ACCOUNTS, LIMITS)
+    def test_order(
+        self, accounts: list[dict[str, float]], limit: tuple[int, int]
+    ) -> None:
+        """No shorter interval gives way before a longer one has, nor any after peers.
+
+        Nothing is stretched for nothing, and equals are stretched alike.
+        """
+        after = stretched(accounts, limit)
+        pairs = {
+            (old[name], new[name], name == UP)
+            for old, new in zip(accounts, after, strict=True)
+            for name in old
+        }
+        others = sorted((old, new) for old, new, up in pairs if not up)
+        self.assertEqual(len({old for old, _ in others}), len(others), "not alike")
+        for (_, new), (_, longer) in pairwise(others):
+            self.assertLessEqual(new, longer * 1.000001)
+        for old, new in others:
+            for before, longer in others:
+                if new > old and before > old:
+                    self.assertGreaterEqual(longer, LONGEST)
+        if any(new > old * 1.000001 for old, new, up in pairs if up):
+            self.assertTrue(all(new >= LONGEST * 0.999999 for _, new in others))
+        if per_minute(accounts) <= PLANNED * limit[0]:
+            self.assertEqual(accounts, after)

@@ -1,0 +1,309 @@
+"""Several accounts with one token, on a time that is only a number."""
+
+from collections.abc import Mapping
+from heapq import heappop, heappush
+from itertools import count
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.limiter import Limiter
+from api_exporter.netbird.resources import RESOURCES
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh.budget import SLOTS, Budget
+from api_exporter.refresh.limits import Limit, stretched
+from api_exporter.refresh.schedule import Schedule
+
+DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
+FEW = {"peers": 30.0, "groups": 300.0, "users": 600.0}
+HUNG = UpstreamError("timeout", "no answer")
+HOUR = 3600.0
+TIMEOUT = 30.0
+PROMPT = 0.01
+"""Seconds within which whoever may go has gone."""
+
+
+class Crowd:
+    """Schedules on one budget, woken as refreshers wake theirs.
+
+    Args:
+        seconds: that a request takes.
+        hung: accounts whose requests are given up after TIMEOUT.
+
+    Attributes:
+        asked: every request as time, account, resource and whether it was granted.
+        read: when the newest good answer was asked for, by account and resource.
+        oldest: how old that ever was.
+        in_flight: how many requests were under way at most, for peers and for others.
+    """
+
+    def __init__(
+        self,
+        periods: list[Mapping[str, float]],
+        *,
+        budget: Budget | None = None,
+        limiter: Limiter | None = None,
+        seconds: float = 0.1,
+        hung: frozenset[int] = frozenset(),
+    ) -> None:
+        self.now = 0.0
+        self.budget = Budget() if budget is None else budget
+        self.asked: list[tuple[float, int, str, bool]] = []
+        self.read: dict[tuple[int, str], float] = {}
+        self.oldest: dict[tuple[int, str], float] = {}
+        self.in_flight = {True: 0, False: 0}
+        self._flying = {True: 0, False: 0}
+        self._limiter = limiter
+        self._seconds = seconds
+        self._hung = hung
+        self._events: list[tuple[float, int, int, str | None, bool, float]] = []
+        self._order = count()
+        self._alarms: dict[int, int] = {}
+        chance = Random(1)
+        self.schedules: list[Schedule] = []
+        for number, mine in enumerate(periods):
+            self.schedules.append(
+                Schedule(
+                    mine,
+                    now=0.0,
+                    jitter=chance.random,
+                    budget=self.budget,
+                    changed=lambda number=number: self.sleep(number),  # type: ignore[misc]
+                )
+            )
+        for number in range(len(periods)):
+            self.sleep(number)
+
+    def _at(self, at: float, number: int, name: str | None, *, ok: bool = True) -> int:
+        order = next(self._order)
+        heappush(self._events, (at, order, number, name, ok, self.now))
+        return order
+
+    def sleep(self, number: int) -> None:
+        schedule = self.schedules[number]
+        at = schedule.wake_at()
+        given_way = schedule.pass_on(self.now)
+        self._alarms.pop(number, None)
+        if at is not None and not (given_way and at <= self.now):
+            self._alarms[number] = self._at(max(at, self.now), number, None)
+
+    def until(self, end: float) -> "Crowd":
+        """Let time pass."""
+        while self._events and self._events[0][0] <= end:
+            self.now, order, number, name, ok, began = heappop(self._events)
+            if name is not None:
+                self._ended(number, name, ok=ok, began=began)
+            elif self._alarms.get(number) == order:
+                self._wake(number)
+        self.now = end
+        return self
+
+    def _wake(self, number: int) -> None:
+        while (name := self.schedules[number].take(self.now)) is not None:
+            self._flying[name == "peers"] += 1
+            for peers, flying in self._flying.items():
+                self.in_flight[peers] = max(self.in_flight[peers], flying)
+            ok = self._limiter is None or self._limiter.allow(self.now)
+            self.asked.append((self.now, number, name, ok))
+            takes = TIMEOUT if number in self._hung else self._seconds
+            self._at(self.now + takes, number, name, ok=ok)
+        self.sleep(number)
+
+    def _ended(self, number: int, name: str, *, ok: bool, began: float) -> None:
+        self._flying[name == "peers"] -= 1
+        schedule = self.schedules[number]
+        if not ok:
+            schedule.rate_limited(name, self.now, None)
+        elif number in self._hung:
+            schedule.failed(name, self.now, HUNG)
+        else:
+            schedule.refreshed(name, self.now)
+            age = began - self.read.get((number, name), 0.0)
+            self.oldest[number, name] = max(age, self.oldest.get((number, name), 0.0))
+            self.read[number, name] = began
+        self.sleep(number)
+
+    def refused(self, since: float = 0.0) -> int:
+        """Requests that the limiter refused."""
+        return sum(not ok and at >= since for at, *_, ok in self.asked)
+
+    def ages(self, name: str = "peers") -> list[float]:
+        """How old a resource of each account is now."""
+        return [
+            self.now - self.read.get((number, name), -HOUR)
+            for number in range(len(self.schedules))
+            if number not in self._hung
+        ]
+
+
+class SlotTests(SynchronousTestCase):
+    def test_two_an_account(self) -> None:
+        """One account has two requests under way, one of them for the peers alone."""
+        crowd = Crowd([DEFAULT], seconds=20.0).until(HOUR)
+        self.assertEqual({True: 1, False: 1}, crowd.in_flight)
+
+    def test_eight_a_token(self) -> None:
+        """Many accounts have eight together, half of them for peers alone."""
+        crowd = Crowd([DEFAULT] * 30, seconds=5.0).until(HOUR)
+        self.assertEqual({True: SLOTS, False: SLOTS}, crowd.in_flight)
+
+    def test_freed(self) -> None:
+        """A slot that gets free is used at once, whoever waits for it."""
+        crowd = Crowd([FEW] * 20, seconds=1.0).until(5.5)
+        begun = sorted(at for at, _, name, _ in crowd.asked if name == "peers")
+        for place, at in enumerate(begun):
+            self.assertLess(at - place // SLOTS * 1.0, PROMPT)
+        self.assertEqual(20, len(begun))
+
+    def test_hung(self) -> None:
+        """Accounts that hang hold two slots each, and nobody else is the older."""
+        for hung in (1, 2, 3):
+            crowd = Crowd([FEW] * 20, hung=frozenset(range(hung))).until(HOUR)
+            for number in range(hung, 20):
+                self.assertLess(crowd.oldest[number, "peers"], 34.0)
+                self.assertLess(crowd.oldest[number, "groups"], 331.0)
+
+    def test_all_slots_hung(self) -> None:
+        """More hung accounts than slots delay all others, and starve none."""
+        crowd = Crowd([FEW] * 20, hung=frozenset(range(8))).until(HOUR)
+        for number in range(8, 20):
+            self.assertLess(crowd.oldest[number, "peers"], 150.0)
+            self.assertLess(crowd.oldest[number, "users"], 1000.0)
+
+    def test_left(self) -> None:
+        """Who leaves wants nothing, holds nobody up, and its slots come back."""
+        crowd = Crowd([FEW] * 2, seconds=1.0)
+        crowd.until(1.5)
+        first, second = crowd.schedules
+        first.leave(crowd.now)
+        crowd.until(3.0)  # what was under way has ended
+        self.assertEqual(1, len(crowd.budget.shares))
+        asked = len(crowd.asked)
+        crowd.until(HOUR)
+        self.assertEqual({1}, {number for _, number, *_ in crowd.asked[asked:]})
+        self.assertLess(crowd.ages()[1], 34.0)
+        second.leave(crowd.now)
+        self.assertFalse(second.pass_on(crowd.now))
+
+
+class TurnTests(SynchronousTestCase):
+    def budget(self, *, per_minute: float = 6.0) -> Budget:
+        """One that was refused just now and has one request left."""
+        budget = Budget()
+        budget.per_minute = per_minute
+        return budget
+
+    def test_peers_of_all(self) -> None:
+        """The peers of all come before anything else of any."""
+        crowd = Crowd([FEW] * 10, budget=self.budget()).until(HOUR / 4)
+        first = [name for _, _, name, _ in crowd.asked[:10]]
+        self.assertEqual(["peers"] * 10, first)
+
+    def test_longest_overdue(self) -> None:
+        """Of the others, who is overdue for the longest time goes first."""
+        crowd = Crowd([DEFAULT] * 3, budget=self.budget(per_minute=30.0))
+        crowd.until(2 * HOUR)
+        for name in ("groups", "users"):
+            ages = crowd.ages(name)
+            self.assertLess(max(ages), 1.1 * DEFAULT[name] + 60.0, (name, ages))
+
+    def test_fair(self) -> None:
+        """With too little for all, nobody's peers and no other resource starve."""
+        crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=Limiter(6, 12))
+        crowd.until(8 * HOUR)
+        late = [(number, name) for _, number, name, ok in crowd.asked if ok]
+        for name in FEW:
+            made = [late.count((number, name)) for number in range(12)]
+            self.assertGreater(min(made), 20, name)
+            self.assertLess(max(made), 1.5 * min(made), name)
+
+    def test_pause_that_ends(self) -> None:
+        """A good answer in a pause wakes all, not only the account that had it."""
+        crowd = Crowd([FEW] * 5).until(20.0)
+        [slept, *_] = crowd.schedules
+        self.assertEqual("peers", slept.take(40.0))
+        crowd.now = 40.0
+        slept.rate_limited("peers", 40.0, 2 * HOUR)
+        crowd.sleep(0)
+        asked = len(crowd.asked)
+        crowd.until(40.0 + 239.0)
+        self.assertEqual(asked, len(crowd.asked))
+        crowd.until(40.0 + 400.0)
+        self.assertLess(max(crowd.ages()), 240.0)
+
+    def test_strangers(self) -> None:
+        """Accounts with tokens of their own do not know of each other."""
+        mine, other = Crowd([FEW]), Crowd([FEW])
+        mine.until(100.0)
+        mine.budget.refused(100.0, 100.0, HOUR)
+        other.until(400.0)
+        self.assertLess(max(other.ages()), 34.0)
+        self.assertIsNone(other.budget.per_minute)
+        self.assertEqual([1, 1], [len(c.budget.shares) for c in (mine, other)])
+
+
+class LimitTests(SynchronousTestCase):
+    def lived(self, accounts: int, limit: Limit, hours: float) -> Crowd:
+        """So many accounts whose limit is stated, and kept by the upstream."""
+        return Crowd(
+            list(stretched([DEFAULT] * accounts, limit)),
+            budget=Budget(limit=limit),
+            limiter=Limiter(*limit),
+        ).until(hours * HOUR)
+
+    def test_estimated(self) -> None:
+        """Five accounts at six a minute, unstated: few refusals, nobody starves."""
+        crowd = Crowd([DEFAULT] * 5, limiter=Limiter(6, 30)).until(6 * HOUR)
+        self.assertLess(crowd.refused(since=HOUR), 5 * 10)
+        self.assertLess(max(crowd.ages()), 300.0)
+        self.assertLess(max(crowd.ages("users")), 2 * HOUR)
+
+    def test_stated(self) -> None:
+        """Five accounts at six a minute, stated: not one refusal."""
+        crowd = self.lived(5, (6, 30), 6)
+        self.assertEqual(0, crowd.refused())
+        self.assertLess(max(crowd.ages()), 200.0)
+
+    def test_forty(self) -> None:
+        """Forty at 120/1200: no refusal, peers of all as fresh as ever."""
+        crowd = self.lived(40, (120, 1200), 2)
+        self.assertEqual(0, crowd.refused())
+        oldest = max(crowd.oldest[number, "peers"] for number in range(40))
+        self.assertLess(oldest, 60.0)  # while the first round lasts
+        self.assertLess(max(crowd.ages()), 36.0)
+        self.assertLess(max(crowd.ages("users")), 1.2 * HOUR)
+
+    def test_started_again(self) -> None:
+        """A second start right after the first is within the limit, too."""
+        limiter, limit = Limiter(120, 1200), (120, 1200)
+        for _ in range(2):
+            crowd = Crowd(
+                list(stretched([DEFAULT] * 40, limit)),
+                budget=Budget(limit=limit),
+                limiter=limiter,
+            ).until(60.0)
+            self.assertEqual(0, crowd.refused())
+            limiter = Limiter(120, 1200)
+            for at, *_ in crowd.asked:
+                limiter.allow(at - 60.0)
+
+    @settings(deadline=None, max_examples=15)
+    @given(
+        st.integers(1, 30), st.integers(1, 300), st.integers(1, 600), st.floats(0.01, 9)
+    )
+    def test_never_refused(
+        self, accounts: int, rate: int, burst: int, seconds: float
+    ) -> None:
+        """Whatever limit is stated, nothing is refused and all is asked for."""
+        limit = (rate, burst)
+        crowd = Crowd(
+            list(stretched([FEW] * accounts, limit)),
+            budget=Budget(limit=limit),
+            limiter=Limiter(*limit),
+            seconds=seconds,
+        ).until(HOUR / 2)
+        self.assertEqual(0, crowd.refused())
+        if rate >= accounts:
+            self.assertEqual(accounts * len(FEW), len(crowd.read))

@@ -1,0 +1,20 @@
+"""What ships is everything."""
+
+from configparser import ConfigParser
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.documents import ROOT
+
+
+class PackagesTests(SynchronousTestCase):
+    def test_every_package(self) -> None:
+        """Every folder of modules is named in `setup.cfg`, or a wheel would lack it."""
+        setup = ConfigParser()
+        setup.read(ROOT / "setup.cfg")
+        folders = {
+            ".".join(file.parent.relative_to(ROOT).parts)
+            for file in (ROOT / "api_exporter").rglob("__init__.py")
+        }
+        named = set(setup["options"]["packages"].split())
+        self.assertEqual(folders, named - {"twisted.plugins"})

@@ -1,0 +1,172 @@
+"""Accounts with one token, whole ones: nobody suffers from another."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.selection import selection
+from api_exporter.demo.limiter import Limiter
+from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.limits import Limit, stretched
+from api_exporter.settings import parsers
+from tests.weather import HUNG, WELL, Weather, World
+
+HOUR = 3600.0
+DEFAULT = selection(parsers.collectors("default"), {}).periods
+
+
+def fine(_path: str, _now: float) -> int:
+    return WELL
+
+
+class Neighbours:
+    """Accounts on one clock, with one token and one limiter unless said otherwise.
+
+    Attributes:
+        worlds: an account each.
+        oldest: of each, the age in seconds that its peers have ever had.
+    """
+
+    def __init__(
+        self,
+        weathers: list[Weather],
+        *,
+        limit: Limit | None = None,
+        stated: bool = False,
+        strangers: bool = False,
+    ) -> None:
+        self.clock = Clock()
+        limiter = None if limit is None else Limiter(*limit)
+        budget = Budget(limit=limit if stated else None)
+        intervals: list[Mapping[str, float]] = [DEFAULT for _ in weathers]
+        if stated and limit is not None:
+            intervals = list(stretched(intervals, limit))
+        self.worlds = [
+            World(
+                weather,
+                seed=seed,
+                limiter=limiter,
+                clock=self.clock,
+                budget=Budget() if strangers else budget,
+                intervals=periods,
+            )
+            for seed, (weather, periods) in enumerate(
+                zip(weathers, intervals, strict=True)
+            )
+        ]
+        self.oldest = [0.0 for _ in weathers]
+
+    def start(self) -> "Neighbours":
+        for world in self.worlds:
+            world.start()
+        return self
+
+    def until(self, end: float) -> "Neighbours":
+        """Let time pass, from one thing that is due to the next."""
+        while due := [call.getTime() for call in self.clock.getDelayedCalls()]:
+            if min(due) > end:
+                break
+            self.clock.advance(max(0.0, min(due) - self.clock.seconds()))
+            for number, world in enumerate(self.worlds):
+                age = world.age("peers")
+                age = self.clock.seconds() if age is None else age
+                self.oldest[number] = max(self.oldest[number], age)
+        self.clock.advance(max(0.0, end - self.clock.seconds()))
+        return self
+
+    def stop(self) -> None:
+        for world in self.worlds:
+            world.refresher.stopService()
+
+    @property
+    def asked(self) -> list[tuple[float, str, int]]:
+        """Every request that reached the upstream."""
+        return sorted(request for world in self.worlds for request in world.asked)
+
+
+class SharingTests(SynchronousTestCase):
+    def test_six_a_minute(self) -> None:
+        """Three accounts at six a minute: few refusals, and peers of all are told."""
+        near = Neighbours([fine] * 3, limit=(6, 30)).start().until(2 * HOUR)
+        late = [at for at, _, code in near.asked if code == 429 and at > HOUR / 2]
+        self.assertLess(len(late), 10)
+        self.assertLess(max(near.oldest), 200.0)
+        for world in near.worlds:
+            self.assertTrue(world.fresh_since(0.0))
+            self.assertFalse(world.telemetry.standings["peers"].withdrawn)
+
+    def test_six_a_minute_stated(self) -> None:
+        """The same with the limit stated: not one is refused."""
+        near = Neighbours([fine] * 3, limit=(6, 30), stated=True).start()
+        near.until(2 * HOUR)
+        self.assertEqual({WELL}, {code for *_, code in near.asked})
+        self.assertLess(max(near.oldest), 100.0)
+        for world in near.worlds:
+            self.assertTrue(world.fresh_since(0.0))
+            for name, standing in world.telemetry.standings.items():
+                self.assertFalse(standing.withdrawn, name)
+
+    def test_forty(self) -> None:
+        """Forty accounts at 120 a minute, stated: none is refused, all are fresh."""
+        near = Neighbours([fine] * 40, limit=(120, 1200), stated=True).start()
+        near.until(420.0)
+        self.assertEqual({WELL}, {code for *_, code in near.asked})
+        self.assertLess(max(near.oldest), 60.0)
+        for world in near.worlds:
+            self.assertTrue(world.fresh_since(0.0))
+            self.assertEqual(
+                "fresh", world.telemetry.standings["peers"].state(world.now())
+            )
+
+    def test_hung(self) -> None:
+        """One account whose server hangs changes nothing for the others."""
+        near = Neighbours([lambda *_: HUNG, *([fine] * 9)]).start().until(HOUR / 4)
+        self.assertLess(max(near.oldest[1:]), 34.0)
+        for world in near.worlds[1:]:
+            states = {s.state(world.now()) for s in world.telemetry.standings.values()}
+            self.assertEqual({"fresh"}, states)
+        self.assertIs(False, near.worlds[0].telemetry.standings["peers"].up)
+
+    def test_pause(self) -> None:
+        """A 429 for one pauses all; after it the peers of all go first."""
+        refused: Weather = lambda _, now: 429 if 100 < now < 140 else WELL  # noqa: E731
+        near = Neighbours([refused, *([fine] * 3)])
+        near.worlds[0].agent.retry_after = 50
+        near.start().until(400.0)
+        [begin] = [at for at, _, code in near.asked if code == 429]
+        after = [(at, path) for at, path, _ in near.asked if at > begin + 0.2]
+        self.assertGreaterEqual(after[0][0], begin + 50.0)
+        self.assertEqual(["api/peers"] * 4, [path for _, path in after[:4]])
+        self.assertLess(max(near.oldest), 160.0)
+
+    def test_strangers(self) -> None:
+        """With tokens of their own, the 429 of one is nobody else's."""
+        near = Neighbours([lambda *_: 429, *([fine] * 3)], strangers=True).start()
+        near.until(HOUR / 4)
+        self.assertLess(max(near.oldest[1:]), 34.0)
+        budgets = [world.budget.per_minute for world in near.worlds]
+        self.assertIsNotNone(budgets[0])
+        self.assertEqual([None] * 3, budgets[1:])
+
+    def test_stopped(self) -> None:
+        """Whoever is stopped in the middle of a request leaves its slots to others."""
+        near = Neighbours([lambda *_: HUNG] * 4 + [fine] * 2).start()
+        self.assertEqual([], [at for at, path, _ in near.asked if path != "api/peers"])
+        self.assertIsNone(near.worlds[4].age("peers"))
+        near.worlds[0].refresher.stopService()
+        near.until(1.0)
+        for world in near.worlds[4:]:
+            self.assertIsNotNone(world.age("peers"))
+        near.stop()
+        near.until(2.0)
+        self.assertEqual([], near.clock.getDelayedCalls())
+        self.assertEqual([], near.worlds[0].budget.shares)
+
+    def test_no_slot_is_idle(self) -> None:
+        """Where many wait, requests follow each other without a gap."""
+        near = Neighbours([fine] * 30).start().until(20.0)
+        times = [at for at, path, _ in near.asked if path != "api/peers"]
+        self.assertEqual(30 * (len(DEFAULT) - 1), len(times))
+        self.assertLess(max(b - a for a, b in pairwise(times)), 0.06)

@@ -1,0 +1,79 @@
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition.pages import Payload
+from api_exporter.web.discovery.kept import MOST, MOST_BYTES, Kept
+
+
+def payload(length: int = 1) -> Payload:
+    """One that says to be so long."""
+    return Payload((b"x",), length)
+
+
+class KeptTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.kept = Kept()
+
+    def keep(self, query: object, length: int = 1, account: str = "") -> Payload:
+        made = payload(length)
+        self.kept.put((account, query), (1,), made)
+        return made
+
+    def there(self, query: object, account: str = "") -> Payload | None:
+        return self.kept.get((account, query), (1,))
+
+    def test_same(self) -> None:
+        """The same query of the same account gets the very same answer."""
+        made = self.keep("a")
+        self.assertIs(made, self.there("a"))
+        self.assertIsNone(self.there("b"))
+        self.assertIsNone(self.there("a", account="other"))
+
+    def test_changed(self) -> None:
+        """When something has changed the answer is gone for good."""
+        self.keep("a")
+        self.assertIsNone(self.kept.get(("", "a"), (2,)))
+        self.assertIsNone(self.there("a"))
+
+    def test_old_ones(self) -> None:
+        """A newer answer takes the account's older ones along, and no others."""
+        old, other = self.keep("a"), self.keep("a", account="other")
+        self.kept.put(("", "b"), (2,), payload())
+        self.assertFalse(self.kept.holds(old))
+        self.assertTrue(self.kept.holds(other))
+
+    def test_number(self) -> None:
+        """Of too many, that which was not asked for longest goes."""
+        for number in range(MOST):
+            self.keep(number)
+        self.there(0)
+        self.keep("one more")
+        self.assertIsNone(self.there(1))
+        for query in (0, 2, MOST - 1, "one more"):
+            self.assertIsNotNone(self.there(query), query)
+
+    def test_bytes(self) -> None:
+        """All answers together stay below the limit, those of all accounts."""
+        first = self.keep("a", MOST_BYTES // 2)
+        second = self.keep("b", MOST_BYTES // 2, account="other")
+        self.assertTrue(self.kept.holds(first))
+        third = self.keep("c")
+        self.assertEqual(
+            [False, True, True], [self.kept.holds(x) for x in (first, second, third)]
+        )
+
+    def test_again(self) -> None:
+        """An answer that was made twice counts once."""
+        for _ in range(3):
+            self.keep("a", MOST_BYTES // 2)
+        other = self.keep("b", MOST_BYTES // 2)
+        self.assertTrue(self.kept.holds(other))
+        self.assertIsNotNone(self.there("a"))
+
+    def test_too_long(self) -> None:
+        """One that is longer than all may be is not kept, and sends nobody away."""
+        short = self.keep("a")
+        long = self.keep("b", MOST_BYTES + 1)
+        self.assertTrue(self.kept.holds(short))
+        self.assertFalse(self.kept.holds(long))
+        exact = self.keep("c", MOST_BYTES)
+        self.assertTrue(self.kept.holds(exact))

@@ -1,0 +1,327 @@
+"""`/sd` over HTTP, beside a whole exporter of the simulated network."""
+
+import json
+from collections.abc import Generator
+
+from treq import content
+from treq.testing import RequestTraversalAgent
+from twisted.internet.defer import Deferred
+from twisted.web.client import ResponseNeverReceived
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IResponse
+
+from api_exporter.exposition.pages import Payload
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.ports import UpstreamError
+from api_exporter.serving.site import BoundedSite
+from api_exporter.web.discovery import page, targets
+from api_exporter.web.discovery.query import Query
+from tests.web.connection import Connection
+from tests.web.served import ServedTestCase, header
+from tests.web.watched import Watched
+
+BROKEN = UpstreamError("http_5xx", "500: broken")
+ABSENT = UpstreamError("not_found", "404: page not found", unsupported=True)
+
+
+class Asked:
+    """A request whose answer may take the event loop some turns."""
+
+    def __init__(self, watched: Watched, path: str, method: str = "GET") -> None:
+        self._watched = watched
+        self._agent = RequestTraversalAgent(watched.tree)
+        url = f"http://exporter.example{path}".encode()
+        self.response: Deferred[IResponse] = self._agent.request(method.encode(), url)
+        self._agent.flush()
+
+    def turn(self, times: int = 1) -> None:
+        for _ in range(times):
+            self._watched.clock.advance(0)
+            self._agent.flush()
+
+    def cancel(self) -> None:
+        self.response.cancel()
+        self._agent.flush()
+
+
+class DiscoveryTestCase(ServedTestCase):
+    def setUp(self) -> None:
+        self.watched = Watched()
+        self.tree = self.watched.tree
+        self.made = 0
+        really = targets.answer
+
+        def counted(
+            inventory: Inventory, query: Query, account: str
+        ) -> Generator[None, None, Payload]:
+            self.made += 1
+            return (yield from really(inventory, query, account))
+
+        self.patch(page, "answer", counted)
+
+    def finished(self, asked: Asked) -> tuple[int, Headers, bytes]:
+        asked.turn(100)
+        response = self.successResultOf(asked.response)
+        body = content(response)
+        asked.turn()
+        headers = response.headers.copy()
+        if isinstance(response.length, int):
+            headers.setRawHeaders("content-length", [str(response.length)])
+        return response.code, headers, self.successResultOf(body)
+
+    def ask(self, query: str, method: str = "GET") -> tuple[int, Headers, bytes]:
+        return self.finished(Asked(self.watched, f"/sd{query}", method))
+
+    def listed(self, query: str = "?port=9100") -> list[str]:
+        """The targets of a good answer."""
+        status, headers, body = self.ask(query)
+        self.assertEqual(200, status, body)
+        self.assertEqual("application/json", header(headers, "content-type"))
+        return [target for entry in json.loads(body) for target in entry["targets"]]
+
+    def refused(self, query: str = "?port=9100") -> tuple[int, str]:
+        """Status and the line of an answer that is none."""
+        status, headers, body = self.ask(query)
+        self.assertEqual("text/plain; charset=utf-8", header(headers, "content-type"))
+        self.assertEqual("no-store", header(headers, "cache-control"))
+        self.assertEqual((1, b"\n"), (len(body.splitlines()), body[-1:]))
+        return status, body.decode().strip()
+
+
+class AnswerTests(DiscoveryTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.watched.start()
+
+    def test_list(self) -> None:
+        """All peers are listed, as JSON that nobody keeps or guesses the type of."""
+        _, headers, body = self.ask("?port=9100")
+        peers = self.watched.inventory.peers or ()
+        self.assertEqual([f"{p.ip}:9100" for p in peers], self.listed())
+        self.assertEqual(str(len(body)), header(headers, "content-length"))
+        self.assertEqual("no-store", header(headers, "cache-control"))
+        self.assertEqual("nosniff", header(headers, "x-content-type-options"))
+        self.assertEqual("", header(headers, "content-encoding"))
+
+    def test_query(self) -> None:
+        """Groups, ports and addresses are heeded."""
+        groups = {g.name: g for g in self.watched.inventory.groups or ()}
+        routers = groups["routers"]
+        members = len(routers.peers or ())
+        for query, expected in (
+            ("?port=1&port=2&group=routers", 2 * members),
+            (f"?port=1&group={routers.id}&group=nobody", members),
+            ("?port=1&group=nobody", 0),
+        ):
+            self.assertEqual(expected, len(self.listed(query)), query)
+        for target in self.listed("?port=1&address=ipv6"):
+            self.assertRegex(target, r"^\[fd00:[0-9a-f:]+\]:1$")
+
+    def test_wrong(self) -> None:
+        """A wrong query is 400 and says in a line what would be right."""
+        for query, line in (
+            (
+                "",
+                "port is missing: ask for /sd?port=9100 or another port of the targets",
+            ),
+            (
+                "?port=1&account=a",
+                "'account' is not allowed: the parameters are port, group, address",
+            ),
+        ):
+            self.assertEqual((400, line), self.refused(query))
+        self.assertEqual(0, self.made)
+
+    def test_head(self) -> None:
+        """HEAD is GET without the body, for answers of all kinds."""
+        for query, status in (("?port=9100", 200), ("?port=9100", 200), ("", 400)):
+            expected = self.ask(query)[1]
+            answered, headers, nothing = self.ask(query, "HEAD")
+            self.assertEqual((status, b""), (answered, nothing))
+            for name in ("content-type", "cache-control"):
+                self.assertEqual(header(expected, name), header(headers, name), name)
+
+    def test_first_head(self) -> None:
+        """HEAD knows the length of an answer that nobody has asked for before."""
+        connection = Connection(BoundedSite(self.tree, self.watched.clock))
+        connection.send(b"HEAD /sd?port=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        self.assertEqual(b"", connection.heard())
+        self.watched.clock.advance(0)
+        head, _, nothing = connection.heard().partition(b"\r\n\r\n")
+        _, _, body = self.ask("?port=1")
+        self.assertIn(b"\r\nContent-Length: %d\r\n" % len(body), head + b"\r\n")
+        self.assertEqual(b"", nothing)
+
+    def test_other_methods(self) -> None:
+        """Nothing can be done to it but reading."""
+        for method in ("POST", "PUT", "DELETE"):
+            self.assertEqual(405, self.request("/sd?port=1", method)[0])
+
+    def test_below(self) -> None:
+        """There is nothing below it."""
+        for path in ("/sd/", "/sd/x"):
+            self.assertEqual(404, self.request(path)[0])
+
+    def test_kept(self) -> None:
+        """The same query is answered at once, until something that it reads changes."""
+        self.listed()
+        for _ in range(3):
+            self.assertEqual(200, self.request("/sd?address=ip&port=9100")[0])
+        self.assertEqual(1, self.made)
+        self.watched.bodies["api/users"] = b"[]"
+        self.watched.advance(600)
+        made = self.made
+        self.listed()
+        self.listed()
+        self.assertLessEqual(self.made, made + 1)
+        self.watched.bodies["api/peers"] = b'[{"id":"p","ip":"100.64.9.9"}]'
+        self.watched.advance(35)
+        self.assertEqual(["100.64.9.9:9100"], self.listed())
+        self.watched.bodies["api/groups"] = (
+            b'[{"id":"g","name":"fresh","peers":[{"id":"p","name":""}]}]'
+        )
+        self.watched.advance(330)
+        self.assertEqual(["100.64.9.9:9100"], self.listed("?port=9100&group=fresh"))
+
+    def test_others_change(self) -> None:
+        """What it does not read may change without an answer being made again."""
+        self.watched.bodies.update(
+            {
+                f"api/{name}": b"".join(
+                    self.watched.network.body(f"/api/{name}", self.watched.now()) or ()
+                )
+                for name in ("peers", "groups", "accounts")
+            }
+        )
+        self.watched.advance(700)
+        self.listed()
+        before = self.watched.inventory
+        self.watched.bodies["api/users"] = b"[]"
+        self.watched.advance(700)
+        self.assertNotEqual(before.users, self.watched.inventory.users)
+        self.listed()
+        self.assertEqual(1, self.made)
+
+    def test_same_time(self) -> None:
+        """Two who ask the same at once are given what was made once."""
+        first, second = (Asked(self.watched, "/sd?port=9100") for _ in range(2))
+        self.assertEqual(self.finished(first)[2], self.finished(second)[2])
+        self.assertEqual(1, self.made)
+
+    def test_gone(self) -> None:
+        """A client that goes away while its answer is made leaves nothing behind."""
+        timers = len(self.watched.clock.getDelayedCalls())
+        asked = Asked(self.watched, "/sd?port=9100")
+        self.assertEqual(timers + 1, len(self.watched.clock.getDelayedCalls()))
+        asked.cancel()
+        self.failureResultOf(asked.response, ResponseNeverReceived)
+        asked.turn(3)
+        self.assertEqual(timers, len(self.watched.clock.getDelayedCalls()))
+        self.assertEqual(20, len(self.listed()))
+
+    def test_changed_meanwhile(self) -> None:
+        """An answer is of one moment, even if peers are withdrawn while it is made."""
+        asked = Asked(self.watched, "/sd?port=9100")
+        rounds = self.watched.rounds
+        rounds.inventory = rounds.inventory.with_("groups", None)
+        status, _, body = self.finished(asked)
+        self.assertEqual((200, 20), (status, len(json.loads(body))))
+        self.assertEqual(503, self.refused()[0])
+
+    def test_too_long(self) -> None:
+        """An answer beyond all measure is refused with what to do instead."""
+        self.patch(targets, "LONGEST", 10)
+        self.assertEqual(
+            (
+                400,
+                "the answer is longer than 256 MB: ask for groups, or for fewer ports",
+            ),
+            self.refused(),
+        )
+
+    def test_defect(self) -> None:
+        """A defect of ours is 500, is logged, and does not stay."""
+
+        def broken(*_: object) -> Generator[None, None, Payload]:
+            yield
+            raise ZeroDivisionError
+
+        self.patch(page, "answer", broken)
+        self.assertEqual((500, "no answer could be made; see the log"), self.refused())
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+        self.patch(page, "answer", targets.answer)
+        self.assertEqual(20, len(self.listed()))
+
+
+class UnknownTests(DiscoveryTestCase):
+    def test_start(self) -> None:
+        """Before the first round nothing is known, and that is said."""
+        self.assertEqual(
+            (503, "the peers are not known: they will be read soon"), self.refused()
+        )
+        self.assertEqual((503, b""), self.ask("?port=1", "HEAD")[::2])
+
+    def test_no_groups(self) -> None:
+        """Peers without their groups are no answer."""
+        self.watched.faults["api/groups"] = BROKEN
+        self.watched.start()
+        self.assertEqual((503, "the groups are not known: 500: broken"), self.refused())
+        self.watched.faults.clear()
+        self.watched.advance(60)
+        self.assertEqual(20, len(self.listed()))
+
+    def test_not_supported(self) -> None:
+        """An upstream that does not have groups has no service discovery."""
+        self.watched.faults["api/groups"] = ABSENT
+        self.watched.start()
+        self.assertEqual(
+            (
+                503,
+                "the groups are not known: the upstream does not have them, or not for"
+                " this token",
+            ),
+            self.refused(),
+        )
+
+    def test_withdrawn(self) -> None:
+        """Lists that have become too old are told no more, nor made of one half."""
+        for name, age in (("peers", 300), ("groups", 900)):
+            watched = self.watched = Watched()
+            watched.start()
+            self.assertEqual(20, len(self.listed()))
+            watched.faults[f"api/{name}"] = BROKEN
+            watched.advance(age - 60)
+            self.assertGreater(len(self.listed()), 10)
+            watched.advance(100)
+            status, line = self.refused()
+            self.assertEqual(503, status)
+            self.assertRegex(
+                line,
+                rf"^the {name} are not known: last read \d+ s ago; 500: broken$",
+            )
+            watched.faults.clear()
+            watched.advance(900)
+            self.assertGreater(len(self.listed()), 10)
+
+    def test_no_collectors(self) -> None:
+        """Whatever is published, peers and groups are there."""
+        for collectors in (["users"], ["peers"], []):
+            watched = self.watched = Watched(collectors=collectors)
+            watched.start()
+            self.assertEqual(20, len(self.listed()), collectors)
+
+    def test_no_accounts(self) -> None:
+        """The account is told where it is known, and nobody has to wait for it."""
+        self.watched.faults["api/accounts"] = BROKEN
+        self.watched.start()
+        for known in (False, True):
+            _, _, body = self.ask("?port=1")
+            self.assertEqual(known, b"__meta_netbird_account_id" in body)
+            self.watched.faults.clear()
+            self.watched.advance(60)
+
+    def test_no_peers(self) -> None:
+        """A network without peers is an empty list, for that is known."""
+        self.watched.bodies["api/peers"] = b"[]"
+        self.watched.start()
+        self.assertEqual([], self.listed())

@@ -1,0 +1,116 @@
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http import parse_qs
+
+from api_exporter.web.discovery.query import Query, Wrong, query
+
+
+def asked(text: str, others: tuple[str, ...] = ()) -> Query:
+    """As Twisted reads what stands behind the question mark."""
+    return query(parse_qs(text.encode(), keep_blank_values=True), others)
+
+
+class QueryTests(SynchronousTestCase):
+    def refusal(self, text: str, others: tuple[str, ...] = ()) -> str:
+        with self.assertRaises(Wrong) as caught:
+            asked(text, others)
+        return str(caught.exception)
+
+    def test_defaults(self) -> None:
+        """A port is enough: it means all peers by their IPv4 addresses."""
+        self.assertEqual(Query((9100,), frozenset(), "ip"), asked("port=9100"))
+
+    def test_all(self) -> None:
+        """Ports and groups may repeat, with any characters in the groups' names."""
+        self.assertEqual(
+            Query((1, 9100, 65535), frozenset({"R&D <core>", "東京", "a,b"}), "dns"),
+            asked(
+                "port=65535&group=R%26D+%3Ccore%3E&port=1&address=dns&port=9100"
+                "&group=%E6%9D%B1%E4%BA%AC&group=a,b"
+            ),
+        )
+
+    def test_same(self) -> None:
+        """Neither order nor repetition makes another query."""
+        first = asked("port=1&port=2&group=a&group=b&address=ip")
+        second = asked("group=b&port=2&group=a&port=1&port=2")
+        self.assertEqual((first, hash(first)), (second, hash(second)))
+
+    def test_missing_port(self) -> None:
+        """Without a port the line to type is told, with all that was asked for."""
+        for text, line in (
+            ("", "/sd?port=9100"),
+            ("group=a%26b&address=dns", "/sd?group=a%26b&address=dns&port=9100"),
+        ):
+            told = self.refusal(text)
+            self.assertEqual(
+                f"port is missing: ask for {line} or another port of the targets", told
+            )
+            asked(line.partition("?")[2])
+
+    def test_port(self) -> None:
+        """A port is a whole number from 1 to 65535 in plain digits."""
+        for text in ("0", "65536", "-1", "+1", "80.0", "http", "", "0x50", "²", "080"):
+            for many in (f"port={text}", f"port=1&port={text}"):
+                told = self.refusal(many.replace("+", "%2B"))
+                self.assertEqual(
+                    f"port: {text!r} is not allowed: it must be a whole number from 1"
+                    " to 65535",
+                    told,
+                )
+
+    def test_unknown_parameter(self) -> None:
+        """A parameter that is not known is refused with those that are."""
+        for text, name in (
+            ("port=1&gruop=a", "gruop"),
+            ("port=1&Group=a", "Group"),
+            ("port=1&module=icmp", "module"),
+            ("port=1&account=a", "account"),
+            ("port=1&=a", ""),
+            ("port=1&%ff=a", "\N{REPLACEMENT CHARACTER}"),
+            ("port=1&a%0Ab=a", "a\nb"),
+        ):
+            self.assertEqual(
+                f"{name!r} is not allowed: the parameters are port, group, address",
+                self.refusal(text),
+            )
+
+    def test_others(self) -> None:
+        """What is somebody else's business is let pass, and named."""
+        self.assertEqual(asked("port=1"), asked("port=1&account=a", ("account",)))
+        self.assertEqual(
+            "'gruop' is not allowed: the parameters are account, port, group, address",
+            self.refusal("port=1&gruop=a&account=a", ("account",)),
+        )
+
+    def test_address(self) -> None:
+        """There is one kind of address, out of three."""
+        for kind in ("ip", "ipv6", "dns"):
+            self.assertEqual(kind, asked(f"port=1&address={kind}").address)
+        for kind in ("", "IP", "ipv4"):
+            self.assertEqual(
+                f"address: {kind!r} is not allowed: it must be ip, ipv6, dns",
+                self.refusal(f"port=1&address={kind}"),
+            )
+        self.assertIn("more than once", self.refusal("port=1&address=ip&address=ip"))
+
+    def test_empty_group(self) -> None:
+        """An empty group, which a template may leave behind, does not mean all."""
+        for text in ("port=1&group=", "port=1&group=a&group="):
+            self.assertIn("it must be the id or name", self.refusal(text))
+
+    @given(
+        st.dictionaries(st.binary(), st.lists(st.binary(), min_size=1)),
+        st.sampled_from(((), (b"9100",))),
+    )
+    def test_any(
+        self, arguments: dict[bytes, list[bytes]], ports: tuple[bytes, ...]
+    ) -> None:
+        """Whatever is asked, it is understood or refused in one line."""
+        try:
+            found = query({**arguments, b"port": ports})
+        except Wrong as wrong:
+            self.assertEqual(1, len(str(wrong).splitlines()))
+        else:
+            self.assertEqual((9100,), found.ports)

@@ -1,0 +1,327 @@
+"""Targets and labels, and that nothing is written which Prometheus would refuse."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import TypeVar
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import fields
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition.pages import FIRST_BYTES, Payload
+from api_exporter.netbird.bodies import Listing
+from api_exporter.netbird.inventory import PERSONAL, Inventory
+from api_exporter.netbird.records import Account, Group, Member, Peer
+from api_exporter.ports import UpstreamError
+from api_exporter.web.discovery import targets
+from api_exporter.web.discovery.query import Query
+from api_exporter.web.discovery.targets import TooLong, answer
+from tests.bodies import finish
+from tests.netbird.test_bodies import decode
+from tests.pure import ROOT
+
+META = "__meta_netbird_"
+EVERYTHING = Peer(
+    id="p1",
+    name='it\'s "mine" \\ \u2028 \N{GRINNING FACE}',
+    dns_label="mine.netbird.cloud",
+    hostname="host",
+    extra_dns_labels=("www.netbird.cloud", "db.netbird.cloud"),
+    ip="100.64.0.7",
+    ipv6="fd00::7",
+    connection_ip="203.0.113.7",
+    country_code="DE",
+    city_name="Berlin",
+    serial_number="C02",
+    os="Debian 12",
+    kernel_version="6.1",
+    version="0.78.0",
+    ui_version="0.77.0",
+    user_id="u",
+    connected=True,
+    ssh_enabled=True,
+    ephemeral=True,
+    login_expired=True,
+    approval_required=True,
+)
+TOLD = {
+    "account_id": "acc",
+    "peer_id": "p1",
+    "peer": EVERYTHING.name,
+    "dns_name": "mine.netbird.cloud",
+    "extra_dns_names": ",db.netbird.cloud,www.netbird.cloud,",
+    "ip": "100.64.0.7",
+    "ipv6": "fd00::7",
+    "os": "Debian 12",
+    "kernel_version": "6.1",
+    "version": "0.78.0",
+    "ui_version": "0.77.0",
+    "connected": "true",
+    "login_expired": "true",
+    "approval_required": "true",
+    "ssh_enabled": "true",
+    "ephemeral": "true",
+    "user_id": "u",
+    "country": "DE",
+    "groups": ",All,servers,",
+    "group_ids": ",g0,g1,",
+}
+ALL = Query((9100,), frozenset(), "ip")
+
+T = TypeVar("T")
+
+
+def known(
+    peers: Iterable[Peer],
+    groups: Iterable[Group] = (),
+    *,
+    accounts: tuple[Account, ...] | None = (Account(id="acc"),),
+    personal: frozenset[str] = frozenset(),
+) -> Inventory:
+    return Inventory(
+        peers=tuple(peers), groups=tuple(groups), accounts=accounts, personal=personal
+    )
+
+
+def group(id_: str, name: str, *members: str) -> Group:
+    return Group(id=id_, name=name, peers=tuple(Member(id=m) for m in members))
+
+
+def made(inventory: Inventory, query: Query = ALL, account: str = "") -> Payload:
+    """The answer once it has come to its end."""
+    return finish(answer(inventory, query, account))
+
+
+def listed(
+    inventory: Inventory, query: Query = ALL, account: str = ""
+) -> list[tuple[str, dict[str, str]]]:
+    """Targets and their labels without what all begin with, as strictly as Go reads."""
+    payload = made(inventory, query, account)
+    text = b"".join(payload.slices)
+    assert len(text) == payload.length
+    found = []
+    for entry in json.loads(text.decode()):
+        assert entry.keys() == {"targets", "labels"}, entry
+        [target] = entry["targets"]
+        assert isinstance(target, str)
+        for name, value in entry["labels"].items():
+            assert re.fullmatch(r"__meta_netbird_[a-z0-9_]+", name), name
+            assert isinstance(value, str)
+            assert value
+        labels = {k.removeprefix(META): v for k, v in entry["labels"].items()}
+        found.append((target, labels))
+    return found
+
+
+def addresses(inventory: Inventory, query: Query) -> list[str]:
+    return [target for target, _ in listed(inventory, query)]
+
+
+class LabelTests(SynchronousTestCase):
+    groups = (group("g1", "servers", "p1", "p1", "gone"), group("g0", "All", "p1"))
+
+    def test_everything(self) -> None:
+        """All that may be told stands in labels, exactly as it was sent."""
+        inventory = known([EVERYTHING], self.groups)
+        self.assertEqual([("100.64.0.7:9100", TOLD)], listed(inventory))
+
+    def test_account(self) -> None:
+        """An account's name stands first where accounts have names."""
+        [(_, labels)] = listed(known([EVERYTHING], self.groups), account="acme")
+        self.assertEqual({"account": "acme", **TOLD}, labels)
+
+    def test_personal(self) -> None:
+        """Personal data is told by kind."""
+        values = {
+            "hostname": "host",
+            "city": "Berlin",
+            "connection_ip": "203.0.113.7",
+            "serial_number": "C02",
+        }
+        for kinds in (
+            frozenset(PERSONAL),
+            frozenset({"hostname", "city"}),
+            frozenset({"email"}),
+        ):
+            inventory = known([EVERYTHING], self.groups, personal=kinds)
+            [(_, labels)] = listed(inventory)
+            allowed = {k: v for k, v in values.items() if k in kinds}
+            self.assertEqual({**TOLD, **allowed}, labels)
+
+    def test_no_connection_ip(self) -> None:
+        """Go's word for no address is none."""
+        peer = Peer(id="p", ip="100.64.0.1", connection_ip="<nil>")
+        [(_, labels)] = listed(known([peer], personal=frozenset(PERSONAL)))
+        self.assertNotIn("connection_ip", labels)
+
+    def test_empty(self) -> None:
+        """What is empty is left out, and what is no is told."""
+        [(_, labels)] = listed(known([Peer(id="p", ip="100.64.0.1")], accounts=None))
+        no = ("connected", "login_expired", "approval_required", "ssh_enabled")
+        self.assertEqual(
+            {"peer_id": "p", "ip": "100.64.0.1", "ephemeral": "false"}
+            | dict.fromkeys(no, "false"),
+            labels,
+        )
+
+    def test_lists(self) -> None:
+        """Lists are sorted, wrapped in commas, and name nothing twice."""
+        groups = (
+            group("g2", "z", "p1"),
+            group("g1", "same", "p1"),
+            group("g0", "same", "p1"),
+            group("g3", "", "p1"),
+            group("g4", "with, comma", "p1"),
+            group("g5", "other", "p2"),
+        )
+        [(_, labels)] = listed(known([EVERYTHING], groups))
+        self.assertEqual(",same,with, comma,z,", labels["groups"])
+        self.assertEqual(",g0,g1,g2,g3,g4,", labels["group_ids"])
+
+    def test_documented(self) -> None:
+        """Every label has its row in the documentation, in this order."""
+        text = (ROOT / "docs/service-discovery.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| `(__meta_netbird_\w+)`", text, re.MULTILINE)
+        self.assertEqual([field.encode_name for field in fields(targets.Labels)], rows)
+
+
+class TargetTests(SynchronousTestCase):
+    peers = (
+        Peer(id="a", name="1", ip="100.64.0.1", ipv6="fd00::1", dns_label="a.x"),
+        Peer(id="b", name="g1", ip="100.64.0.2", dns_label="b.x", connected=True),
+        Peer(id="c", ip="100.64.0.3", ipv6="fd00::3", login_expired=True),
+        Peer(id="d", ip="", approval_required=True),
+    )
+    groups = (
+        group("g1", "servers", "a"),
+        group("g2", "servers", "b"),
+        group("g3", "g1", "c", "e"),
+        Group(id="g4", name="none"),
+    )
+
+    def of(
+        self, *groups: str, address: str = "ip", ports: tuple[int, ...] = (1,)
+    ) -> str:
+        query = Query(ports, frozenset(groups), address)
+        return " ".join(addresses(known(self.peers, self.groups), query))
+
+    def test_all(self) -> None:
+        """Each peer with an address is a target, connected or not, in order."""
+        self.assertEqual("100.64.0.1:1 100.64.0.2:1 100.64.0.3:1", self.of())
+
+    def test_ports(self) -> None:
+        """Each port of each peer is a target of its own."""
+        self.assertEqual(
+            "100.64.0.1:1 100.64.0.1:65535 100.64.0.2:1 100.64.0.2:65535",
+            self.of("servers", ports=(1, 65535)),
+        )
+
+    def test_address(self) -> None:
+        """IPv6 stands in brackets; a peer without such an address is left out."""
+        self.assertEqual("[fd00::1]:1 [fd00::3]:1", self.of(address="ipv6"))
+        self.assertEqual("a.x:1 b.x:1", self.of(address="dns"))
+
+    def test_groups(self) -> None:
+        """A group is meant by id and by name, all of a name, and any of several."""
+        for groups, expected in (
+            (("servers",), "100.64.0.1:1 100.64.0.2:1"),
+            (("g2",), "100.64.0.2:1"),
+            (("g1",), "100.64.0.1:1 100.64.0.3:1"),
+            (("g1", "servers"), "100.64.0.1:1 100.64.0.2:1 100.64.0.3:1"),
+            (("g4",), ""),
+            (("Servers",), ""),
+            (("unknown",), ""),
+            (("unknown", "g2"), "100.64.0.2:1"),
+        ):
+            self.assertEqual(expected, self.of(*groups), groups)
+
+    def test_other_groups(self) -> None:
+        """A peer that is asked for by one group tells of its others, too."""
+        groups = (group("g1", "servers", "a"), group("g2", "prod", "a", "b"))
+        query = Query((1,), frozenset({"servers"}), "ip")
+        [(_, labels)] = listed(known(self.peers, groups), query)
+        self.assertEqual(",prod,servers,", labels["groups"])
+
+    def test_none(self) -> None:
+        """No peers are an empty list, never null."""
+        for inventory in (known([]), known(self.peers[3:])):
+            self.assertEqual((b"[]\n",), made(inventory).slices)
+
+    def test_a_line_each(self) -> None:
+        """Each target stands in a line of its own, for whoever looks at it."""
+        [text] = made(known(self.peers)).slices
+        lines = text.decode().splitlines()
+        self.assertEqual(("[", "]", 5), (lines[0], lines[-1], len(lines)))
+
+
+class LongTests(SynchronousTestCase):
+    def peers(self, number: int) -> list[Peer]:
+        return [
+            Peer(id=f"p{i}", name="n" * 100, ip=f"10.0.{i >> 8}.{i & 255}")
+            for i in range(number)
+        ]
+
+    def test_slices(self) -> None:
+        """A long answer is made of slices, of which only the first is short."""
+        payload = made(known(self.peers(5000)))
+        first, *others, last = map(len, payload.slices)
+        self.assertLess(first, 2 * FIRST_BYTES)
+        self.assertGreater(min(others), 2**19 - 1)
+        self.assertGreater(last, 0)
+        self.assertEqual(5000, len(listed(known(self.peers(5000)))))
+
+    def test_pauses(self) -> None:
+        """There are places to pause, whatever it is that is much."""
+        members = [f"p{i}" for i in range(20_000)]
+        few = Query((1,), frozenset({"few"}), "ip")
+        for inventory, query, least in (
+            (known(self.peers(2000)), ALL, 20),
+            (known(self.peers(2000), [group("g", "few", "p1")]), few, 20),
+            (known([], [group("g", "all", *members)]), ALL, 10),
+            (known(self.peers(30)), Query(tuple(range(1, 99)), frozenset(), "ip"), 15),
+        ):
+            self.assertGreaterEqual(len(list(answer(inventory, query))), least)
+
+    def test_too_long(self) -> None:
+        """An answer beyond all measure ends while it is made."""
+        self.patch(targets, "LONGEST", 1_000_000)
+        self.assertRaises(TooLong, made, known(self.peers(5000)))
+
+
+class PropertyTests(SynchronousTestCase):
+    @given(
+        st.lists(
+            st.fixed_dictionaries(
+                {
+                    "id": st.text(),
+                    "name": st.text(),
+                    "ip": st.text(),
+                    "extra_dns_labels": st.lists(st.text()),
+                    "os": st.text(),
+                }
+            ),
+            max_size=3,
+        )
+    )
+    def test_any_text(self, peers: list[dict[str, str]]) -> None:
+        """Whatever the upstream sends arrives as valid JSON with nothing changed."""
+        decoded = decode(Listing(Peer), json.dumps(peers).encode())
+        records = [record for record in decoded.records if isinstance(record, Peer)]
+        found = listed(known(records))
+        self.assertEqual(
+            [(peer.id, peer.name, peer.os) for peer in records if peer.ip],
+            [(x["peer_id"], x.get("peer", ""), x.get("os", "")) for _, x in found],
+        )
+
+    def test_lone_surrogates(self) -> None:
+        """A half of a character, which UTF-8 cannot write, never gets this far."""
+        for raw in (rb'"\ud800"', rb'"\udc00x"', rb'"\ud800A"', b'"\xed\xa0\x80"'):
+            body = b'[{"id":"a","ip":"1"},{"id":"b","ip":"1","name":' + raw + b"}]"
+            try:
+                records = decode(Listing(Peer), body).records
+            except UpstreamError:
+                continue
+            peers = [record for record in records if isinstance(record, Peer)]
+            self.assertEqual(len(peers), len(listed(known(peers))), raw)

@@ -1,0 +1,85 @@
+"""What `collect[]` and `exclude[]` come to."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.web.chosen import EXPORTER, Chosen, chosen
+
+NAMES = ("peers", "groups", "users")
+
+
+def of(query: str) -> Chosen:
+    """Of a query such as `collect[]=peers exclude[]=exporter`."""
+    found: dict[bytes, list[bytes]] = {}
+    for pair in query.split():
+        name, _, value = pair.partition("=")
+        found.setdefault(name.encode(), []).append(value.encode("latin-1"))
+    return chosen(found, NAMES)
+
+
+class ChosenTests(SynchronousTestCase):
+    def test_good(self) -> None:
+        """Collectors are named one by one, ours comes along unless it is excluded."""
+        for query, expected in {
+            "": Chosen(),
+            "account=acme debug=1 collect=peers": Chosen(),
+            "collect[]=peers": Chosen(frozenset({"peers"})),
+            "collect[]=users collect[]=peers": Chosen(frozenset({"peers", "users"})),
+            "collect[]=peers collect[]=peers": Chosen(frozenset({"peers"})),
+            "exclude[]=peers": Chosen(frozenset({"groups", "users"})),
+            "exclude[]=peers exclude[]=users exclude[]=groups": Chosen(frozenset()),
+            "exclude[]=exporter": Chosen(own=False),
+            "exclude[]=exporter exclude[]=users": Chosen(
+                frozenset({"groups", "peers"}), own=False
+            ),
+            "collect[]=peers exclude[]=exporter": Chosen(
+                frozenset({"peers"}), own=False
+            ),
+        }.items():
+            self.assertEqual(expected, of(query), query)
+
+    def test_bad(self) -> None:
+        """A name that there is not is told, with those that there are; so is both."""
+        both = "collect[] and exclude[] do not go together, but for exclude[]=exporter"
+        for query, line in {
+            "collect[]=pears": "collect[]: 'pears' is none of peers, groups, users",
+            "collect[]=": "collect[]: '' is none of peers, groups, users",
+            "collect[]=a,b": "collect[]: 'a,b' is none of peers, groups, users",
+            "collect[]=exporter": "collect[]: 'exporter' is none of peers, groups,"
+            " users",
+            "collect[]=peers collect[]=events": "collect[]: 'events' is none of peers,"
+            " groups, users",
+            "exclude[]=é<x>": "exclude[]: '\\xe9<x>' is none of peers, groups, users,"
+            " exporter",
+            "collect[]=peers exclude[]=users": both,
+            "collect[]=peers exclude[]=users exclude[]=exporter": both,
+        }.items():
+            with self.assertRaises(ValueError) as caught:
+                of(query)
+            self.assertEqual(line, str(caught.exception), query)
+
+    def test_no_collectors(self) -> None:
+        """A page without collectors has none to name."""
+        self.assertEqual(Chosen(own=False), chosen({b"exclude[]": [b"exporter"]}, ()))
+        with self.assertRaises(ValueError) as caught:
+            chosen({b"collect[]": [b"peers"]}, ())
+        self.assertEqual(
+            "collect[]: 'peers' is none of no names", str(caught.exception)
+        )
+
+    @given(
+        st.dictionaries(
+            st.sampled_from([b"collect[]", b"exclude[]", b"account"]),
+            st.lists(st.sampled_from([*NAMES, EXPORTER, "x"]).map(str.encode)),
+        )
+    )
+    def test_any(self, query: dict[bytes, list[bytes]]) -> None:
+        """Any query gives collectors that there are, or a line."""
+        try:
+            found = chosen(query, NAMES)
+        except ValueError as error:
+            self.assertTrue(str(error).isprintable())
+            self.assertEqual(1, len(str(error).splitlines()))
+        else:
+            self.assertLessEqual(found.collectors or frozenset(), set(NAMES))
