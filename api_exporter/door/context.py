@@ -56,9 +56,11 @@ def _unverified(tls: Tls) -> SSL.Context:
     made.set_mode(SSL.MODE_RELEASE_BUFFERS)
     _set_versions(made, tls)
     _set_ciphers(made, tls)
-    if tls.curves and not set_curves(made, tls.curves):
-        words = "the OpenSSL that is installed does not have all of them"
-        raise _wrong(tls, "curve_preferences", words)
+    if not set_curves(made, tls.curves or (names.NEW_CURVE, *names.USUAL_CURVES)):
+        if tls.curves:
+            words = "the OpenSSL that is installed does not have all of them"
+            raise _wrong(tls, "curve_preferences", words)
+        set_curves(made, names.USUAL_CURVES)
     _set_certificate(made, tls)
     return made
 

@@ -39,6 +39,12 @@ CURVES = {
     "CurveP521": "P-521",
 }
 
+USUAL_CURVES = ("X25519", "P-256", "P-384")
+"""Without a wish."""
+
+NEW_CURVE = "X25519MLKEM768"
+"""Before these, where OpenSSL has it: what is recorded now stays unread later, too."""
+
 VERSIONS = {"TLS10": 0x301, "TLS11": 0x302, "TLS12": 0x303, "TLS13": 0x304}
 """With their numbers on the wire."""
 

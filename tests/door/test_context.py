@@ -169,6 +169,24 @@ class ContextTests(SynchronousTestCase):
             self.assertEqual(expected, self.agreed(more, there), server)
         self.assertFalse(door.set_curves(client(), ("P-257",)))
 
+    def test_usual_curves(self) -> None:
+        """Without a wish the usual ones are agreed on, and no others."""
+        set_curves, new = door.set_curves, names.NEW_CURVE
+        for known in (True, False):
+            if not known:  # an older OpenSSL
+                self.patch(
+                    door, "set_curves", lambda m, c: new not in c and set_curves(m, c)
+                )
+            for curve, expected in (
+                ("X25519", True),
+                ("P-256", True),
+                ("P-384", True),
+                ("P-521", False),
+            ):
+                there = client()
+                self.assertTrue(set_curves(there, (curve,)))
+                self.assertEqual(expected, self.agreed("", there), curve)
+
     def test_missing_curve(self) -> None:
         """A curve that OpenSSL does not have is told at the start."""
         self.patch(door, "set_curves", lambda _made, _curves: False)
