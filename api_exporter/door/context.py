@@ -16,6 +16,9 @@ from api_exporter.door.tls import SECTION, Tls
 NO_RENEGOTIATION = 1 << 30
 """OpenSSL's SSL_OP_NO_RENEGOTIATION, which pyOpenSSL does not name in all versions."""
 
+CURVES_CALL = "SSL_CTX_set1_curves_list"
+"""What cryptography has from version 47 on."""
+
 HTTP = b"http/1.1"
 """All that is spoken, of what a client may offer."""
 
@@ -100,8 +103,9 @@ def set_curves(made: SSL.Context, curves: tuple[str, ...]) -> bool:
     pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519; so this one
     call goes past it, and is tried by every test of curves.
     """
+    call = getattr(SSL._lib, CURVES_CALL, None)  # type: ignore[attr-defined]
     text = ":".join(curves).encode()
-    return bool(SSL._lib.SSL_CTX_set1_curves_list(made._context, text) == 1)  # type: ignore[attr-defined]
+    return call is not None and bool(call(made._context, text) == 1)
 
 
 def _set_certificate(made: SSL.Context, tls: Tls) -> None:

@@ -6,6 +6,7 @@ from secrets import token_bytes
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
@@ -180,7 +181,10 @@ class _Waiting(Resource):
             if not gone:
                 request.render(self._ruled(credential))
 
-        self._credential.addCallback(answer)
+        def failed(failure: Failure) -> None:
+            request.processingFailed(failure)  # it logs it
+
+        self._credential.addCallback(answer).addErrback(failed)
         return NOT_DONE_YET
 
 

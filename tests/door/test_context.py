@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from OpenSSL import SSL
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.door import context as door
 from api_exporter.door import names
@@ -156,8 +156,13 @@ class ContextTests(SynchronousTestCase):
             self.assertTrue(door._has(name), name)
         self.assertFalse(door._has("NONSENSE"))
 
+    def need_curves(self) -> None:
+        if not hasattr(SSL._lib, door.CURVES_CALL):  # type: ignore[attr-defined]
+            raise SkipTest("this cryptography cannot choose curves")
+
     def test_curves(self) -> None:
         """Only the listed curves are agreed on."""
+        self.need_curves()
         for server, asked, expected in (
             ("[CurveP256, CurveP384, CurveP521, X25519]", ("P-521",), True),
             ("[CurveP521]", ("X25519", "P-521"), True),
@@ -171,6 +176,7 @@ class ContextTests(SynchronousTestCase):
 
     def test_usual_curves(self) -> None:
         """Without a wish the usual ones are agreed on, and no others."""
+        self.need_curves()
         set_curves, new = door.set_curves, names.NEW_CURVE
         for known in (True, False):
             if not known:  # an older OpenSSL
@@ -186,6 +192,13 @@ class ContextTests(SynchronousTestCase):
                 there = client()
                 self.assertTrue(set_curves(there, (curve,)))
                 self.assertEqual(expected, self.agreed("", there), curve)
+
+    def test_old_cryptography(self) -> None:
+        """Where curves cannot be chosen OpenSSL chooses, and a wish is refused."""
+        self.patch(door, "CURVES_CALL", "no_such_call")
+        self.assertTrue(self.agreed("", client()))
+        told = self.why_not("  curve_preferences: [X25519]\n")
+        self.assertTrue(told.startswith("4: tls_server_config.curve_preferences: "))
 
     def test_missing_curve(self) -> None:
         """A curve that OpenSSL does not have is told at the start."""

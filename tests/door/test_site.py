@@ -40,6 +40,13 @@ class Page(Text):
         return f"{SECRET} of {shown}\n"
 
 
+class Broken(Text):
+    """Has a defect."""
+
+    def text(self, _request: Request) -> str:
+        raise ZeroDivisionError
+
+
 class Answer:
     """What came back."""
 
@@ -258,6 +265,16 @@ class PasswordTests(DoorTestCase):
         self.assertEqual(b"", connection.heard())
         self.waiting[0][2].callback(True)
         self.assertEqual(200, Answer(connection.heard()).status)
+
+    def test_defect(self) -> None:
+        """A page that fails meanwhile is a 500, as it is without a password."""
+        self.at_once = False
+        self.tree.putChild(b"broken", Broken())
+        site = self.site(USERS)
+        connection = self.begin(site, "/broken", basic("alice", "secret"))
+        self.waiting[0][2].callback(True)
+        self.assertEqual(500, Answer(connection.heard()).status)
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_gone(self) -> None:
         """Who goes meanwhile is not answered, and hurts nobody."""
