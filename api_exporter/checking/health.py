@@ -23,7 +23,9 @@ LONGEST = 10.0
 OK, CRITICAL = 0, 2
 """Exit statuses, as monitoring systems know them."""
 
-USAGE = "usage: api-exporter --health [--config FILE] [URL [SECONDS]]"
+HEALTH = "/health"
+
+USAGE = "usage: api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
 
 WANTS_CERTIFICATE = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
 """What servers say to a client without one, in different versions of TLS."""
@@ -50,11 +52,15 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     try:
         config, words = _parsed(arguments)
         seconds = _seconds(words[1]) if len(words) > 1 else LONGEST
-        url = words[0] if words else from_settings(config, environ)
-        asked = [(url, *_connection(url))]
-        if not words and encrypted(config, environ) and url.startswith("http:"):
+        page = words[0] if words and words[0].startswith("/") else HEALTH
+        ours = not words or words[0].startswith("/")
+        url = from_settings(config, environ) if ours else words[0]
+        if ours and not url.startswith("unix:"):
+            url = url.removesuffix(HEALTH) + page
+        asked = [(url, *_connection(url, page))]
+        if ours and encrypted(config, environ) and url.startswith("http:"):
             url = url.replace("http:", "https:", 1)
-            asked.append((url, *_connection(url)))
+            asked.append((url, *_connection(url, page)))
     except CannotAsk as error:
         return _print(CRITICAL, str(error))
     answers: list[tuple[int, str]] = []
@@ -175,9 +181,9 @@ def _unescaped(description: str) -> Iterator[str | tuple[str, str]]:
         yield (name, plain) if equals else plain
 
 
-def _connection(url: str) -> tuple[HTTPConnection, str]:
+def _connection(url: str, page: str) -> tuple[HTTPConnection, str]:
     if url.startswith("unix:"):
-        return UnixConnection(url.removeprefix("unix:")), "/health"
+        return UnixConnection(url.removeprefix("unix:")), page
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
