@@ -55,6 +55,13 @@ class PasswordsTests(SynchronousTestCase):
         ):
             self.assertIs(None, self.passwords.known(self.attempt(user, password)))
 
+    def test_glued(self) -> None:
+        """Name, hash and password that make the same when put together are not one."""
+        unknown = self.attempt(b"alice" + DIGEST, b"x")
+        known = self.attempt(b"alice", DECOY + b"x")
+        self.assertEqual(DECOY, unknown.digest)
+        self.assertNotEqual(known.key, unknown.key)
+
     @given(st.binary(), st.binary(), st.binary(), st.binary())
     def test_keys(self, user: bytes, password: bytes, one: bytes, two: bytes) -> None:
         """Different pairs have different keys, wherever user and password meet."""
