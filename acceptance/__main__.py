@@ -12,6 +12,7 @@ from acceptance import (
     installing,
     kubernetes,
     monitoring,
+    proxies,
     pythons,
     release,
     roots,
@@ -34,6 +35,7 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("no-proxy", proxies.no_proxy),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
 )

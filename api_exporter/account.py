@@ -25,13 +25,14 @@ from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
 from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.size import page_size
 from api_exporter.upstream.backoff import Jitter
+from api_exporter.upstream.certificates import Trusts
 from api_exporter.upstream.client import Client
-from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.large import LargeBodies
 
 log = Logger()
@@ -48,7 +49,7 @@ class Shared:
 
     Attributes:
         slicer: makes sure that they compute in turns.
-        contexts: of TLS, of which each is a megabyte.
+        trusts: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
         granted: by name, what each may ask for.
     """
@@ -57,7 +58,7 @@ class Shared:
         self, clock: IReactorTime, accounts: Iterable[AccountSettings]
     ) -> None:
         self.slicer = Slicer(clock)
-        self.contexts = KeptContexts()
+        self.trusts = Trusts()
         self.large = LargeBodies(clock)
         self.granted = granted(accounts)
 
@@ -117,12 +118,18 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=attempted,
-            contexts=shared.contexts,
+            trusts=shared.trusts,
             large=shared.large,
         )
         token = self.client.token
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
+        client = self.client
+        CertificateEnds(
+            registry,
+            upstream=lambda: None if client.shown is None else client.shown.ends,
+            client=lambda: client.trust.own_end,
+        )
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(

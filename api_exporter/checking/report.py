@@ -129,7 +129,11 @@ async def _report(
         if account.account:
             _print(f"\naccount: {account.account}")
         _print(f"upstream: {account.url}")
-        good = await check(await reached(account.client.upstream.reach), findings)
+        _print(f"way: {account.client.way}")
+        unreachable = await reached(account.client.upstream.reach)
+        if (shown := account.client.shown) is not None:
+            _print(f"certificate: {shown}")
+        good = await check(unreachable, findings)
     await account.client.stopService()
     return good
 

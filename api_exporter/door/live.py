@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from api_exporter.door.refusals import Wrong
-from api_exporter.settings import regular
+from api_exporter.settings.credential import regular
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Live(Generic[T]):
 
     def _read(self, path: Path) -> bytes:
         try:
-            content = regular.content(path, MOST)
+            content = regular(path, MOST)
         except (OSError, ValueError) as error:
             self._seen[path] = str(error)
             raise
@@ -83,6 +83,6 @@ class Live(Generic[T]):
 
 def _state(path: Path) -> str:
     try:
-        return sha256(regular.content(path, MOST)).hexdigest()
+        return sha256(regular(path, MOST)).hexdigest()
     except (OSError, ValueError) as error:
         return str(error)

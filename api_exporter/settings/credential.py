@@ -1,13 +1,13 @@
 """The secret that opens the upstream: kept out of sight, checked, read from a file."""
 
+import os
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
 from msgspec import Struct
-
-from api_exporter.settings import regular
 
 
 class Token:
@@ -76,7 +76,7 @@ class TokenFile(Struct, frozen=True):
     def read(self) -> Token:
         """What the file holds now, without white space around it; raises ValueError."""
         try:
-            content = regular.content(self.path, MOST)
+            content = regular(self.path, MOST)
         except OSError as error:
             raise NotYet(error.strerror) from None
         try:
@@ -86,6 +86,23 @@ class TokenFile(Struct, frozen=True):
         if not text:
             raise NotYet("it is empty")
         return token(text)
+
+
+def regular(path: Path, most: int) -> bytes:
+    """What a file holds; a pipe or a device could be waited for, or read, for ever.
+
+    Raises OSError where it cannot be read, ValueError where it is none of ours.
+    """
+    opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise ValueError("it is no regular file")
+        content = os.read(opened, most + 1)
+    finally:
+        os.close(opened)
+    if len(content) > most:
+        raise ValueError(f"it has more than {most} bytes")
+    return content
 
 
 def token_file(text: str) -> TokenFile:

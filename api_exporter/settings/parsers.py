@@ -36,14 +36,14 @@ def url(text: str) -> str:
     if parts.port == 0:  # reading it raises ValueError where it is no port
         raise ValueError("port 0 cannot be called")
     port = "" if parts.port is None else f":{parts.port}"
-    host = _host(parts.hostname)
+    host = hostname(parts.hostname)
     return f"{parts.scheme}://{host}{port}"
 
 
 _PLAIN_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 
 
-def _host(text: str) -> str:
+def hostname(text: str) -> str:
     """An IP address or a name, as it stands in a URL.
 
     Networks of containers have names with `_`, which no domain has.

@@ -5,7 +5,13 @@ Seconds and bytes throughout.
 
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import DEFAULT, addresses
+from api_exporter.settings.certificate import (
+    authorities_file,
+    certificate_file,
+    key_file,
+)
 from api_exporter.settings.credential import token, token_file
+from api_exporter.settings.proxy import proxy_or_none
 from api_exporter.settings.setting import Setting
 from api_exporter.settings.shard import shard
 
@@ -73,6 +79,49 @@ UPSTREAM_RATE_LIMIT = Setting(
     " the refresh intervals need, they are stretched, the longest first.",
     parsers.optional(parsers.rate_limit),
     of_account=True,
+)
+
+UPSTREAM_PROXY = Setting(
+    "UPSTREAM_PROXY",
+    "",
+    "the address of an http or https proxy, such as http://proxy.example:3128 or"
+    " http://user:password@proxy.example:3128, or none",
+    "Proxy for the exporter alone, taken whatever `NO_PROXY` says; `none` goes without"
+    " any. Without it `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` hold, by the rules of"
+    " Go ([proxies](reach.md)).",
+    parsers.optional(proxy_or_none),
+    secret=True,
+    of_account=True,
+)
+UPSTREAM_CLIENT_CERT_FILE = Setting(
+    "UPSTREAM_CLIENT_CERT_FILE",
+    "",
+    "a PEM file with a certificate, that can be read",
+    "Certificate for a gateway that wants one, and those that vouch for it. It is"
+    " looked at for every new connection.",
+    parsers.optional(certificate_file),
+    of_account=True,
+    path=True,
+)
+UPSTREAM_CLIENT_KEY_FILE = Setting(
+    "UPSTREAM_CLIENT_KEY_FILE",
+    "",
+    "a PEM file with a key that is not encrypted, that can be read",
+    "The key of `UPSTREAM_CLIENT_CERT_FILE`, where that does not hold it, too.",
+    parsers.optional(key_file),
+    of_account=True,
+    path=True,
+)
+UPSTREAM_CA_FILE = Setting(
+    "UPSTREAM_CA_FILE",
+    "",
+    "a PEM file with certificates, that can be read",
+    "Authorities that may vouch for the upstream and for an https proxy, in place of"
+    " those that this machine or `SSL_CERT_FILE` trusts. It is looked at for every new"
+    " connection.",
+    parsers.optional(authorities_file),
+    of_account=True,
+    path=True,
 )
 
 COLLECTORS = Setting(
@@ -259,6 +308,12 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         UPSTREAM_ACCOUNT,
         UPSTREAM_RATE_LIMIT,
     ),
+    "The way to the upstream": (
+        UPSTREAM_PROXY,
+        UPSTREAM_CLIENT_CERT_FILE,
+        UPSTREAM_CLIENT_KEY_FILE,
+        UPSTREAM_CA_FILE,
+    ),
     "What is shown": (
         COLLECTORS,
         REFRESH_INTERVALS,
@@ -303,5 +358,6 @@ OF_PROCESS = tuple(setting for setting in SETTINGS if not setting.of_account)
 
 TOGETHER: tuple[tuple[Setting[object], ...], ...] = (
     (UPSTREAM_API_TOKEN, UPSTREAM_API_TOKEN_FILE),
+    (UPSTREAM_CLIENT_CERT_FILE, UPSTREAM_CLIENT_KEY_FILE),
 )
 """Of each of these, one in an account's file replaces all of the environment's."""

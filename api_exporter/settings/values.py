@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from api_exporter.collectors.choice import Choice
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.credential import Token, TokenFile
+from api_exporter.settings.proxy import Proxy
+from api_exporter.settings.reach import Reach, reach
 from api_exporter.settings.shard import Shard
 from api_exporter.settings.table import (
     OF_ACCOUNT,
@@ -24,6 +26,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: empty where the environment tells of the only one.
+        reach: what follows from all that is said of proxies and certificates.
         peer_detail: names and ids of groups; None for all peers, empty for none.
     """
 
@@ -35,6 +38,11 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     api_retry_attempts: int
     upstream_account: str | None
     upstream_rate_limit: tuple[int, int] | None
+    upstream_proxy: Proxy | Literal["none"] | None
+    upstream_client_cert_file: Path | None
+    upstream_client_key_file: Path | None
+    upstream_ca_file: Path | None
+    reach: Reach
     collectors: frozenset[str]
     refresh_intervals: Mapping[str, float]
     metrics_max_age: float | None
@@ -119,8 +127,9 @@ def account(
             f"{place(second.name)}{first.name} and {second.name} are both set: only one"
             " of them may be"
         )
+    found = reach(values, environ, mine, place)
     problems += mine
-    return None if mine else AccountSettings(name=name, **values)  # type: ignore[arg-type]
+    return None if mine else AccountSettings(name=name, reach=found, **values)  # type: ignore[arg-type]
 
 
 _SHORTEST_SECRET = 8
