@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from acceptance import (
+    door,
     installing,
     kubernetes,
     monitoring,
@@ -24,6 +25,8 @@ CHECKS = (
     Check("source", release.source),
     Check("pythons", pythons.pythons),
     Check("lowest", pythons.lowest),
+    Check("sslyze", door.sslyze),
+    Check("handshakes", door.handshakes),
     *(
         Check(f"debian-{number}", installing.installs(number))
         for number in roots.SUITES

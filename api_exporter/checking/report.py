@@ -11,6 +11,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from twisted.internet.defer import CancelledError, maybeDeferred
@@ -32,6 +33,9 @@ from api_exporter.settings.options import Options
 from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.advice import PARTIAL, advice
 from api_exporter.upstream.fetching import UNREACHABLE
+
+if TYPE_CHECKING:
+    from api_exporter.door.front import Front
 
 log = Logger()
 
@@ -60,6 +64,9 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     wanted = chosen(settings.accounts, options["account"], one=options["once"])
     shared = Shared(reactor, wanted.values())
     accounts = service.accounts(replace(settings, accounts=wanted), reactor, shared)
+    if not options["once"]:
+        for line in doors(configured.front):
+            _print(line)
     if configured.simulation is not None:
         configured.simulation.startService()
     good = {
@@ -129,6 +136,13 @@ async def _report(
         good = await check(unreachable, findings)
     await account.client.stopService()
     return good
+
+
+def doors(front: "Front | None") -> list[str]:
+    """How somebody comes in, a line each."""
+    return [f"door: {door}" for door in (front.doors() if front else [])] or [
+        "door: none; whoever reaches it reads it"
+    ]
 
 
 async def reached(reach: Callable[[], Awaitable[str]]) -> str:

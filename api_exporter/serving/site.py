@@ -68,6 +68,9 @@ class BoundedSite(Site):
     From `max_connections` on an idle connection goes for each that comes. Where none is
     idle, every request but `/health` gets 503; above that and a reserve, a connection
     is closed without an answer.
+
+    Attributes:
+        full: what is shown where there is no room.
     """
 
     noisy = False  # Twisted need not say that it starts
@@ -82,7 +85,7 @@ class BoundedSite(Site):
         self._idle: Idle[Channel] = Idle()
         self.under_way: set[Request] = set()
         self._max_connections = max_connections
-        self._full = Refusal(503, "Too many connections: try again later.")
+        self.full: IResource = Refusal(503, "Too many connections: try again later.")
         self._waiting: Deferred[None] | None = None
         self._patience: dict[Channel, Patience] = {}
         self._looking = LoopingCall(self.look)
@@ -135,7 +138,7 @@ class BoundedSite(Site):
             request.setHeader(b"Connection", b"close")
             request.channel.persistent = False
             request.setHeader(b"Retry-After", b"10")
-            return self._full
+            return self.full
         found: IResource = super().getResourceFor(request)
         return found
 

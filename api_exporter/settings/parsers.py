@@ -115,6 +115,16 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
+def file(text: str) -> Path:
+    """A file, wherever a daemon may go; what reads it says whether it is there."""
+    return Path(text).absolute()
+
+
+def open_paths(text: str) -> frozenset[str]:
+    """Paths; which of them are allowed depends on where the metrics are."""
+    return frozenset(filter(None, (path.strip() for path in text.split(","))))
+
+
 def rate_limit(text: str) -> tuple[int, int]:
     """Requests a minute and burst from `6/500`."""
     rate, slash, burst = text.partition("/")

@@ -216,6 +216,34 @@ MAX_CONNECTIONS = Setting(
     parsers.whole(1, 65536),
 )
 
+WEB_CONFIG_FILE = Setting(
+    "WEB_CONFIG_FILE",
+    "",
+    "a YAML file in the format of Prometheus' exporter-toolkit",
+    "TLS, client certificates, passwords, headers and a limit of requests, for all"
+    " addresses ([who may come in](security.md)). A change holds from the next"
+    " connection on.",
+    parsers.optional(parsers.file),
+)
+WEB_BEARER_TOKENS_FILE = Setting(
+    "WEB_BEARER_TOKENS_FILE",
+    "",
+    "a file with a token a line",
+    "Bearer tokens that open the door, beside passwords or alone: each on a line of its"
+    " own, as it is or as `sha256:` and its hash, and before it a name if you like, and"
+    " `account=NAME,NAME` where it opens these accounts only. A change holds from the"
+    " next request on.",
+    parsers.optional(parsers.file),
+)
+WEB_OPEN_PATHS = Setting(
+    "WEB_OPEN_PATHS",
+    "",
+    "the path of the metrics, /sd, or both, separated by a comma",
+    "What is served without a password or token although there are any; `/sd` stands"
+    " for `/sd/accounts`, too.",
+    parsers.open_paths,
+)
+
 LOG_LEVEL = Setting(
     "LOG_LEVEL",
     "info",
@@ -299,6 +327,11 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         LISTEN_ADDRESS,
         METRICS_PATH,
         MAX_CONNECTIONS,
+    ),
+    "The front door": (
+        WEB_CONFIG_FILE,
+        WEB_BEARER_TOKENS_FILE,
+        WEB_OPEN_PATHS,
     ),
     "Log": (
         LOG_LEVEL,

@@ -80,6 +80,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     listen_address: tuple[Address | Endpoint, ...]
     metrics_path: str
     max_connections: int
+    web_config_file: Path | None
+    web_bearer_tokens_file: Path | None
+    web_open_paths: frozenset[str]
     log_level: str
     log_format: str
     accounts_dir: Path | None

@@ -11,7 +11,7 @@ from ipaddress import IPv6Address
 
 from twisted.web.server import Request
 
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import Text, may_know
 
 _ADDRESS = re.compile(
     r"(?:[A-Za-z0-9_.-]{1,253}|\[(?P<ip>[0-9A-Fa-f:.]{2,45})\])(?::(?P<port>\d{1,5}))?"
@@ -44,7 +44,7 @@ class Targets(Text):
                 "Ask for /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
                 " address is that of this exporter.\n"
             )
-        usual = {}
+        known, usual = may_know(request), {}
         if self._path != "/metrics":
             usual["__metrics_path__"] = self._path
         if request.isSecure():
@@ -55,6 +55,7 @@ class Targets(Text):
                 "labels": {"__param_account": name, "account": name, **usual},
             }
             for name in self._accounts
+            if known is None or name in known
         ]
         return json.dumps(targets) + "\n"
 

@@ -8,7 +8,8 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
-from twisted.web.server import Site
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request, Site
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
@@ -274,3 +275,35 @@ class MetricsPathTests(AccountsTestCase):
         (found, *_) = json.loads(self.text("/sd/accounts"))
         self.assertEqual("/a/b", found["labels"]["__metrics_path__"])
         self.assertRegex(self.text("/a/b?account=acme"), PEERS)
+
+
+class Limiting(Resource):
+    """The pages as somebody sees them who may know of some accounts."""
+
+    def __init__(self, tree: Resource, *known: str) -> None:
+        super().__init__()
+        self._tree = tree
+        self._known = frozenset(known)
+
+    def getChildWithDefault(  # noqa: N802 - the name is Twisted's
+        self, path: bytes, request: Request
+    ) -> IResource:
+        request.accounts = self._known  # type: ignore[attr-defined]
+        found: IResource = self._tree.getChildWithDefault(path, request)
+        return found
+
+
+class LimitedTests(AccountsTestCase):
+    def test_lists(self) -> None:
+        """Who may know of some accounts is told of these, and nothing of the rest."""
+        whole = self.tree
+        self.tree = Limiting(whole, "acme", "nobody")
+        targets = json.loads(self.text("/sd/accounts"))
+        self.assertEqual(["acme"], [one["labels"]["account"] for one in targets])
+        page = self.text("/")
+        self.assertIn("1 of 1 account working", page)
+        self.assertIn("acme", page)
+        self.assertNotRegex(page, "beta|gamma")
+        self.tree = whole
+        self.assertIn("beta", self.text("/"))
+        self.assertEqual(3, len(json.loads(self.text("/sd/accounts"))))

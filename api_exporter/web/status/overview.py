@@ -1,12 +1,12 @@
 """`/` where there are several accounts: a line for each, the worst first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from html import escape
 
 from twisted.web.server import Request
 from twisted.web.template import tags
 
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import Text, may_know
 from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
 from api_exporter.web.status import document, words
@@ -66,15 +66,17 @@ class Overview(Text):
         document.protect(request)
         return super().render_GET(request)
 
-    def text(self, _request: Request) -> str:
-        """The whole document."""
-        return self._kept()
+    def text(self, request: Request) -> str:
+        """The whole document; of some accounts, where the client may know of these."""
+        known = may_know(request)
+        return self._kept() if known is None else self._document(known)
 
-    def _document(self) -> str:
+    def _document(self, known: Container[str] | None = None) -> str:
         now = self._now()
         found = {
             name: verdict(shown.telemetry.standings, shown.inventory, now)
             for name, shown in self._accounts.items()
+            if known is None or name in known
         }
         working = sum(one.tone in _WORKING for one in found.values())
         tone, headline = _headline(found, working)
