@@ -39,8 +39,10 @@ ELSEWHERE = {
     "api_exporter_token_readable",
     "api_exporter_upstream_certificate_expiration_timestamp_seconds",
     "api_exporter_client_certificate_expiration_timestamp_seconds",
+    "api_exporter_web_config_last_reload_successful",
 }
-"""Metrics that the demonstration has not: its token has no file, and it no TLS."""
+"""Metrics that the demonstration has not: its token has no file, and it no TLS and no
+front door."""
 
 SHOWN = {
     "NetBirdImportantPeerOffline",
