@@ -139,7 +139,7 @@ class Account(MultiService):
             pages=self.pages,
             slicer=shared.slicer,
         )
-        missing = Missing(log)
+        missing = Missing(self._log)
 
         def observe(known: Inventory) -> None:
             self.history.observe(now(), known.peers or ())
