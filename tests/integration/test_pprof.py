@@ -121,7 +121,8 @@ class GoToolPprofTests(TestCase):
         top = await self.tool("-top", "-unit=ms", file)
         total = re.search(r"Total samples = ([0-9.]+)ms", top)
         assert total is not None, top
-        self.assertLess(abs(float(total[1]) / 1000 - used), 0.1 * used)
+        # Beginning and end of the request are in the one and not in the other.
+        self.assertLess(abs(float(total[1]) / 1000 - used), 0.2 * used)
 
     async def test_cpu_raw(self) -> None:
         """The raw profile has types, period, lines, and threads as labels."""

@@ -40,7 +40,8 @@ class WayTests(OperatedTestCase):
             ended = self.ended(command, {**self.environ, **given})
             self.assertEqual(0, ended.returncode, ended.stdout + ended.stderr)
             name = next(iter(given), "HTTPS_PROXY")
-            upstream, way, certificate, reachable, *_ = ended.stdout.splitlines()
+            lines = ended.stdout.splitlines()[1:]  # after the doors
+            upstream, way, certificate, reachable, *_ = lines
             self.assertEqual(f"upstream: {self.environ['UPSTREAM_API_URL']}", upstream)
             self.assertEqual(f"way: through {proxy.address} ({name})", way)
             self.assertRegex(
