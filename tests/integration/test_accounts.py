@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import threading
-import urllib.parse
 from collections.abc import Callable
 from functools import partial
 
@@ -18,6 +17,7 @@ from tests.integration.programs import (
     start,
     until,
 )
+from tests.integration.promql import samples
 from tests.integration.test_operations import Answer, OperatedTestCase, Upstream
 
 ACME = "nbp_0canary0acme0acme0acme0acme0can00001"
@@ -207,12 +207,8 @@ class PrometheusTests(OperatedTestCase):
         super().setUp()
 
     def query(self, expression: str) -> list[float]:
-        query = urllib.parse.urlencode({"query": expression})
-        url = f"http://127.0.0.1:{self.prometheus}/api/v1/query?{query}"
-        status, _, body = get(url)
-        if status != 200:
-            return []
-        return [float(r["value"][1]) for r in json.loads(body)["data"]["result"]]
+        found = samples(self.prometheus, expression)
+        return [float(sample["value"][1]) for sample in found]
 
     def test_fifty(self) -> None:
         """The documented job finds fifty accounts, and which of them are up."""
