@@ -97,11 +97,13 @@ format: $(VENV)/dev ## Format the code.
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 
-docs: $(VENV)/dev ## Generate docs/metrics.md and docs/configuration.md from the code.
+docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md and the chart's README.
 	@$(BIN)/python -m tests.documents
+	@$(BIN)/python -m tests.chart
 
 rules: $(VENV)/dev ## Make Prometheus' rules from api_exporter/thresholds.json.
 	@$(BIN)/python -m tests.rules
+	@$(BIN)/python -m tests.chart
 
 bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
 	@$(BIN)/python -m benchmarks $(BENCH)

@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 
 from acceptance import (
+    chart,
     door,
+    helm,
     installing,
     kubernetes,
     monitoring,
@@ -35,6 +37,12 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("helm-lint", helm.lint),
+    Check("helm-valid", helm.valid),
+    Check("helm-refused", helm.refused),
+    Check("helm-score", helm.score),
+    Check("helm-rules", helm.monitoring),
+    Check("helm-runs", chart.runs),
     Check("no-proxy", proxies.no_proxy),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
