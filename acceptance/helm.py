@@ -43,8 +43,9 @@ WRONG: tuple[tuple[str, str], ...] = (
     ("upstream: {url: 'https://netbird.example/api'}", "upstream/url"),
     ("shards: 0", "shards"),
     ("shards: 2", "set accounts or accountsFrom"),
-    ("accounts: {a b: {settings: {}}}", "a b"),
+    ("accounts: {a b: {settings: {}}}", "'a b'"),
     ("accounts: {acme: {}}", "accounts/acme"),
+    ("accounts: {acme: {token: {}}}", "accounts/acme/token"),
     ("accounts: {acme: {settings: {LOG_LEVEL: debug}}}", "LOG_LEVEL"),
     ("accounts: {acme: {settings: {}, existingSecret: a}}", "accounts/acme"),
     ("image: {digest: '1'}", "image/digest"),
@@ -57,7 +58,7 @@ WRONG: tuple[tuple[str, str], ...] = (
     ("prometheusRule: {thresholds: {days: {soon: 1}}}", "soon"),
     ("prometheusRule: {thresholds: {days: {login_soon: 0}}}", "login_soon"),
     ("prometheusRule: {thresholds: {shares: {fleet_lost: 2}}}", "fleet_lost"),
-    ("prometheusRule: {thresholds: {severities: {X: info}}}", "severities"),
+    ("prometheusRule: {thresholds: {severities: {NetBirdX: info}}}", "NetBirdX"),
     ("networkPolicy: {ranges: [10.0.0.0]}", "networkPolicy/ranges"),
 )
 """Values that are refused, and what the refusal names."""

@@ -100,6 +100,8 @@ def schema() -> str:
     }
     own["alert"]["enum"] = list(thresholds.severities)
     names = own["thresholds"]["properties"]
+    severity = {"$ref": "#/$defs/severity"}
+    names["severities"]["properties"] = dict.fromkeys(thresholds.severities, severity)
     for table in ("hours", "days", "shares", "peers"):
         one = {"$ref": f"#/$defs/{'share' if table == 'shares' else 'whole'}"}
         known = getattr(thresholds, table)
