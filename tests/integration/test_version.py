@@ -31,7 +31,7 @@ class VersionTests(SynchronousTestCase):
         self.assertEqual([], sorted(n for n in names if n.startswith("twisted")))
 
     def test_twistd(self) -> None:
-        """twistd imports neither reactor nor service to tell it, nor for the help."""
+        """Under twistd, neither it nor the help needs the reactor or the service."""
         for flag, beginning in (("--version", str(this_build())), ("--help", "Usage:")):
             printed, names = asked("-c", TWISTD, "api-exporter", flag)
             self.assertTrue(printed.startswith(beginning), printed)
