@@ -6,6 +6,9 @@ site with TLS.
 """
 
 import argparse
+import operator
+import socket
+import ssl
 import statistics
 import tempfile
 import time
@@ -14,11 +17,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks import servers, starting
-from benchmarks.client import Client, wait
+from benchmarks.client import PATIENCE, Client, wait
 from benchmarks.processes import ROOT, Program, free_port, module, running
 from tests.authority import Authority
 
 PEERS = 100
+
+AUTHORITIES = (
+    Path("/etc/ssl/certs/ca-certificates.crt"),
+    Path("/etc/pki/tls/certs/ca-bundle.crt"),
+)
+"""Where distributions keep whom they trust."""
 
 
 def main() -> None:
@@ -80,38 +89,53 @@ class Each:
             return wait(program, port, "/health")
 
     def memory(self, starts: int) -> Iterator[str]:
-        """What is resident, and what of it is nobody else's, after one scrape."""
-        seen: dict[str, list[tuple[float, float]]] = {
-            name: [] for name in ("a bare site with TLS", *self._trees)
-        }
-        pem = self._directory / "pem"
-        issued = Authority("a test").issue("localhost")
+        """What is resident, and what of it is nobody else's, after a scrape or two.
+
+        The upstream speaks TLS, and is trusted beside all whom this machine trusts.
+        """
+        bare = "a bare site with TLS"
+        seen: dict[str, list[tuple[float, float]]] = {bare: []}
+        authority = Authority("a test")
+        issued = authority.issue("localhost")
+        pem, trusted = self._directory / "pem", self._directory / "trusted"
         pem.write_bytes(issued.key + issued.pem)
+        usual = Path(ssl.get_default_verify_paths().openssl_cafile)
+        known = (path for path in (usual, *AUTHORITIES) if path.is_file())
+        trusted.write_bytes(next(known).read_bytes() + authority.pem)
         pages = self._directory / "pages"
         pages.mkdir()
         (pages / "plain").write_bytes(b"well\n")
-        for _ in range(starts):
-            port = free_port()
-            command = module("benchmarks.static", port, pages, pem)
-            with running(
-                command, self._directory, {"MALLOC_ARENA_MAX": "2"}
-            ) as program:
-                time.sleep(2)
-                seen["a bare site with TLS"].append(program.memory_now())
-            for name in self._trees:
-                with ExitStack() as stack:
-                    program, port = self._daemon(stack, name)
-                    Client(port).get("/metrics")
-                    time.sleep(1)
-                    seen[name].append(program.memory_now())
-        least: list[float] = []
-        for name, found in seen.items():
-            middle = [statistics.median(column) for column in zip(*found, strict=True)]
-            least = least or middle
-            (whole, own), (bare, bare_own) = middle, least
+        upstream = free_port()
+        secured = {
+            "UPSTREAM_API_URL": f"https://localhost:{upstream}",
+            "SSL_CERT_FILE": str(trusted),
+        }
+        few = {"MALLOC_ARENA_MAX": "2"}
+        command = module("benchmarks.upstream", upstream, PEERS, pem)
+        with running(command, self._directory) as api:
+            _greet(api, upstream)
+            for _ in range(starts):
+                port = free_port()
+                command = module("benchmarks.static", port, pages, pem)
+                with running(command, self._directory, few) as site:
+                    _greet(site, port)
+                    seen[bare].append(site.memory_now())
+                for name in self._trees:
+                    with ExitStack() as stack:
+                        ours, port = self._daemon(stack, name, **secured)
+                        for encoding in ("identity", "gzip"):
+                            Client(port).get("/metrics", f"Accept-Encoding: {encoding}")
+                        seen.setdefault(name, []).append(ours.memory_now())
+        middle = {
+            name: [statistics.median(column) for column in zip(*found, strict=True)]
+            for name, found in seen.items()
+        }
+        for name, sizes in middle.items():
+            whole, own = sizes
+            above, own_above = map(operator.sub, sizes, middle[bare])
             yield (
-                f"memory, {name}: {whole:.1f} MiB (+ {whole - bare:.1f}) resident,"
-                f" {own:.1f} MiB (+ {own - bare_own:.1f}) its own"
+                f"memory, {name}: {whole:.1f} MiB (+ {above:.1f}) resident,"
+                f" {own:.1f} MiB (+ {own_above:.1f}) its own"
             )
 
     def rest(self, minutes: float) -> Iterator[str]:
@@ -155,6 +179,27 @@ class Each:
 
     def _settings(self, name: str) -> dict[str, str]:
         return {"PYTHONPATH": str(self._trees[name])}
+
+
+def _greet(program: Program, port: int) -> None:
+    """Wait until it listens, and shake hands with it, twice."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    end, greeted = time.monotonic() + PATIENCE, 0
+    while greeted < 2:
+        program.check()
+        try:
+            with (
+                socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
+                context.wrap_socket(plain) as secured,
+            ):
+                secured.sendall(b"GET /plain HTTP/1.0\r\n\r\n")
+                secured.recv(4096)
+                greeted += 1
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":
