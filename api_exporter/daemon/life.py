@@ -99,7 +99,10 @@ def log_observer(
         return None
     form = settings.log_format
     if file is None:
-        return logs.observer(settings.log_level, *logs.to_streams(form, os.environ))
+        out, err = logs.to_streams(form, os.environ)
+        if settings.events_to_output:
+            out = err
+        return logs.observer(settings.log_level, out, err)
     lines = logs.to_file(form, file)
     return logs.observer(settings.log_level, lines, lines)
 

@@ -115,6 +115,14 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
+STANDARD_OUTPUT = Path("-")
+
+
+def output(text: str) -> Path:
+    """A file that need not be there yet, or `-` for standard output."""
+    return STANDARD_OUTPUT if text == "-" else Path(text).absolute()
+
+
 def rate_limit(text: str) -> tuple[int, int]:
     """Requests a minute and burst from `6/500`."""
     rate, slash, burst = text.partition("/")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from api_exporter.settings.accounts import accounts
 from api_exporter.settings.families import unmatched
+from api_exporter.settings.files import shared
 from api_exporter.settings.setting import Passing, SettingsError
 from api_exporter.settings.synonyms import misnamed
 from api_exporter.settings.values import Settings, account, process
@@ -29,6 +30,7 @@ def read(environ: Mapping[str, str]) -> Settings:
             )
     if not problems:
         problems += unmatched(found, all_accounts=shard is None)
+        problems += shared(found.values())
     if problems or others:
         # The environment's may be many accounts'.
         told = list(dict.fromkeys(problems + others))
