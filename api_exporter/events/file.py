@@ -16,7 +16,7 @@ BATCH = 100
 """Lines written between two states of the cursor."""
 
 _BLOCK = 64 * 1024
-_LONGEST_TAIL = 64 * 1024 * 1024
+_LONGEST_TAIL = 8 * 1024 * 1024
 """Bytes in which the last lines of a file are looked for."""
 
 
@@ -128,26 +128,29 @@ class EventsFile:
 def _mend(file: int) -> None:
     """Remove a last line that has no end, if it is one of ours."""
     size = os.fstat(file).st_size
-    begin, torn = size, b""
+    begin = size
     for start, block in _backwards(file):
-        end = block.rfind(b"\n") + 1
-        begin, torn = start + end, block[end:] + torn
-        if end:
+        begin = start + block.rfind(b"\n") + 1
+        if begin > start:
             break
-    if torn:
-        if torn[: len(BEGIN)] != BEGIN[: len(torn)]:
+    if begin < size:
+        torn = os.pread(file, min(size - begin, len(BEGIN)), begin)
+        if not BEGIN.startswith(torn):
             raise ValueError("its last line is no audit event, and has no end")
         os.ftruncate(file, begin)
 
 
 def _keys(file: int) -> list[Key]:
     """Of the last lines, one more than a batch."""
-    tail = b""
+    blocks: list[bytes] = []
+    ends = 0
     for _, block in _backwards(file):
-        tail = block + tail
-        if tail.count(b"\n") > BATCH + 1:
+        blocks.append(block)
+        ends += block.count(b"\n")
+        if ends > BATCH + 1:
             break
-    found = (key(line) for line in tail.split(b"\n")[-BATCH - 2 :])
+    lines = b"".join(reversed(blocks)).split(b"\n")
+    found = map(key, lines[-BATCH - 2 :])
     return [one for one in found if one is not None]
 
 

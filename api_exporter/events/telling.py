@@ -79,7 +79,8 @@ def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
         return b""
     if not personal >= _ALL:
         fields = _public(fields, personal)
-    text = msgspec.json.encode({"account": account, **fields}).decode()
+    fields = {"account": "", **fields} | {"account": account}
+    text = msgspec.json.encode(fields).decode()
     # What JSON allows in a string and some readers take for the end of a line.
     text = re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda m: f"\\u{ord(m[0]):04x}", text)
     return text.encode() + b"\n"
