@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from acceptance import (
+    events,
     installing,
     kubernetes,
     monitoring,
@@ -31,6 +32,7 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("event-kills", events.kills),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
 )

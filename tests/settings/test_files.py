@@ -33,17 +33,16 @@ class OneTests(FolderTestCase):
         """Beside standard output there is no place for a cursor."""
         with self.assertRaises(SettingsError) as caught:
             self.one(EVENTS_FILE="-")
-        expected = (
-            "EVENTS_CURSOR_FILE is not set: where EVENTS_FILE is -, it must be a file"
-        )
-        self.assertEqual([expected], caught.exception.problems)
+        [problem] = caught.exception.problems
+        expected = "EVENTS_CURSOR_FILE is not set: where EVENTS_FILE is -, it must be"
+        self.assertTrue(problem.startswith(expected))
 
     def test_same(self) -> None:
         """One file cannot be both."""
         with self.assertRaises(SettingsError) as caught:
-            self.one(EVENTS_FILE="/tmp/e", EVENTS_CURSOR_FILE="/tmp/./e")
+            self.one(EVENTS_FILE="/nowhere/e", EVENTS_CURSOR_FILE="/nowhere/./e")
         self.assertEqual(
-            ["'/tmp/e' is written twice: it is EVENTS_FILE and EVENTS_CURSOR_FILE"],
+            ["'/nowhere/e' is written twice: it is EVENTS_FILE and EVENTS_CURSOR_FILE"],
             caught.exception.problems,
         )
 
