@@ -1,8 +1,10 @@
 """Audit events through real processes that are killed at any moment."""
 
+import gzip
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -17,6 +19,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from tests.events import body
 from tests.integration.programs import (
+    ROOT,
     Running,
     environment,
     free_port,
@@ -176,6 +179,30 @@ class OperationTests(EventsTestCase):
         for turn in (1, 2):
             found = ids(Path(f"{self.file}.{turn}").read_bytes())
             self.assertEqual(list(range(100 * turn - 99, 100 * turn + 1)), found)
+
+    def test_logrotate(self) -> None:
+        """The shipped file for logrotate moves and compresses, and no line is lost."""
+        logrotate = program("logrotate")
+        shipped = (ROOT / "deploy/logrotate/api-exporter").read_text()
+        shipped = shipped.replace("/var/log/api-exporter", str(self.directory))
+        config = self.directory / "logrotate.conf"
+        config.write_text(re.sub(r"^ *su .*\n", "", shipped, flags=re.MULTILINE))
+        config.chmod(0o600)
+        state = f"--state={self.directory / 'state'}"
+        upstream = Upstream(self, self.listed)
+        running = self.exporter(upstream.url, EVENTS_FILE=str(self.file))
+        for turn in range(1, 4):
+            self.there = 100 * turn
+            until(
+                lambda: self.written().count(b"\n") == 100, f"100 events more, {turn}"
+            )
+            if turn < 3:
+                command = [logrotate, "--force", state, str(config)]
+                subprocess.run(command, check=True, timeout=60)
+        running.stop()
+        oldest = gzip.decompress(Path(f"{self.file}.2.gz").read_bytes())
+        whole = oldest + Path(f"{self.file}.1").read_bytes() + self.written()
+        self.assertEqual(list(range(1, 301)), ids(whole))
 
     def test_output(self) -> None:
         """Standard output has the events of all accounts, and nothing but them."""
