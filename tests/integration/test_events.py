@@ -8,6 +8,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -233,6 +234,28 @@ class OperationTests(EventsTestCase):
         self.assertEqual({"acme": 5000, "beta": 5000}, found)
         self.assertEqual({2}, set(Counter(ids(b"".join(lines))).values()))
         self.assertIn("stopped", err.read_text())
+
+    def test_off(self) -> None:
+        """Nothing of it is imported by an account that does not want it."""
+        code = (
+            "import sys; from twisted.internet import reactor; import os;"
+            "from api_exporter import service; from api_exporter.account import Shared;"
+            "from api_exporter.settings.reading import read; s = read(os.environ);"
+            "service.accounts(s, reactor, Shared(reactor, s.accounts.values()));"
+            "print(sum(name.startswith('api_exporter.events') for name in sys.modules))"
+        )
+        for settings, imported in (({}, False), ({"EVENTS_FILE": "x"}, True)):
+            done = subprocess.run(
+                [sys.executable, "-c", code],
+                env=self.environ("http://127.0.0.1:9", **settings),
+                cwd=ROOT,
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            self.assertEqual(imported, done.stdout != "0\n")
+        self.assertFalse((ROOT / "x").exists())
 
     def test_daemon(self) -> None:
         """A daemon has no standard output, and says so instead of losing events."""
