@@ -42,8 +42,6 @@ class Output:
             end = lines.rfind(b"\n", sent, most) + 1 or most
             try:
                 sent += os.write(self._number, lines[sent:end])
-            except BlockingIOError:
-                break
             except OSError:
                 if not sent:
                     raise

@@ -1,7 +1,9 @@
 """Audit events as an upstream lists them."""
 
 import json
-from collections.abc import Iterable
+import resource
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from api_exporter.events.cursor import Key, moment
 from api_exporter.events.listing import Event, listed
@@ -53,3 +55,14 @@ def events(numbers: Iterable[int], era: int = 0) -> list[Event]:
 def keys(numbers: Iterable[int], era: int = 0) -> list[Key]:
     """Of these."""
     return [(number, timestamp(number, era)) for number in numbers]
+
+
+@contextmanager
+def limited(size: int) -> Iterator[None]:
+    """Let no file grow beyond this, as on a disk that is full. Nothing may log then."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

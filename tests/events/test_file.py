@@ -1,9 +1,7 @@
 """Lines on disk: what a crash, a full disk and a move leave behind."""
 
 import os
-import resource
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -11,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.cursor import Cursor
 from api_exporter.events.file import BATCH, CursorFile, EventsFile
 from api_exporter.events.telling import line
-from tests.events import events, keys
+from tests.events import events, keys, limited
 
 NONE = frozenset[str]()
 
@@ -29,16 +27,6 @@ class FileTestCase(SynchronousTestCase):
         self.file = EventsFile(self.path)
         self.addCleanup(self.file.close)
 
-    @contextmanager
-    def limit(self, size: int) -> Iterator[None]:
-        """Let no file grow beyond this, as on a disk that is full."""
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
 
 class AppendTests(FileTestCase):
     def test_append(self) -> None:
@@ -51,7 +39,7 @@ class AppendTests(FileTestCase):
     def test_full(self) -> None:
         """Where not all fit, none are written."""
         self.file.append(lines([1]))
-        with self.limit(len(lines([1, 2])) + 5), self.assertRaises(OSError):
+        with limited(len(lines([1, 2])) + 5), self.assertRaises(OSError):
             self.file.append(lines([2, 3]))
         self.assertEqual(lines([1]), self.path.read_bytes())
         self.file.append(lines([2]))
@@ -149,6 +137,7 @@ class RecoveryTests(FileTestCase):
 
     def test_moved_away(self) -> None:
         """Where the moved file is gone, the cursor says what it knows."""
+        Path(f"{self.path}.7").write_bytes(lines([999]))
         self.assertEqual(self.cursor, self.recovered())
 
 
@@ -167,7 +156,7 @@ class CursorFileTests(FileTestCase):
         """Where there is no room the old one stays."""
         file = CursorFile(self.path)
         file.save(Cursor())
-        with self.limit(200), self.assertRaises(OSError):
+        with limited(200), self.assertRaises(OSError):
             file.save(Cursor().with_(keys(range(1, 100))))
         self.assertEqual(Cursor(), file.load())
 

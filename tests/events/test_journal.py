@@ -1,7 +1,6 @@
 """One list after the other: what is written, what waits, and what is said."""
 
 import os
-import resource
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from api_exporter.events.sinks import PATIENCE, Sink, ToFile, ToOutput
 from api_exporter.events.telling import key
 from api_exporter.ports import Fetch
 from api_exporter.telemetry.events import EventsTelemetry
-from tests.events import body
+from tests.events import body, limited
 
 T = TypeVar("T")
 
@@ -98,12 +97,8 @@ class JournalTestCase(SynchronousTestCase):
         with self.path.open("r+b" if self.path.exists() else "wb") as file:
             file.seek(HOLE)
             file.write(b"\n")
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (HOLE + 1 + size, before[1]))
-        try:
+        with limited(HOLE + 1 + size):
             yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 class FileTests(JournalTestCase):

@@ -1,10 +1,12 @@
 """Standard output whose reader is slow, or gone."""
 
 import os
+from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.output import Output
+from tests.events import limited
 
 LINE = b"x" * 999 + b"\n"
 
@@ -59,6 +61,18 @@ class OutputTests(SynchronousTestCase):
         os.close(self.reader)
         with self.assertRaises(BrokenPipeError):
             self.output.write(LINE)
+
+    def test_full(self) -> None:
+        """A disk behind it that is full is a failure once it takes nothing more."""
+        os.close(self.reader)
+        path = Path(self.mktemp())
+        with path.open("wb") as file, limited(4500):
+            output = Output(file.fileno())
+            self.assertEqual(5000, output.write(LINE * 10))
+            self.assertFalse(output.flushed)
+            with self.assertRaises(OSError):
+                output.write(LINE)
+        self.assertEqual(LINE * 4 + LINE[:500], path.read_bytes())
 
     def test_nonblocking(self) -> None:
         """It may be one that does not block."""
