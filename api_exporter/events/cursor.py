@@ -15,6 +15,9 @@ from msgspec.structs import replace
 
 from api_exporter.events.listing import Event
 
+BATCH = 100
+"""Events written between two states of the cursor."""
+
 REMEMBERED = 1000
 """Ids: an event that comes after so many with higher ids is taken for an old one."""
 
@@ -31,12 +34,14 @@ class Cursor(Struct, frozen=True, kw_only=True):
     Attributes:
         last: the event that was written last; None before the first one.
         newest: the newest time of all events, in seconds since the epoch.
+        floor: ids up to this one count as written.
         recent: of the highest ids, their timestamps.
         former: the same from before there was a gap, or before ids began again.
     """
 
     last: Key | None = None
     newest: float = 0.0
+    floor: int = -1
     recent: dict[int, str] = {}
     former: dict[int, str] = {}
 
@@ -48,8 +53,13 @@ class Cursor(Struct, frozen=True, kw_only=True):
             recent[number] = timestamp
             newest = max(newest, moment(timestamp))
         highest = sorted(recent)[-REMEMBERED:]
+        floor = self.floor if len(recent) < REMEMBERED else highest[0]
         return replace(
-            self, last=last, newest=newest, recent={n: recent[n] for n in highest}
+            self,
+            last=last,
+            newest=newest,
+            floor=floor,
+            recent={n: recent[n] for n in highest},
         )
 
     def after_crash(self, told: Sequence[Key]) -> "Cursor":
@@ -58,8 +68,13 @@ class Cursor(Struct, frozen=True, kw_only=True):
         Args:
             told: the last lines of the file, one more than are written at once.
         """
-        behind = told.index(self.last) + 1 if self.last in told else 0
-        return self.with_(told[behind:])
+        if self.last in told:
+            return self.with_(told[told.index(self.last) + 1 :])
+        cursor = self.with_(told)
+        if len(told) <= BATCH:
+            return cursor
+        # It is an old one, or there was none. What the file had before was written.
+        return replace(cursor, floor=max(cursor.floor, min(n for n, _ in told)))
 
 
 class Chosen(Struct, frozen=True):
@@ -85,7 +100,7 @@ def choose(cursor: Cursor, events: list[Event]) -> Chosen:
     if not events or not cursor.recent:
         return Chosen(cursor, [e for e in events if not _told(cursor.former, e)])
     recent = cursor.recent
-    highest, lowest = max(recent), min(recent)
+    highest = max(recent)
     if events[0].id > highest:
         if len(events) < LISTED:
             return Chosen(cursor, events)
@@ -98,13 +113,12 @@ def choose(cursor: Cursor, events: list[Event]) -> Chosen:
     known = [event for event in events if event.id in recent]
     if events[-1].id < highest or not all(_told(recent, e) for e in known) or not known:
         return _anew(cursor, events, highest)
-    floor = lowest if len(recent) >= REMEMBERED else -1
     return Chosen(
         cursor,
         [
             event
             for event in events
-            if event.id > floor
+            if event.id > cursor.floor
             and event.id not in recent
             and not _told(cursor.former, event)
         ],
@@ -122,7 +136,12 @@ def _anew(cursor: Cursor, events: list[Event], highest: int) -> Chosen:
     ids = {event.id for event in new}
     old = [event for event in events if event.id not in ids][-REMEMBERED:]
     return Chosen(
-        replace(cursor, recent={e.id: e.timestamp for e in old}, former=cursor.recent),
+        replace(
+            cursor,
+            floor=old[0].id if len(old) == REMEMBERED else -1,
+            recent={e.id: e.timestamp for e in old},
+            former=cursor.recent,
+        ),
         new,
         f"ids begin again, as after a database was restored: {highest} was written, and"
         f" the list ends with {events[-1].id} or has others by the same ids",

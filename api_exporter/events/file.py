@@ -9,11 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from api_exporter.events.cursor import Cursor, Key, dumped, loaded
+from api_exporter.events.cursor import BATCH, Cursor, Key, dumped, loaded
 from api_exporter.events.telling import BEGIN, key
-
-BATCH = 100
-"""Lines written between two states of the cursor."""
 
 _BLOCK = 64 * 1024
 _LONGEST_TAIL = 8 * 1024 * 1024

@@ -11,8 +11,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
-from api_exporter.events.cursor import Cursor, choose
-from api_exporter.events.file import BATCH
+from api_exporter.events.cursor import BATCH, Cursor, choose
 from api_exporter.events.listing import Event, listed
 from api_exporter.events.sinks import Sink
 from api_exporter.events.telling import line

@@ -59,7 +59,10 @@ class ToFile:
 
     async def begin(self) -> Cursor:
         def begin() -> Cursor:
-            return self._file.recovered(self._cursor.load())
+            cursor = self._file.recovered(self._cursor.load())
+            # The file's end tells of one batch only: before the next one, it is saved.
+            self._cursor.save(cursor)
+            return cursor
 
         return await self._in_thread(begin)
 

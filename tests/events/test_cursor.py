@@ -129,6 +129,12 @@ class CursorTests(SynchronousTestCase):
         self.assertEqual(cursor, cursor.after_crash(keys(range(3, 8))))
         self.assertEqual(cursor, cursor.after_crash([]))
 
+    def test_without_cursor(self) -> None:
+        """The last lines of a long file tell that what is before them was written."""
+        for before in (NOTHING, after(range(1, 8))):
+            cursor = before.after_crash(keys(range(200, 301)))
+            self.assertEqual([301], ids(choose(cursor, events(range(1, 302)))))
+
     def test_after_crash_in_a_new_era(self) -> None:
         """Lines of before ids began again say nothing of those that come."""
         old = events(range(1, 31))

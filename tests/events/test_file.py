@@ -6,8 +6,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.cursor import Cursor
-from api_exporter.events.file import BATCH, CursorFile, EventsFile
+from api_exporter.events.cursor import BATCH, Cursor
+from api_exporter.events.file import CursorFile, EventsFile
 from api_exporter.events.telling import line
 from tests.events import events, keys, limited
 

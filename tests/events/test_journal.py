@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.logger import Logger, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.cursor import LISTED
+from api_exporter.events.cursor import LISTED, Cursor
 from api_exporter.events.journal import Journal
 from api_exporter.events.output import Output
 from api_exporter.events.sinks import PATIENCE, Sink, ToFile, ToOutput
@@ -124,6 +124,34 @@ class FileTests(JournalTestCase):
         self.journal().take(body(range(1, 12)))
         self.assertEqual(list(range(1, 12)), self.ids())
 
+    def test_killed_twice(self) -> None:
+        """Killed after each batch, before its cursor, it repeats none of them."""
+
+        class Killed(ToFile):
+            async def settle(self) -> None:
+                if self.appended:
+                    raise OSError(0, "killed")
+
+            async def commit(self, lines: bytes, cursor: Cursor) -> None:
+                await super().commit(lines, cursor)
+                self.appended = True
+
+            appended = False
+
+        self.journal().take(body(range(1, 1501)))
+        for _ in range(3):
+            sink = Killed(self.path, self.cursor, here)
+            self.journal(sink).take(body(range(1, 2001)))
+        self.journal().take(body(range(1, 2001)))
+        self.assertEqual(list(range(1, 2001)), self.ids())
+
+    def test_lost_cursor(self) -> None:
+        """Without its cursor, a long file is gone on with."""
+        self.journal().take(body(range(1, 501)))
+        self.cursor.unlink()
+        self.journal().take(body(range(1, 511)))
+        self.assertEqual(list(range(1, 511)), self.ids())
+
     def test_full_disk(self) -> None:
         """A full disk is told of once, and when it is over; nothing is lost."""
         journal = self.journal()
@@ -144,11 +172,10 @@ class FileTests(JournalTestCase):
 
     def test_no_room_for_the_cursor(self) -> None:
         """Lines wait for the cursor of those before them."""
-        self.cursor.mkdir()
-        self.cursor.rmdir()
         blocked = self.folder / "cursor.new"
-        blocked.mkdir()
         journal = self.journal()
+        journal.take(b"[]")
+        blocked.mkdir()
         for _ in range(3):
             journal.take(body(range(1, 301)))
         self.assertEqual(list(range(1, 101)), self.ids())
