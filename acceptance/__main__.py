@@ -8,10 +8,12 @@ import time
 from pathlib import Path
 
 from acceptance import (
+    door,
     events,
     installing,
     kubernetes,
     monitoring,
+    proxies,
     pythons,
     release,
     roots,
@@ -24,6 +26,8 @@ CHECKS = (
     Check("source", release.source),
     Check("pythons", pythons.pythons),
     Check("lowest", pythons.lowest),
+    Check("sslyze", door.sslyze),
+    Check("handshakes", door.handshakes),
     *(
         Check(f"debian-{number}", installing.installs(number))
         for number in roots.SUITES
@@ -33,6 +37,7 @@ CHECKS = (
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
     Check("event-kills", events.kills),
+    Check("no-proxy", proxies.no_proxy),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
 )

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
@@ -25,17 +26,20 @@ from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
 from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.size import page_size
 from api_exporter.upstream.backoff import Jitter
+from api_exporter.upstream.certificates import Trusts
 from api_exporter.upstream.client import Client
-from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.large import LargeBodies
 
 if TYPE_CHECKING:
     from api_exporter.events.wiring import Journals
+
+log = Logger()
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
@@ -49,7 +53,7 @@ class Shared:
 
     Attributes:
         slicer: makes sure that they compute in turns.
-        contexts: of TLS, of which each is a megabyte.
+        trusts: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
         granted: by name, what each may ask for.
     """
@@ -59,7 +63,7 @@ class Shared:
     ) -> None:
         self._reactor = clock = reactor
         self.slicer = Slicer(clock)
-        self.contexts = KeptContexts()
+        self.trusts = Trusts()
         self.large = LargeBodies(clock)
         self.granted = granted(accounts)
 
@@ -103,7 +107,7 @@ class Account(MultiService):
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
         self.stretched = mine.stretched
-        self._log = log = log_of(settings.name)
+        self._log = log_of(settings.name, log)
         self.account = settings.name
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -126,9 +130,8 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=attempted,
-            contexts=shared.contexts,
+            trusts=shared.trusts,
             large=shared.large,
-            log=log,
         )
         token = self.client.token
         if isinstance(token, Rereading):
@@ -136,10 +139,16 @@ class Account(MultiService):
         fetch: Fetch = self.client.upstream.fetch
         self._look: list[Callable[[], object]] = [token]
         if settings.events_file is not None:
-            events = shared.journals.journal(settings, registry, log)
+            events = shared.journals.journal(settings, registry, self._log)
             fetch = events.tapping(fetch, BY_NAME["events"].path)
             self._look.append(events.look)
             self.addService(events)
+        client = self.client
+        CertificateEnds(
+            registry,
+            upstream=lambda: None if client.shown is None else client.shown.ends,
+            client=lambda: client.trust.own_end,
+        )
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(
@@ -149,7 +158,7 @@ class Account(MultiService):
             pages=self.pages,
             slicer=shared.slicer,
         )
-        missing = Missing(log)
+        missing = Missing(self._log)
 
         def observe(known: Inventory) -> None:
             self.history.observe(now(), known.peers or ())
@@ -165,7 +174,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=observe,
-            log=log,
+            account=settings.name,
         )
         self.addService(self.client)
         self.addService(refresher)

@@ -20,7 +20,9 @@ from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
+from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
+from api_exporter.telemetry.door import reload_successful, unauthorized
 from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.size import page_size
 from tests.bodies import inventory
@@ -194,8 +196,11 @@ def _own() -> str:
     )
     token_readable(telemetry.registry, lambda: True)
     EventsTelemetry(telemetry.registry)
+    CertificateEnds(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
     page_size(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()
+    unauthorized(process.registry)
+    reload_successful(process.registry, lambda: True)
     process.registry.register(Accounts({"acme": telemetry}))
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(

@@ -13,7 +13,7 @@ from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
-from api_exporter.web.status.verdict import Tone, Verdict
+from api_exporter.web.status.verdict import Tone
 
 _TONES: dict[str, Tone] = {
     "fresh": "good",
@@ -144,21 +144,6 @@ def collectors(
         tags.h2("Collectors"),
         _table(heads, rows) if rows else tags.p("None is on.", class_="legend"),
     )
-
-
-def accounts(rows: Iterable[tuple[str, Verdict, str | None]]) -> Tag:
-    """A row for each account: its name, how it is and how many peers are known."""
-    lines = [
-        tags.tr(
-            tags.td(tags.a(name, href=f"?account={name}"), class_="lead"),
-            tags.td(state(found.tone, found.short), class_="mark"),
-            _number(peers, after="peers"),
-            tags.td(found.why or found.headline),
-        )
-        for name, found, peers in rows
-    ]
-    heads = ("Account", "State", "Peers", "What is known")
-    return tags.section(tags.h2("Accounts"), _table(heads, lines))
 
 
 def calls(recent: Iterable[Attempt]) -> Tag:
