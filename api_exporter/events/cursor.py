@@ -6,14 +6,14 @@ each with its timestamp. That also tells that ids have begun again: a database t
 restored gives an id that we know to another event.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.events.listing import Event
+from api_exporter.events.listing import Event, Key
 
 BATCH = 100
 """Events written between two states of the cursor."""
@@ -24,8 +24,8 @@ REMEMBERED = 1000
 LISTED = 10_000
 """Events of a list, at most. The upstream has no way to ask for those before them."""
 
-Key = tuple[int, str]
-"""The id of an event, and its timestamp as the upstream writes it."""
+_HEAVY = 1024 * 1024
+"""Bytes of a batch of more than one event, at most."""
 
 
 class Cursor(Struct, frozen=True, kw_only=True):
@@ -146,6 +146,20 @@ def _anew(cursor: Cursor, events: list[Event], highest: int) -> Chosen:
         f"ids begin again, as after a database was restored: {highest} was written, and"
         f" the list ends with {events[-1].id} or has others by the same ids",
     )
+
+
+def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """In what pieces they are written: the last one must be found at a file's end."""
+    batch: list[Event] = []
+    size = 0
+    for event in events:
+        size += len(event.raw)
+        if batch and (len(batch) == BATCH or size > _HEAVY):
+            yield batch
+            batch, size = [], len(event.raw)
+        batch.append(event)
+    if batch:
+        yield batch
 
 
 def _told(keys: dict[int, str], event: Event) -> bool:

@@ -4,17 +4,23 @@ Whoever is killed leaves whole lines, perhaps one that is cut, and a cursor that
 batch of lines behind at most: the last lines tell which.
 """
 
+import glob
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISREG
 
-from api_exporter.events.cursor import BATCH, Cursor, Key, dumped, loaded
-from api_exporter.events.telling import BEGIN, key
+from api_exporter.events.cursor import BATCH, Cursor, dumped, loaded
+from api_exporter.events.listing import Key, key
+from api_exporter.events.telling import BEGIN
+from api_exporter.settings.credential import regular
 
 _BLOCK = 64 * 1024
-_LONGEST_TAIL = 8 * 1024 * 1024
+_LONGEST_TAIL = 64 * 1024 * 1024
 """Bytes in which the last lines of a file are looked for."""
+
+_LONGEST_CURSOR = 1024 * 1024
+"""Bytes: of two thousand ids with their timestamps."""
 
 
 class CursorFile:
@@ -26,17 +32,16 @@ class CursorFile:
 
     def load(self) -> Cursor | None:
         try:
-            return loaded(self.path.read_bytes())
+            return loaded(regular(self.path, _LONGEST_CURSOR))
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise ValueError(
-                f"it holds no cursor: {error}; without it all events come again"
-            ) from None
+            raise ValueError(f"{self.path} holds no cursor: {error}") from None
 
     def save(self, cursor: Cursor) -> None:
         """In one step: there is the old one or the new one, whenever we are killed."""
-        with self._new.open("wb") as file:
+        self._new.unlink(missing_ok=True)
+        with self._new.open("xb") as file:
             file.write(dumped(cursor))
             file.flush()
             os.fsync(file.fileno())
@@ -85,14 +90,8 @@ class EventsFile:
         """What was written before the file was moved, if the cursor is behind that."""
         if cursor.last is None:
             return []
-        others = [
-            path
-            for path in self.path.parent.iterdir()
-            if path.name.startswith(f"{self.path.name}") and path != self.path
-        ]
-        for path in others:
-            with path.open("rb") as file:
-                told = _keys(file.fileno()) if path.is_file() else []
+        for path in self.path.parent.glob(f"{glob.escape(self.path.name)}?*"):
+            told = _keys_of(path)
             if cursor.last in told:
                 return told
         return []
@@ -135,6 +134,18 @@ def _mend(file: int) -> None:
         if not BEGIN.startswith(torn):
             raise ValueError("its last line is no audit event, and has no end")
         os.ftruncate(file, begin)
+
+
+def _keys_of(path: Path) -> list[Key]:
+    """Of any file; none where it cannot be read."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return []
+    try:
+        return _keys(file) if S_ISREG(os.fstat(file).st_mode) else []
+    finally:
+        os.close(file)
 
 
 def _keys(file: int) -> list[Key]:

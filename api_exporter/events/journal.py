@@ -11,7 +11,7 @@ from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
-from api_exporter.events.cursor import BATCH, Cursor, choose
+from api_exporter.events.cursor import Cursor, batches, choose
 from api_exporter.events.listing import Event, listed
 from api_exporter.events.sinks import Sink
 from api_exporter.events.telling import line
@@ -117,10 +117,9 @@ class Journal(Service):
             self._telemetry.missed()
             self._log.warn("audit events may be missing: {why}", why=chosen.missed)
             await self._commit(b"", chosen.cursor)
-        for start in range(0, len(chosen.new), BATCH):
+        for batch in batches(chosen.new):
             if not self.running:
                 return
-            batch = chosen.new[start : start + BATCH]
             lines = await self._run(self._lines(batch))
             keys = [(event.id, event.timestamp) for event in batch]
             await self._commit(lines, self._cursor.with_(keys), len(batch))
@@ -138,20 +137,29 @@ class Journal(Service):
             yield
         return b"".join(found)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: OSError | ValueError) -> None:
         if not self._failing:
             self._failing = True
-            why = error.strerror if isinstance(error, OSError) else str(error)
+            self._telemetry.writable(False)
             self._log.warn(
                 "cannot write audit events to {where}: {why}; they are kept by the"
                 " upstream, and tried again",
                 where=self._sink.where,
-                why=why,
+                why=_why(error, self._sink.where),
             )
 
     def _succeeded(self) -> None:
         if self._failing:
             self._failing = False
+            self._telemetry.writable(True)
             self._log.info(
                 "audit events are written to {where} again", where=self._sink.where
             )
+
+
+def _why(error: OSError | ValueError, where: str) -> str:
+    """In words, with the name of a file that is another one."""
+    if isinstance(error, ValueError):
+        return str(error)
+    named = "" if error.filename in {None, where} else f"{error.filename}: "
+    return f"{named}{error.strerror}"

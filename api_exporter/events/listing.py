@@ -7,6 +7,9 @@ from msgspec import Struct
 
 from api_exporter.netbird.elements import FAILURES, elements
 
+Key = tuple[int, str]
+"""The id of an event, and its timestamp as the upstream writes it."""
+
 _SLICE = 256 * 1024
 """Bytes read between two places to pause: about a millisecond's work."""
 
@@ -18,7 +21,7 @@ class Event(Struct, frozen=True, gc=False):
     """One event of the list.
 
     Attributes:
-        timestamp: as the upstream writes it.
+        timestamp: as the upstream writes it; empty where it is no string.
         raw: the whole of it, as JSON.
     """
 
@@ -27,12 +30,32 @@ class Event(Struct, frozen=True, gc=False):
     raw: msgspec.Raw
 
 
+_DIGITS = 20
+"""An id has fewer: it fits into 64 bits."""
+
+_LONGEST_TIMESTAMP = 64
+"""Characters that are remembered of one."""
+
+
 class _Head(Struct, frozen=True, gc=False):
-    id: str
-    timestamp: str = ""
+    id: object
+    timestamp: object = ""
 
 
 _DECODER = msgspec.json.Decoder(_Head)
+
+
+def key(text: bytes | msgspec.Raw) -> Key | None:
+    """What an event is known by; None where its id is no number."""
+    try:
+        head = _DECODER.decode(text)
+    except FAILURES:
+        return None
+    number = str(head.id)
+    if not (number.isascii() and number.isdecimal() and len(number) < _DIGITS):
+        return None
+    timestamp = head.timestamp if isinstance(head.timestamp, str) else ""
+    return int(number), timestamp[:_LONGEST_TIMESTAMP]
 
 
 def listed(body: bytes) -> Generator[None, None, list[Event]]:
@@ -49,12 +72,8 @@ def listed(body: bytes) -> Generator[None, None, list[Event]]:
             if work > _SLICE:
                 work = 0
                 yield
-            try:
-                head = _DECODER.decode(raw)
-            except FAILURES:
-                continue
-            if head.id.isascii() and head.id.isdecimal() and len(head.id) < 20:
-                number = int(head.id)
-                found[number] = Event(number, head.timestamp, raw)
+            known = key(raw)
+            if known is not None:
+                found[known[0]] = Event(*known, raw)
     yield
     return [found[number] for number in sorted(found)]

@@ -5,10 +5,12 @@ What is not known counts as personal: the upstream may be newer than we are.
 """
 
 import re
+from contextlib import suppress
+from decimal import Decimal
+from ipaddress import ip_address, ip_network
 
 import msgspec
 
-from api_exporter.events.cursor import Key
 from api_exporter.events.listing import Event
 from api_exporter.netbird.elements import FAILURES
 from api_exporter.netbird.inventory import PERSONAL
@@ -50,11 +52,11 @@ _META = {
     **dict.fromkeys(
         (
             *("auth", "content", "created_at", "domain", "domains", "fqdn", "group"),
-            *("group_id", "id", "ip", "ipv6", "is_service_user", "issued"),
+            *("group_id", "id", "is_service_user", "issued"),
             *("listen_port", "location_country_code", "mode", "network_id"),
             *("network_name", "network_range", "new_network_range_v6"),
             *("old_network_range_v6", "peer", "peer_fqdn", "peer_groups", "peer_id"),
-            *("peer_ip", "proxy_cluster", "reason", "resource_id", "resource_name"),
+            *("proxy_cluster", "reason", "resource_id", "resource_name"),
             *("resource_type", "role", "setupkey", "target_cluster", "ttl", "type"),
             *("validated", "zone_id", "zone_name"),
         ),
@@ -63,7 +65,19 @@ _META = {
 }
 """The same for the keys of `meta`."""
 
-_DECODER = msgspec.json.Decoder(dict[str, object])
+_ADDRESSES = frozenset({"ip", "ipv6", "peer_ip"})
+"""In `meta`, addresses that are mostly of NetBird's own network."""
+
+_OWN = (ip_network("100.64.0.0/10"), ip_network("fc00::/7"))
+"""Where addresses of such networks are, and nobody's in the internet."""
+
+_FAILURES = (*FAILURES, ArithmeticError)
+
+# Numbers stay as they are written.
+_DECODER = msgspec.json.Decoder(dict[str, object], float_hook=Decimal)
+_APART = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_VALUE = msgspec.json.Decoder(object, float_hook=Decimal)
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
@@ -75,23 +89,31 @@ def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
     """
     try:
         fields = _decoded(bytes(event.raw))
-    except FAILURES:
+    except _FAILURES:
         return b""
     if not personal >= _ALL:
         fields = _public(fields, personal)
     fields = {"account": "", **fields} | {"account": account}
-    text = msgspec.json.encode(fields).decode()
+    text = _ENCODER.encode(fields).decode()
     # What JSON allows in a string and some readers take for the end of a line.
     text = re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda m: f"\\u{ord(m[0]):04x}", text)
     return text.encode() + b"\n"
 
 
 def _decoded(raw: bytes) -> dict[str, object]:
-    """A byte that is not UTF-8 becomes the character that stands for such bytes."""
+    """A byte that is not UTF-8 becomes the character that stands for such bytes.
+
+    A field that holds a number which is none for us is left out.
+    """
+    text = raw.decode("utf-8", "replace")
     try:
-        return _DECODER.decode(raw)
-    except FAILURES:
-        return _DECODER.decode(raw.decode("utf-8", "replace"))
+        return _DECODER.decode(text)
+    except _FAILURES:
+        found = {}
+        for name, value in _APART.decode(text).items():
+            with suppress(*_FAILURES):
+                found[name] = _VALUE.decode(value)
+        return found
 
 
 def _public(fields: dict[str, object], told: frozenset[str]) -> dict[str, object]:
@@ -100,18 +122,16 @@ def _public(fields: dict[str, object], told: frozenset[str]) -> dict[str, object
     if isinstance(meta, dict):
         of_things = _NAMES_OF_THINGS.match(str(fields.get("activity_code")))
         kinds = {**_META, **dict.fromkeys(_NAMES, "" if of_things else "name")}
+        for name in _ADDRESSES & meta.keys():
+            kinds[name] = "" if _is_own(meta[name]) else "connection_ip"
         public = {k: v for k, v in meta.items() if kinds.get(k) in allowed}
         fields = {**fields, "meta": public}
     return {k: v for k, v in fields.items() if _FIELDS.get(k) in allowed}
 
 
-_KEY = msgspec.json.Decoder(dict[str, object])
-
-
-def key(line: bytes) -> Key | None:
-    """The event that a line tells; None where it tells none."""
+def _is_own(address: object) -> bool:
     try:
-        found = _KEY.decode(line)
-        return int(str(found["id"])), str(found.get("timestamp", ""))
-    except (*FAILURES, KeyError):
-        return None
+        found = ip_address(str(address))
+    except ValueError:
+        return False
+    return any(found in network for network in _OWN)

@@ -1,10 +1,10 @@
 """What is known of the audit events that are written."""
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 
 class EventsTelemetry:
-    """Counters of an account whose audit events are written."""
+    """Metrics of an account whose audit events are written."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._written = Counter(
@@ -19,6 +19,13 @@ class EventsTelemetry:
             registry=registry,
         )
 
+        self._writable = Gauge(
+            "api_exporter_audit_events_writable",
+            "Whether audit events could be written to EVENTS_FILE when last tried.",
+            registry=registry,
+        )
+        self._writable.set(1)
+
     def written(self, events: int) -> None:
         """So many lines."""
         self._written.inc(events)
@@ -26,3 +33,7 @@ class EventsTelemetry:
     def missed(self) -> None:
         """Once for each gap."""
         self._missed.inc()
+
+    def writable(self, is_so: bool) -> None:
+        """Whether it could be written."""
+        self._writable.set(is_so)

@@ -5,8 +5,8 @@ import resource
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from api_exporter.events.cursor import Key, moment
-from api_exporter.events.listing import Event, listed
+from api_exporter.events.cursor import moment
+from api_exporter.events.listing import Event, Key, listed
 
 START = moment("2026-11-21T19:00:00Z")
 

@@ -1,7 +1,9 @@
 """Which events are new: each of them once, whatever order and whatever happens."""
 
+from itertools import chain
 from random import Random
 
+from msgspec import Raw
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.cursor import (
@@ -9,11 +11,13 @@ from api_exporter.events.cursor import (
     REMEMBERED,
     Chosen,
     Cursor,
+    batches,
     choose,
     dumped,
     loaded,
     moment,
 )
+from api_exporter.events.listing import Event
 from tests.events import START, events, keys, timestamp
 
 NOTHING = Cursor()
@@ -26,6 +30,22 @@ def after(numbers: range, era: int = 0) -> Cursor:
 
 def ids(chosen: Chosen) -> list[int]:
     return [event.id for event in chosen.new]
+
+
+class BatchTests(SynchronousTestCase):
+    def test_count(self) -> None:
+        """At most a hundred events are written at once."""
+        found = [[e.id for e in batch] for batch in batches(events(range(1, 251)))]
+        self.assertEqual([100, 100, 50], [len(one) for one in found])
+        self.assertEqual(list(range(1, 251)), list(chain(*found)))
+        self.assertEqual([], list(batches([])))
+
+    def test_size(self) -> None:
+        """Long ones are fewer, and the longest one is alone."""
+        sizes = [2_000_000, 400_000, 400_000, 400_000, 3_000_000]
+        long = [Event(n, "", Raw(b"x" * size)) for n, size in enumerate(sizes)]
+        found = [[e.id for e in batch] for batch in batches(long)]
+        self.assertEqual([[0], [1, 2], [3], [4]], found)
 
 
 class NewTests(SynchronousTestCase):

@@ -1,15 +1,17 @@
 """Lines on disk: what a crash, a full disk and a move leave behind."""
 
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.cursor import BATCH, Cursor
+from api_exporter.events.cursor import BATCH, REMEMBERED, Cursor, batches
 from api_exporter.events.file import CursorFile, EventsFile
 from api_exporter.events.telling import line
-from tests.events import events, keys, limited
+from tests.events import body, events, finish, keys, limited
 
 NONE = frozenset[str]()
 
@@ -130,10 +132,27 @@ class RecoveryTests(FileTestCase):
         self.path.write_bytes(lines(range(1, 161)))
         self.path.rename(f"{self.path}.1")
         Path(f"{self.path}.2").write_bytes(b"\x1f\x8b\n\n")
-        Path(f"{self.path}.d").mkdir()
         self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recovered())
         self.path.write_bytes(lines(range(161, 170)))
         self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
+
+    def test_not_moved(self) -> None:
+        """What else there is with such a name is passed over, and not waited for."""
+        os.mkfifo(f"{self.path}.pipe")
+        Path(f"{self.path}.d").mkdir()
+        Path(f"{self.path}.link").symlink_to("nowhere")
+        Path(f"{self.path}.socket").symlink_to("/dev/zero")
+        self.assertEqual(self.cursor, self.recovered())
+
+    def test_heavy(self) -> None:
+        """Lines of megabytes are found again, as many as are written at once."""
+        sent = json.loads(body(range(1, 120)))
+        for one in sent:
+            one["activity"] = "x" * 300_000
+        batch = next(batches(finish(json.dumps(sent).encode())))
+        self.path.write_bytes(b"".join(line(event, "", NONE) for event in batch))
+        expected = keys(range(1, 1 + len(batch)))
+        self.assertEqual(dict(expected), self.file.recovered(None).recent)
 
     def test_moved_away(self) -> None:
         """Where the moved file is gone, the cursor says what it knows."""
@@ -142,6 +161,8 @@ class RecoveryTests(FileTestCase):
 
 
 class CursorFileTests(FileTestCase):
+    cursor = Cursor().with_(keys(range(1, 151)))
+
     def test_saved(self) -> None:
         """What was saved is loaded, and nothing else is left there."""
         file = CursorFile(self.path)
@@ -162,6 +183,37 @@ class CursorFileTests(FileTestCase):
 
     def test_damaged(self) -> None:
         """What is no cursor is not taken for none."""
-        self.path.write_text("x")
-        with self.assertRaisesRegex(ValueError, "it holds no cursor"):
-            CursorFile(self.path).load()
+        for text in ("x", "", "[]", '{"recent": 3}', '{"last": [1]}', "x" * 2_000_000):
+            self.path.write_text(text)
+            with self.assertRaisesRegex(ValueError, "events.jsonl holds no cursor: "):
+                CursorFile(self.path).load()
+
+    def test_no_file(self) -> None:
+        """What could be read for ever, or waited for, is not."""
+        os.mkfifo(self.path)
+        endless = self.path.with_name("endless")
+        endless.symlink_to("/dev/zero")
+        for path in (self.path, endless):
+            with self.assertRaisesRegex(ValueError, "it is no regular file"):
+                CursorFile(path).load()
+
+    def test_in_the_way(self) -> None:
+        """What has the name of the next cursor is removed, and not followed."""
+        new = Path(f"{self.path}.new")
+        other = self.path.with_name("other")
+        other.write_text("precious")
+        for make in (lambda: os.mkfifo(new), lambda: new.symlink_to("other")):
+            make()
+            CursorFile(self.path).save(self.cursor)
+            self.assertEqual(self.cursor, CursorFile(self.path).load())
+        self.assertEqual("precious", other.read_text())
+
+    def test_largest(self) -> None:
+        """The longest cursor that there can be is read."""
+        stamp = "\0" * 64
+        numbers = range(10**19, 10**19 + 2 * REMEMBERED)
+        for number in (0, REMEMBERED):
+            recent = dict.fromkeys(numbers[number : number + REMEMBERED], stamp)
+            self.cursor = replace(self.cursor, former=self.cursor.recent, recent=recent)
+        CursorFile(self.path).save(self.cursor)
+        self.assertEqual(self.cursor, CursorFile(self.path).load())

@@ -14,9 +14,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.cursor import LISTED, Cursor
 from api_exporter.events.journal import Journal
+from api_exporter.events.listing import key
 from api_exporter.events.output import Output
 from api_exporter.events.sinks import PATIENCE, Sink, ToFile, ToOutput
-from api_exporter.events.telling import key
 from api_exporter.ports import Fetch
 from api_exporter.telemetry.events import EventsTelemetry
 from tests.events import body, limited
@@ -166,7 +166,10 @@ class FileTests(JournalTestCase):
             said,
         )
         self.assertEqual(list(range(1, 101)), self.ids())
+        writable = "api_exporter_audit_events_writable"
+        self.assertEqual(0, self.registry.get_sample_value(writable))
         said = self.said(journal, body(range(1, 303)))
+        self.assertEqual(1, self.registry.get_sample_value(writable))
         self.assertEqual([f"audit events are written to {self.path} again"], said)
         self.assertEqual(list(range(1, 303)), self.ids())
 
@@ -206,6 +209,28 @@ class FileTests(JournalTestCase):
         self.folder.mkdir()
         journal.take(body([1, 2]))
         self.assertEqual([1, 2], self.ids())
+
+    def test_cursor_that_is_none(self) -> None:
+        """A cursor that cannot be used is told by its name, and nothing is written."""
+        for path, content, why in (
+            (self.cursor, "", "holds no cursor"),
+            (self.cursor / "new", "", "Not a directory"),
+        ):
+            self.cursor.write_text(content)
+            sink = ToFile(self.path, path, here)
+            [said] = self.said(self.journal(sink), body([1]), body([1]))
+            self.assertIn(f"cannot write audit events to {self.path}: {path}", said)
+            self.assertIn(why, said)
+        self.assertFalse(self.path.exists())
+
+    def test_other_account(self) -> None:
+        """The cursor of another account is told of, and what is later is written."""
+        self.journal().take(body(range(1, 51)))
+        self.path.unlink()
+        journal = self.journal()
+        said = self.said(journal, body(range(20, 90), era=1))
+        self.assertIn("ids begin again", said[-1])
+        self.assertEqual(list(range(20, 90)), self.ids())
 
     def test_missed(self) -> None:
         """A gap is said and counted once, though nothing can be written meanwhile."""
@@ -279,6 +304,7 @@ class FileTests(JournalTestCase):
         for last in (203, 202, 201):
             journal.take(body(range(1, last)))
         waiting.pop(0).callback(None)
+        journal.look()  # as SIGHUP does, in the middle
         stopped = journal.stopService()
         self.assertNoResult(stopped)
         while waiting:

@@ -1,12 +1,13 @@
 """The line of an event: what it holds, and what it must not."""
 
 import json
+from collections.abc import Mapping
 
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import Event
-from api_exporter.events.telling import BEGIN, key, line
+from api_exporter.events.listing import Event, key
+from api_exporter.events.telling import BEGIN, line
 from api_exporter.netbird.inventory import PERSONAL
 from tests.bodies import body
 from tests.events import finish
@@ -30,7 +31,7 @@ PLACE = {
 PERSON = {"email": "human2@example.test", "username": "Human 2", "user_name": "Human"}
 
 
-def event(code: str, meta: dict[str, str], **fields: object) -> dict[str, object]:
+def event(code: str, meta: Mapping[str, object], **fields: object) -> dict[str, object]:
     """As the upstream tells it."""
     return {
         "activity": "Something",
@@ -84,6 +85,26 @@ class LineTests(SynchronousTestCase):
         """Of a peer is told what its series tell: not where it is."""
         self.assertEqual(PEER, told(event("user.peer.delete", PEER | PLACE))["meta"])
 
+    def test_addresses(self) -> None:
+        """An address is told where it is of NetBird's own network, or anyone's may."""
+        for address, own in (
+            ("100.64.0.1", True),
+            ("100.127.255.254", True),
+            ("fd37:ef80:55d7:570f:a681:e5c7:6f61:f5d4", True),
+            ("100.128.0.1", False),
+            ("203.0.113.3", False),
+            ("2001:db8::1", False),
+            ("::ffff:203.0.113.3", False),
+            ("of tomorrow", False),
+            (["100.64.0.1"], False),
+        ):
+            for name in ("ip", "ipv6", "peer_ip"):
+                sent = event("user.peer.login", {name: address})
+                meta = {name: address} if own else {}
+                self.assertEqual(meta, told(sent)["meta"], address)
+                allowed = told(sent, frozenset({"connection_ip"}))
+                self.assertEqual({name: address}, allowed["meta"])
+
     def test_kinds(self) -> None:
         """Each kind of personal data is told where it may be."""
         sent = event("user.role.update", {**PERSON, **PLACE, "name": "Ann"})
@@ -135,6 +156,17 @@ class LineTests(SynchronousTestCase):
         bad = line(Event(1, "", msgspec.Raw(b'{"id":"1","activity":"a\xff"}')), "", ALL)
         self.assertEqual("a\N{REPLACEMENT CHARACTER}", json.loads(bad)["activity"])
         self.assertEqual(b"", line(Event(1, "", msgspec.Raw(b"3")), "", ALL))
+
+    def test_numbers(self) -> None:
+        """Numbers stay as they are written; one that is none costs its field."""
+        for number in ("1.10", "-0.0", "1" * 30, "18446744073709551616", "1E+400"):
+            raw = f'{{"id":"1","meta":{{"a":{number}}}}}'.encode()
+            text = line(Event(1, "", msgspec.Raw(raw)), "", ALL)
+            self.assertEqual(b'{"account":"",' + raw[1:] + b"\n", text)
+        for number in ("9" * 5000, "1e99999999999999999999"):
+            raw = f'{{"meta":{{"a":{number}}},"id":"1"}}'.encode()
+            text = line(Event(1, "", msgspec.Raw(raw)), "", ALL)
+            self.assertEqual(b'{"account":"","id":"1"}\n', text)
 
     def test_key(self) -> None:
         """A line tells which event it is of; what is no such line tells none."""

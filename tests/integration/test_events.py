@@ -30,7 +30,7 @@ from tests.integration.programs import (
     until,
 )
 
-KILLS = int(os.environ.get("EVENTS_KILLS", "20"))
+KILLS = int(os.environ.get("EVENTS_KILLS", "6"))
 """`make acceptance` says 200."""
 
 EVENTS = 100 * KILLS
@@ -257,17 +257,42 @@ class OperationTests(EventsTestCase):
             self.assertEqual(imported, done.stdout != "0\n")
         self.assertFalse((ROOT / "x").exists())
 
-    def test_daemon(self) -> None:
-        """A daemon has no standard output, and says so instead of losing events."""
+    def test_nowhere(self) -> None:
+        """Where there is no standard output, it says so instead of losing events."""
         settings = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
-        done = subprocess.run(
-            [program("twistd"), "--pidfile=x.pid", "api-exporter"],
-            cwd=self.directory,
-            env=self.environ("http://127.0.0.1:9", **settings),
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        self.assertEqual(78, done.returncode)
-        self.assertIn("EVENTS_FILE: a daemon has no standard output", done.stderr)
+        for command, why in (
+            ([program("twistd"), "--pidfile=x.pid", "api-exporter"], "a daemon has no"),
+            ([program("api-exporter")], "standard output is closed, or /dev/null"),
+        ):
+            done = subprocess.run(
+                command,
+                cwd=self.directory,
+                env=self.environ("http://127.0.0.1:9", **settings),
+                check=False,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+            )
+            self.assertEqual(78, done.returncode)
+            self.assertIn(f"EVENTS_FILE: {why}", done.stderr)
+
+    def test_reports(self) -> None:
+        """What ends by itself writes no events."""
+        self.there = 100
+        upstream = Upstream(self, self.listed)
+        for flag in ("--check", "--once"):
+            for output in (str(self.file), "-"):
+                cursor = str(self.directory / "cursor")
+                settings = {"EVENTS_FILE": output, "EVENTS_CURSOR_FILE": cursor}
+                done = subprocess.run(
+                    [program("api-exporter"), flag],
+                    env=self.environ(upstream.url, **settings),
+                    check=False,
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                )
+                self.assertEqual(0, done.returncode, done.stderr)
+                self.assertNotIn('"activity_code"', done.stdout)
+        self.assertEqual([], list(self.directory.iterdir()))
