@@ -6,7 +6,7 @@ each with its timestamp. That also tells that ids have begun again: a database t
 restored gives an id that we know to another event.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -17,6 +17,9 @@ from api_exporter.events.listing import Event, Key
 
 BATCH = 100
 """Events written between two states of the cursor."""
+
+_DATED = 500
+"""Events whose times are read between two places to pause: about a millisecond."""
 
 REMEMBERED = 1000
 """Ids: an event that comes after so many with higher ids is taken for an old one."""
@@ -91,8 +94,8 @@ class Chosen(Struct, frozen=True):
     missed: str = ""
 
 
-def choose(cursor: Cursor, events: list[Event]) -> Chosen:
-    """Which of these are new.
+def choose(cursor: Cursor, events: list[Event]) -> Generator[None, None, Chosen]:
+    """Which of these are new, in slices.
 
     Args:
         events: a whole list, in the order of ids.
@@ -112,7 +115,7 @@ def choose(cursor: Cursor, events: list[Event]) -> Chosen:
         )
     known = [event for event in events if event.id in recent]
     if events[-1].id < highest or not all(_told(recent, e) for e in known) or not known:
-        return _anew(cursor, events, highest)
+        return (yield from _anew(cursor, events, highest))
     return Chosen(
         cursor,
         [
@@ -125,14 +128,17 @@ def choose(cursor: Cursor, events: list[Event]) -> Chosen:
     )
 
 
-def _anew(cursor: Cursor, events: list[Event], highest: int) -> Chosen:
+def _anew(
+    cursor: Cursor, events: list[Event], highest: int
+) -> Generator[None, None, Chosen]:
     """Ids have begun again. What is later than all that was written is new."""
     before = {**cursor.former, **cursor.recent}
-    new = [
-        event
-        for event in events
-        if moment(event.timestamp) > cursor.newest and not _told(before, event)
-    ]
+    new = []
+    for number, event in enumerate(events):
+        if number % _DATED == 0:
+            yield
+        if moment(event.timestamp) > cursor.newest and not _told(before, event):
+            new.append(event)
     ids = {event.id for event in new}
     old = [event for event in events if event.id not in ids][-REMEMBERED:]
     return Chosen(

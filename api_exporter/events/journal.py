@@ -110,7 +110,7 @@ class Journal(Service):
             self._cursor = await self._sink.begin()
             self._log.info("audit events go to {where}", where=self._sink.where)
         await self._sink.settle()
-        chosen = choose(self._cursor, await self._run(listed(body)))
+        chosen = await self._run(choose(self._cursor, await self._run(listed(body))))
         del body
         self._cursor = chosen.cursor
         if chosen.missed:

@@ -12,15 +12,21 @@ from api_exporter.events.cursor import (
     Chosen,
     Cursor,
     batches,
-    choose,
     dumped,
     loaded,
     moment,
 )
+from api_exporter.events.cursor import choose as steps
 from api_exporter.events.listing import Event
+from tests.bodies import finish
 from tests.events import START, events, keys, timestamp
 
 NOTHING = Cursor()
+
+
+def choose(one: Cursor, listed: list[Event]) -> Chosen:
+    """What is chosen in the end."""
+    return finish(steps(one, listed))
 
 
 def after(numbers: range, era: int = 0) -> Cursor:
@@ -116,6 +122,11 @@ class MissedTests(SynchronousTestCase):
         chosen = choose(after(range(1, 51)), listed)
         self.assertEqual(list(range(41, 90)), ids(chosen))
         self.assertIn("ids begin again", chosen.missed)
+
+    def test_slices(self) -> None:
+        """The times of a long list are not read all at once."""
+        pauses = sum(1 for _ in steps(after(range(5)), events(range(9999), era=1)))
+        self.assertEqual(20, pauses)
 
     def test_from_one(self) -> None:
         """A new database begins with 1."""
