@@ -37,6 +37,8 @@ CHECKS = (
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
     Check("event-kills", events.kills),
+    Check("alloy", events.alloy),
+    Check("rsyslog", events.rsyslog),
     Check("no-proxy", proxies.no_proxy),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
