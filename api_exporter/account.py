@@ -4,19 +4,20 @@ It fetches, keeps and renders; what the process has once, it is not concerned wi
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import UP
-from api_exporter.ports import Attempt
+from api_exporter.netbird.resources import BY_NAME, UP
+from api_exporter.ports import Attempt, Fetch
 from api_exporter.refresh.granted import granted
 from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
@@ -34,6 +35,9 @@ from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.certificates import Trusts
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.large import LargeBodies
+
+if TYPE_CHECKING:
+    from api_exporter.events.wiring import Journals
 
 log = Logger()
 
@@ -55,12 +59,20 @@ class Shared:
     """
 
     def __init__(
-        self, clock: IReactorTime, accounts: Iterable[AccountSettings]
+        self, reactor: PosixReactorBase, accounts: Iterable[AccountSettings]
     ) -> None:
+        self._reactor = clock = reactor
         self.slicer = Slicer(clock)
         self.trusts = Trusts()
         self.large = LargeBodies(clock)
         self.granted = granted(accounts)
+
+    @cached_property
+    def journals(self) -> "Journals":
+        """Write audit events. Nobody else pays for importing them."""
+        from api_exporter.events.wiring import Journals  # noqa: PLC0415
+
+        return Journals(self._reactor, self.slicer.run)
 
 
 class Account(MultiService):
@@ -124,6 +136,13 @@ class Account(MultiService):
         token = self.client.token
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
+        fetch: Fetch = self.client.upstream.fetch
+        self._look: list[Callable[[], object]] = [token]
+        if settings.events_file is not None:
+            events = shared.journals.journal(settings, registry, self._log)
+            fetch = events.tapping(fetch, BY_NAME["events"].path)
+            self._look.append(events.look)
+            self.addService(events)
         client = self.client
         CertificateEnds(
             registry,
@@ -135,7 +154,7 @@ class Account(MultiService):
             inventory=Inventory(
                 personal=settings.expose_personal_data, detail=settings.peer_detail
             ),
-            fetch=self.client.upstream.fetch,
+            fetch=fetch,
             pages=self.pages,
             slicer=shared.slicer,
         )
@@ -180,7 +199,8 @@ class Account(MultiService):
 
     def look(self) -> None:
         """Look at files that may have been replaced, and complain where one is gone."""
-        self.client.token()
+        for look in self._look:
+            look()
 
     @property
     def collectors(self) -> Sequence[Collector]:

@@ -115,6 +115,14 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
+STANDARD_OUTPUT = Path("-")
+
+
+def output(text: str) -> Path:
+    """A file that need not be there yet, or `-` for standard output."""
+    return STANDARD_OUTPUT if text == "-" else Path(text).absolute()
+
+
 def file(text: str) -> Path:
     """A file, wherever a daemon may go; what reads it says whether it is there."""
     return Path(text).absolute()

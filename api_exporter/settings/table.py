@@ -3,6 +3,8 @@
 Seconds and bytes throughout.
 """
 
+from pathlib import Path
+
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import DEFAULT, addresses
 from api_exporter.settings.certificate import (
@@ -190,6 +192,27 @@ METRICS_DENY = Setting(
     of_account=True,
 )
 
+EVENTS_FILE = Setting(
+    "EVENTS_FILE",
+    "",
+    "a file, or - for standard output",
+    "Where to write the audit events, each once, as a line of JSON. They are asked for"
+    " every minute then. With `-` all log lines go to standard error.",
+    parsers.optional(parsers.output),
+    of_account=True,
+    path=True,
+)
+EVENTS_CURSOR_FILE = Setting(
+    "EVENTS_CURSOR_FILE",
+    "",
+    "a file",
+    "What was written of the audit events. Without it the name of `EVENTS_FILE` with"
+    " `.cursor` behind it; required where that is `-`.",
+    parsers.optional(lambda text: Path(text).absolute()),
+    of_account=True,
+    path=True,
+)
+
 LISTEN_ADDRESS = Setting(
     "LISTEN_ADDRESS",
     DEFAULT,
@@ -322,6 +345,10 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         PEER_DETAIL,
         METRICS_ALLOW,
         METRICS_DENY,
+    ),
+    "Audit events": (
+        EVENTS_FILE,
+        EVENTS_CURSOR_FILE,
     ),
     "Serving": (
         LISTEN_ADDRESS,
