@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
 
+from api_exporter.attention.watch import Attention
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
@@ -24,6 +25,7 @@ from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
 from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
@@ -67,12 +69,14 @@ class Account(MultiService):
 
     Attributes:
         account: its name, empty where it is the only one.
+        now: seconds since the epoch.
         url: the upstream's base address.
         selection: what is published and asked for.
         client: may be used without starting anything, if it is stopped after it.
         pages: what is published now.
         telemetry: how its refreshes and requests went.
         history: how many peers were connected.
+        attention: what of it needs attention.
         stretched: by how much the intervals are, in a line; "" if they are not.
     """
 
@@ -88,6 +92,7 @@ class Account(MultiService):
     ) -> None:
         super().__init__()
         self._clock = reactor
+        self.now = now
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
         self.stretched = mine.stretched
@@ -130,6 +135,13 @@ class Account(MultiService):
             pages=self.pages,
             slicer=shared.slicer,
         )
+        self.attention = Attention(
+            lambda: self.inventory,
+            standings=self.telemetry.standings,
+            history=self.history,
+            chosen=settings.important_groups,
+        )
+        attention(registry, lambda: self.attention(now()).counts)
         missing = Missing(log)
 
         def observe(known: Inventory) -> None:

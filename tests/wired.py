@@ -6,6 +6,7 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
 
+from api_exporter.attention.watch import Attention
 from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.selection import selection
 from api_exporter.exposition.pages import Pages, piece
@@ -17,6 +18,7 @@ from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.telemetry.size import page_size
@@ -56,6 +58,7 @@ class Wired:
         metrics_max_age: float | None = None,
         choice: Choice = EVERYTHING,
         budget: Budget | None = None,
+        important_groups: tuple[str, ...] = (),
         observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
         self.clock = clock
@@ -70,6 +73,13 @@ class Wired:
         )
         self.history = History(period=self.selected.periods[UP])
         self.pages = Pages([c.name for c in self.collectors])
+        self.attention = Attention(
+            lambda: self.inventory,
+            standings=self.telemetry.standings,
+            history=self.history,
+            chosen=important_groups,
+        )
+        attention(self.registry, lambda: self.attention(now()).counts)
         page_size(self.registry, self.pages)
         self.rounds = Rounds(
             collectors=self.collectors,

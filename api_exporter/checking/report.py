@@ -11,6 +11,7 @@ from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
 from api_exporter.account import Account, Shared
+from api_exporter.checking.attending import lines
 from api_exporter.checking.survey import Finding, survey
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
@@ -20,7 +21,7 @@ from api_exporter.exposition.text import render
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
-from api_exporter.upstream.advice import PARTIAL, advice
+from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetching import UNREACHABLE
 
 log = Logger()
@@ -108,7 +109,11 @@ async def _report(
         if account.account:
             _print(f"\naccount: {account.account}")
         _print(f"upstream: {account.url}")
-        good = await check(await reached(account.client.upstream.reach), findings)
+        good = await check(
+            await reached(account.client.upstream.reach),
+            findings,
+            lambda found: lines(found, account.attention, account.now()),
+        )
     await account.client.stopService()
     return good
 
@@ -124,11 +129,17 @@ async def reached(reach: Callable[[], Awaitable[str]]) -> str:
         return f"a defect: {type(error).__name__}"
 
 
-async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:
-    """A table with a line for each resource, then what to do about the failures.
+async def check(
+    unreachable: str,
+    findings: AsyncIterator[Finding],
+    attending: Callable[[list[Finding]], Iterable[str]],
+) -> bool:
+    """A table with a line for each resource, what to do about the failures, then what
+    needs attention.
 
     Args:
         unreachable: why the upstream cannot be reached, "" where it can.
+        attending: lines about what needs attention.
 
     Returns:
         Whether the peers could be read.
@@ -153,8 +164,8 @@ async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:
             names.append(finding.resource.name)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
-    if found[-1].inventory.partial:
-        _print(PARTIAL)
+    for line in attending(found):
+        _print(line)
     return _has_peers(found)
 
 

@@ -2,11 +2,14 @@
 
 import io
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.exporter import PARTIAL
+from api_exporter.attention.watch import Attention
+from api_exporter.checking.attending import lines
 from api_exporter.checking.report import check, once, reached
 from api_exporter.checking.survey import Finding
 from api_exporter.collectors.selection import selection
@@ -14,9 +17,11 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer, User
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.advice import PARTIAL, advice
+from api_exporter.telemetry.history import History
+from api_exporter.upstream.advice import advice
 
 PEERS, TOKENS = BY_NAME["peers"], BY_NAME["access_tokens"]
+NOW = 1_800_000_000.0
 LIMITED = UpstreamError("rate_limited", "429")
 
 
@@ -25,12 +30,21 @@ async def round_of(*findings: Finding) -> AsyncIterator[Finding]:
         yield finding
 
 
+def attending(found: list[Finding]) -> Iterator[str]:
+    attention = Attention(
+        Inventory, standings={}, history=History(period=30), chosen=("servers",)
+    )
+    return lines(found, attention, NOW)
+
+
 class CheckTests(SynchronousTestCase):
     def checked(self, *findings: Finding, unreachable: str = "") -> tuple[bool, str]:
         """Whether it is well, and what was printed."""
         out = io.StringIO()
         self.patch(sys, "stdout", out)
-        done = Deferred.fromCoroutine(check(unreachable, round_of(*findings)))
+        done = Deferred.fromCoroutine(
+            check(unreachable, round_of(*findings), attending)
+        )
         return self.successResultOf(done), out.getvalue()
 
     def test_columns(self) -> None:

@@ -8,7 +8,7 @@ from twisted.web.template import Tag, tags
 from api_exporter.serving.page import Text
 from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
-from api_exporter.web.status import document, tables, words
+from api_exporter.web.status import document, findings, tables, words
 from api_exporter.web.status.page import footer, markup
 from api_exporter.web.status.verdict import Tone, Verdict, verdict
 
@@ -68,7 +68,10 @@ class Overview(Text):
                 class_="top",
             ),
             tags.section(tags.h1(headline), class_=f"verdict {tone}"),
-            tables.accounts([(name, found[name], self._peers(name)) for name in order])
+            tables.accounts(
+                (name, found[name], self._peers(name), self._attention(name, now))
+                for name in order
+            )
             if found
             else "",
         )
@@ -77,6 +80,9 @@ class Overview(Text):
             main=markup(main),
             footer=self._footer,
         )
+
+    def _attention(self, name: str, now: float) -> str | None:
+        return findings.counts(self._accounts[name].attention(now))
 
     def _peers(self, name: str) -> str | None:
         peers = self._accounts[name].inventory.peers

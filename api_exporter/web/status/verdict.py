@@ -5,14 +5,16 @@ from typing import Literal
 
 from msgspec import Struct
 
+from api_exporter.attention.exporter import PARTIAL
+from api_exporter.attention.thresholds import DAY, shipped
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.standing import Standing
-from api_exporter.upstream.advice import PARTIAL, advice
+from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
 
-EXPIRES_SOON = 14 * 86400.0
+EXPIRES_SOON = shipped().days["access_token_soon"] * DAY
 """Seconds before a token's end from which the operator is warned."""
 
 _NAMED = 5

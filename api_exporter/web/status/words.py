@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 from twisted.web.template import Tag, tags
 
+from api_exporter.attention.finding import counted as counted
+
 NOTHING = "–"
 """Stands where there is nothing to tell."""
 
@@ -28,11 +30,6 @@ def short(seconds: float) -> str:
     """Such as `3 s` or `5 h`."""
     number, _, unit = _in_units(seconds)
     return f"{number} {unit}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Such as `1 peer` or `1,234 peers`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def milliseconds(seconds: float) -> str:
