@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from twisted.web.server import Request
 from twisted.web.template import Tag, tags
 
+from api_exporter.attention.finding import counted
 from api_exporter.serving.page import Text
 from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
@@ -93,4 +94,4 @@ def _headline(found: Mapping[str, Verdict], good: int) -> tuple[Tone, str]:
     if not found:
         return "none", "No account falls to this shard"
     tone = min((one.tone for one in found.values()), key=_WORST_FIRST.index)
-    return tone, f"{good} of {words.counted(len(found), 'account')} working"
+    return tone, f"{good} of {counted(len(found), 'account')} working"

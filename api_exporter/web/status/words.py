@@ -4,8 +4,6 @@ from datetime import UTC, datetime
 
 from twisted.web.template import Tag, tags
 
-from api_exporter.attention.finding import counted as counted
-
 NOTHING = "–"
 """Stands where there is nothing to tell."""
 
