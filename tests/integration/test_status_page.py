@@ -147,15 +147,59 @@ class Browser(ProcessProtocol):
             features=[{"name": "prefers-color-scheme", "value": name}],
         )
 
-    async def picture(self) -> bytes:
-        """The screen as PNG."""
-        answer = await self.call("Page.captureScreenshot", format="png")
+    async def picture(self, selector: str = "") -> bytes:
+        """The screen as PNG, or what an element takes of the page."""
+        clip: Json = {}
+        if selector:
+            box = await self.value(
+                f"document.querySelector('{selector}').getBoundingClientRect().toJSON()"
+            )
+            clip = {"clip": {**_object(box), "scale": 1}}
+        answer = await self.call("Page.captureScreenshot", format="png", **clip)
         return base64.b64decode(str(answer["data"]))
 
 
 def _object(value: object) -> Json:
     assert isinstance(value, dict)
     return value
+
+
+CONTRAST = """
+(() => {
+  const canvas = document.createElement("canvas").getContext("2d");
+  const numbers = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((part) => part / 255).map((part) =>
+      part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const found = numbers(getComputedStyle(at).backgroundColor);
+      if (found[3] === 255) return found;
+    }
+    return [255, 255, 255, 255];
+  };
+  const bad = [];
+  for (const element of document.body.querySelectorAll("*")) {
+    const words = [...element.childNodes].some(
+      (node) => node.nodeType === 3 && node.data.trim());
+    if (!words || !element.checkVisibility()) continue;
+    if (element.closest("script, svg")) continue;
+    const [one, other] = [
+      light(numbers(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) bad.push([element.outerHTML.slice(0, 80), ratio]);
+  }
+  return bad;
+})()
+"""
+"""Texts that WCAG AA finds too faint."""
 
 
 class CountingSite(Site):
@@ -280,6 +324,83 @@ class StatusPageTests(TestCase):
             )
             self.assertEqual(0, hidden, width)
 
+    async def needy(self) -> Browser:
+        """A page with much to attend to, and failures."""
+        watched = Watched(collectors=[c.name for c in COLLECTORS], peers=60).start(3600)
+        watched.faults["api/users"] = REFUSED
+        return await self.opened(watched.advance(700))
+
+    async def test_contrast(self) -> None:
+        """All text can be read, light and dark, on a screen and on a telephone."""
+        browser = await self.needy()
+        for scheme in ("light", "dark"):
+            for width in (360, 1280):
+                await browser.scheme(scheme)
+                await browser.screen(width, 800, mobile=width < 700)
+                await browser.visit(self.url)
+                self.assertEqual([], await browser.value(CONTRAST), (scheme, width))
+
+    async def test_structure(self) -> None:
+        """A screen reader is told the language, headings in order, and of each table
+        its name, the heads of its columns and rows, on a telephone, too.
+        """
+        browser = await self.needy()
+        for width in (360, 1280):
+            await browser.screen(width, 800, mobile=width < 700)
+            await browser.visit(self.url)
+            self.assertEqual("en", await browser.value("document.documentElement.lang"))
+            levels = await browser.value(
+                "[...document.querySelectorAll('h1,h2,h3')].map(h => h.tagName).join()"
+            )
+            self.assertRegex(str(levels), "^H1(,H2){5}$")
+            tree = await browser.call("Accessibility.getFullAXTree")
+            nodes = tree["nodes"]
+            assert isinstance(nodes, list)
+            roles: dict[str, list[str]] = {}
+            for node in nodes:
+                if not node["ignored"]:
+                    name = str(node.get("name", {}).get("value", ""))
+                    roles.setdefault(node["role"]["value"], []).append(name)
+            self.assertEqual(
+                ["Resources", "Collectors", "Newest calls"], roles["table"]
+            )
+            self.assertIn("peers", roles["rowheader"])
+            self.assertIn("Last success", roles["columnheader"])
+            self.assertEqual(1, len(roles["main"]))
+            self.assertNotIn("", roles["link"])
+            images = roles.get("image", []) + roles.get("img", [])
+            self.assertNotIn("", images)
+
+    async def test_keyboard(self) -> None:
+        """The tab key reaches each link, and a refresh leaves it where it was."""
+        browser = await self.needy()
+        links = await browser.value("document.links.length")
+        assert isinstance(links, int)
+        reached = set()
+        for _ in range(links):
+            await self.press(browser, "Tab")
+            reached.add(
+                await browser.value(
+                    "[...document.links].indexOf(document.activeElement)"
+                )
+            )
+        self.assertEqual(set(range(links)), reached)
+        await browser.value("document.querySelector('.findings a').focus()")
+        name = await browser.value("document.activeElement.ariaLabel")
+        await browser.value("window.old = document.activeElement")
+        await self.until(browser, "!old.isConnected")
+        self.assertEqual(name, await browser.value("document.activeElement.ariaLabel"))
+
+    async def press(self, browser: Browser, key: str) -> None:
+        for kind in ("rawKeyDown", "keyUp"):
+            await browser.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=9,
+            )
+
     async def test_refresh(self) -> None:
         """The page follows in place, without a jump, and says when nobody answers."""
         watched = Watched().start()
@@ -341,3 +462,23 @@ class StatusPageTests(TestCase):
             picture = await browser.picture()
             self.assertTrue(picture.startswith(b"\x89PNG\r\n"), name)
             (folder / f"status-{name}.png").write_bytes(picture)
+
+    async def test_pictures_of_attention(self) -> None:
+        """So can those of its section: much, nothing, and nothing known."""
+        folder = Path(os.environ.get("STATUS_IMAGES") or self.mktemp())
+        folder.mkdir(parents=True, exist_ok=True)
+        default = [c.name for c in COLLECTORS if c.default]
+        quiet = Watched(peers=0).start(60)
+        much = Watched(collectors=default, peers=220).start(3600)
+        browser = await self.opened(much)
+        await browser.screen(1080, 800)
+        for name, watched, fault in (
+            ("much", much, None),
+            ("unknown", much, REFUSED),
+            ("nothing", quiet, None),
+        ):
+            watched.down = fault
+            self.site.resource = watched.advance(700).tree
+            await browser.visit(self.url)
+            picture = await browser.picture("section:nth-of-type(2)")
+            (folder / f"attention-{name}.png").write_bytes(picture)

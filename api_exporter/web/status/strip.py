@@ -19,7 +19,7 @@ def strip(recent: Sequence[Attempt]) -> Tag:
     top = max(longest.seconds, 0.001)
     bars = []
     for place, attempt in enumerate(recent):
-        height = max(1.0, HEIGHT * attempt.seconds / top)
+        height = max(1.0, HEIGHT * (attempt.seconds / top))
         bars.append(
             Tag(
                 "rect",
