@@ -20,6 +20,7 @@ from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
+from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.size import page_size
 from tests.bodies import inventory
@@ -192,6 +193,7 @@ def _own() -> str:
         registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
     )
     token_readable(telemetry.registry, lambda: True)
+    attention(telemetry.registry, lambda: {"critical": 0})
     page_size(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()
     process.registry.register(Accounts({"acme": telemetry}))

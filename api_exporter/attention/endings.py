@@ -39,11 +39,14 @@ def setup_keys(seen: Seen) -> Iterator[Finding]:
         named = f"Setup key {key.name or key.id}"
         end = timestamp(key.expires)
         if end is not None and end - seen.now < days["setup_key_soon"] * DAY:
-            words = "Machines cannot enrol with it any more"
-            if end > seen.now:
-                words = f"{words} in less than {counted(days['setup_key_soon'], 'day')}"
+            left = counted(days["setup_key_soon"], "day")
             yield seen.finding(
-                "NetBirdSetupKeyExpiresSoon", named, f"{words}.", until=end
+                "NetBirdSetupKeyExpiresSoon",
+                named,
+                f"Machines can enrol with it for less than {left}."
+                if end > seen.now
+                else "Machines cannot enrol with it any more.",
+                until=end,
             )
         if key.usage_limit and key.used_times / key.usage_limit >= share:
             yield seen.finding(

@@ -154,8 +154,8 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(
             [
                 "needs attention:",
-                "warning: Setup key fleet: Machines cannot enrol with it any more in"
-                " less than 7 days. (until 2027-01-16 08:00 UTC)"
+                "warning: Setup key fleet: Machines can enrol with it for less than"
+                " 7 days. (until 2027-01-16 08:00 UTC)"
                 f" {runbooks}#netbirdsetupkeyexpiressoon",
                 "info: The exporter's token: Its end cannot be seen: nothing will warn"
                 f" before it expires. {runbooks}#apiexportertokennotwatched",
