@@ -67,6 +67,11 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
         return {peer.id: peer for peer in self.inventory.peers or ()}
 
     @cached_property
+    def members(self) -> dict[str, list[Peer]]:
+        """The peers of groups by the groups' ids, of those that were looked at."""
+        return {}
+
+    @cached_property
     def fallen(self) -> float | None:
         """Since when a great part of the peers is gone; None if it is not."""
         if self.inventory.peers is None:

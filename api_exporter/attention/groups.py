@@ -10,10 +10,10 @@ from api_exporter.netbird.records import Group, Peer
 def presence(seen: Seen) -> Iterator[Finding]:
     """Peers of important groups that are offline, routers that all are."""
     for group in _of(seen, seen.important):
-        there = [peer for peer in _peers(seen, group) if peer.connected]
-        missing = group.peers_count - len(there)
+        peers = _peers(seen, group)
+        gone = [peer for peer in peers if not peer.connected]
+        missing = group.peers_count - len(peers) + len(gone)
         if missing > 0:
-            gone = [peer for peer in _peers(seen, group) if not peer.connected]
             left = [timestamp(peer.last_seen) for peer in gone]
             verb = "is" if missing == 1 else "are"
             number = f"{missing:,} of {counted(group.peers_count, 'peer')}"
@@ -69,4 +69,9 @@ def _of(seen: Seen, wanted: Collection[str]) -> list[Group]:
 
 def _peers(seen: Seen, group: Group) -> list[Peer]:
     """The members that the upstream lists as peers."""
-    return [seen.peers[m.id] for m in group.peers or () if m.id in seen.peers]
+    peers = seen.peers
+    if group.id not in seen.members:
+        seen.members[group.id] = [
+            peers[member.id] for member in group.peers or () if member.id in peers
+        ]
+    return seen.members[group.id]

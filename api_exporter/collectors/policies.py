@@ -192,7 +192,7 @@ def release(version: str) -> Release | None:
 def counted_releases(peers: tuple[Peer, ...]) -> dict[Release, int]:
     """How many peers run each release."""
     counts: dict[Release, int] = {}
-    for version, count in Counter(peer.version for peer in peers).items():
+    for version, count in Counter([peer.version for peer in peers]).items():
         number = release(version)
         if number is not None:
             counts[number] = counts.get(number, 0) + count

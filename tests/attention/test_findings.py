@@ -102,6 +102,16 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual("NetBirdNetworkRedundancyLost", finding.alert)
         self.assertEqual(NOW - 2 * HOUR, finding.since)
 
+    def test_shared(self) -> None:
+        """Networks with one router are told of alike."""
+        depot = self.depot(True, False)
+        assert depot.networks is not None
+        shed = Network(id="m", name="shed", routers=("x",))
+        looked = seen(replace(depot, networks=(*depot.networks, shed)))
+        self.assertEqual(
+            ["Network depot", "Network shed"], [named for _, named, _ in found(looked)]
+        )
+
     def test_routes(self) -> None:
         """Routes with one identifier and one network stand in for each other."""
 

@@ -123,7 +123,7 @@ class ThresholdsTests(SynchronousTestCase):
                     "input_series": series,
                     "promql_expr_test": [
                         {
-                            "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
+                            "expr": 'count by (alertname)(ALERTS{alertstate="firing"})',
                             "eval_time": f"{EVALUATED}h",
                         }
                     ],
