@@ -471,7 +471,7 @@ class RefusedTests(SynchronousTestCase):
             ["servers", "group:servers", "groups", "no"],
             "all, none, or groups: and names or ids of groups",
         )
-        self.refuses("IMPORTANT_GROUPS", [",", " , "], "(it names no group)")
+        self.refuses("IMPORTANT_GROUPS", [","], "(it names no group)")
         self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names no group)")
 
     def test_metrics(self) -> None:
