@@ -142,7 +142,7 @@ class ThresholdsTests(SynchronousTestCase):
         )
         got = told.stdout + told.stderr
         self.assertNotIn("error", got.lower().replace('"error"', ""), got[:2000])
-        pairs = re.findall(r'alertname="(\w+)"\} (\S+)', got)
+        pairs = re.findall(r'alertname="(\w+)"\} ([\d.eE+-]+)', got)
         return Counter({alert: int(float(count)) for alert, count in pairs})
 
     def test_same(self) -> None:
