@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 
 from acceptance import (
+    door,
     installing,
     kubernetes,
     monitoring,
+    proxies,
     pythons,
     release,
     roots,
@@ -23,6 +25,8 @@ CHECKS = (
     Check("source", release.source),
     Check("pythons", pythons.pythons),
     Check("lowest", pythons.lowest),
+    Check("sslyze", door.sslyze),
+    Check("handshakes", door.handshakes),
     *(
         Check(f"debian-{number}", installing.installs(number))
         for number in roots.SUITES
@@ -31,6 +35,7 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("no-proxy", proxies.no_proxy),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
 )

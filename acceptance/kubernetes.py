@@ -16,6 +16,7 @@ ADDED = (
     "namespace: monitoring",
     "release: kube-prometheus-stack",
     "UPSTREAM_API_URL: https://netbird.example",
+    "value: /run/secrets/api-exporter-web/web.yml",
 )
 """What the documentation's has, and the base has not."""
 

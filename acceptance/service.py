@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from acceptance.boots import System, booted
 from acceptance.check import Failed
+from acceptance.guarded import guarded
 from acceptance.installing import INSTALL, UNINSTALL, same
 from acceptance.roots import SOURCE, made
 from api_exporter.demo.server import TOKEN
@@ -45,13 +46,19 @@ def boots(release: int) -> Callable[[Path], str]:
             system.run(INSTALL)  # for the credential
 
             def restarted(address: str) -> None:
-                config.write_text(f"UPSTREAM_API_URL={api}\nLISTEN_ADDRESS={address}\n")
+                started({"LISTEN_ADDRESS": address})
+
+            def started(settings: Mapping[str, str]) -> None:
+                lines = {"UPSTREAM_API_URL": api, **settings}
+                text = "".join(f"{name}={value}\n" for name, value in lines.items())
+                config.write_text(text)
                 system.run("systemctl", "restart", UNIT)
 
             config.write_text(f"UPSTREAM_API_URL={api}\n")
             system.run("systemctl", "enable", "--now", UNIT)
             system.until_got(READ, HERE, "/metrics")
             seen.append(f"it reads; {_hardened(system)}")
+            seen += guarded(system, config.parent, folder / "door", started)
             restarted("unix:/run/api-exporter/http.sock")
             system.until_got(READ, "/run/api-exporter/http.sock", "/metrics")
             seen.append("another user reads /run/api-exporter/http.sock")

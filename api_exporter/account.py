@@ -10,6 +10,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
 
 from api_exporter.attention.watch import Attention
 from api_exporter.collectors.table import Collector
@@ -26,14 +27,17 @@ from api_exporter.settings.credential import Rereading
 from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.attention import attention
+from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.size import page_size
 from api_exporter.upstream.backoff import Jitter
+from api_exporter.upstream.certificates import Trusts
 from api_exporter.upstream.client import Client
-from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.large import LargeBodies
+
+log = Logger()
 
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
@@ -47,7 +51,7 @@ class Shared:
 
     Attributes:
         slicer: makes sure that they compute in turns.
-        contexts: of TLS, of which each is a megabyte.
+        trusts: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
         granted: by name, what each may ask for.
     """
@@ -56,7 +60,7 @@ class Shared:
         self, clock: IReactorTime, accounts: Iterable[AccountSettings]
     ) -> None:
         self.slicer = Slicer(clock)
-        self.contexts = KeptContexts()
+        self.trusts = Trusts()
         self.large = LargeBodies(clock)
         self.granted = granted(accounts)
 
@@ -96,7 +100,7 @@ class Account(MultiService):
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
         self.stretched = mine.stretched
-        self._log = log = log_of(settings.name)
+        self._log = log_of(settings.name, log)
         self.account = settings.name
         self.url = settings.upstream_api_url
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -119,13 +123,18 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=attempted,
-            contexts=shared.contexts,
+            trusts=shared.trusts,
             large=shared.large,
-            log=log,
         )
         token = self.client.token
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
+        client = self.client
+        CertificateEnds(
+            registry,
+            upstream=lambda: None if client.shown is None else client.shown.ends,
+            client=lambda: client.trust.own_end,
+        )
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(
@@ -142,7 +151,7 @@ class Account(MultiService):
             chosen=settings.important_groups,
         )
         attention(registry, lambda: self.attention(now()).counts)
-        missing = Missing(log)
+        missing = Missing(self._log)
 
         def observe(known: Inventory) -> None:
             self.history.observe(now(), known.peers or ())
@@ -158,7 +167,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=observe,
-            log=log,
+            account=settings.name,
         )
         self.addService(self.client)
         self.addService(refresher)

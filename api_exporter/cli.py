@@ -27,7 +27,7 @@ class CommandOptions(Options):
 
     synopsis = (
         f"{Options.synopsis} [--check | --once] [--account NAME]\n"
-        "       api-exporter --health [--config FILE] [URL [SECONDS]]"
+        "       api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
     )
     optFlags: ClassVar = [
         *Options.optFlags,

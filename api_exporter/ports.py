@@ -14,6 +14,8 @@ Reason = Literal[
     "http_4xx",
     "http_5xx",
     "timeout",
+    "proxy",
+    "proxy_auth",
     "dns",
     "connect",
     "tls",

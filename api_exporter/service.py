@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
@@ -16,8 +17,9 @@ from api_exporter.account import Account, Shared
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import own_threads
+from api_exporter.door.way import front, way
 from api_exporter.serving import listen
-from api_exporter.serving.site import BoundedSite, max_connections
+from api_exporter.serving.site import max_connections
 from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
 from api_exporter.settings.values import Settings
@@ -26,6 +28,9 @@ from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
 from api_exporter.web.discovery.making import Making
 from api_exporter.web.tree import Around, of_one
+
+if TYPE_CHECKING:  # nobody but those who want a front door pay for importing it
+    from api_exporter.door.front import Front
 
 __all__ = ["Options", "assemble", "makeService"]
 
@@ -62,10 +67,16 @@ def makeService(options: Options) -> MultiService:
 
 
 class Configured(Struct, frozen=True):
-    """The checked settings and, for `--demo`, the upstream that it reads."""
+    """The checked settings and what goes with them.
+
+    Attributes:
+        simulation: for `--demo`, the upstream that it reads.
+        front: what says who may come in; None where everybody may.
+    """
 
     settings: Settings
     simulation: Service | None
+    front: "Front | None"
 
 
 def configure(options: Options, reactor: PosixReactorBase) -> Configured:
@@ -78,7 +89,8 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configured:
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     if not options["demo"]:
-        return Configured(configuration.configured(options, {}), None)
+        settings = configuration.configured(options, {})
+        return Configured(settings, None, front(settings, reactor.seconds))
     # Nobody but the demo pays for importing it.
     from api_exporter.demo import server as demo  # noqa: PLC0415
 
@@ -90,7 +102,8 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
         reactor=reactor,
         now=time.time,
     )
-    return Configured(demo.simulated(settings), simulation)
+    settings = demo.simulated(settings)
+    return Configured(settings, simulation, front(settings, reactor.seconds))
 
 
 class Assembled(Struct, frozen=True):
@@ -187,16 +200,27 @@ def assemble(
             path=settings.metrics_path,
         )
         if settings.several:
-            served = len(settings.accounts) or "no"
-            log.info("{served} accounts are served", served=served)
+            count = len(settings.accounts)
+            served = "1 account is" if count == 1 else f"{count or 'no'} accounts are"
+            log.info("{served} served", served=served)
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
+    entry = way(
+        configured.front,
+        tree,
+        reactor,
+        max_connections=max_connections(settings.max_connections, len(shown)),
+        registry=process.registry,
+        threads=threads,
+    )
     listener = listen.Listener(
         addresses=settings.listen_address,
-        site=BoundedSite(tree, reactor, max_connections(settings.max_connections)),
+        site=entry.site,
         reactor=reactor,
         ready=ready,
+        secured=entry.secured,
+        exposed=entry.exposed,
     )
     notifier = Notifier(Supervisor(os.environ), state, reactor)
     for account in shown.values():
@@ -214,6 +238,7 @@ def assemble(
         for account in shown.values():
             account.look()
         listener.look()
+        entry.look()
 
     return Assembled(
         [service for service in services if service is not None], look=look

@@ -45,16 +45,23 @@ def refreshed(
 
 
 def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
-    """Rows of each profile: its page, the processor time of a refresh, memory."""
-    spent: dict[str, float] = {}
+    """Rows of each profile: its page, the processor time of a refresh, memory.
+
+    Each has two turns, and the better one counts: the machine may be slow meanwhile.
+    """
+    spent = dict.fromkeys(PROFILES, float("inf"))
+    for _ in range(2):
+        for name, settings in PROFILES.items():
+            found = refreshed(upstream, 5, settings)
+            middle = statistics.median(each["cpu"] for each in found["full"])
+            spent[name] = min(spent[name], middle)
+            table.put(f"profile {name}: series", peers, found["series"], "count")
+            wanted = {peers: TOTALS_BYTES / 1e3} if name == "totals" else None
+            kilobytes = found["bytes"] / 1e3
+            table.put(f"profile {name}: page", peers, kilobytes, "kB", wanted)
     for name, settings in PROFILES.items():
-        found = refreshed(upstream, 7, settings)
-        spent[name] = statistics.median(each["cpu"] for each in found["full"])
-        memory, _ = starting.grown(upstream, directory, 3, **settings)
-        wanted = {peers: TOTALS_BYTES / 1e3} if name == "totals" else None
-        table.put(f"profile {name}: series", peers, found["series"], "count")
-        table.put(f"profile {name}: page", peers, found["bytes"] / 1e3, "kB", wanted)
         table.put(f"profile {name}: refresh CPU", peers, spent[name] * 1e3, "ms")
+        memory, _ = starting.grown(upstream, directory, 3, **settings)
         table.put(f"profile {name}: peak memory", peers, memory, "MiB")
     share = spent["totals"] / spent["all"]
     name = "profile totals: share of a refresh"

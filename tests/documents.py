@@ -21,7 +21,9 @@ from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
 from api_exporter.telemetry.attention import attention
+from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
+from api_exporter.telemetry.door import reload_successful, unauthorized
 from api_exporter.telemetry.size import page_size
 from tests.bodies import inventory
 from tests.wired import process_telemetry
@@ -194,8 +196,11 @@ def _own() -> str:
     )
     token_readable(telemetry.registry, lambda: True)
     attention(telemetry.registry, lambda: {"critical": 0})
+    CertificateEnds(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
     page_size(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()
+    unauthorized(process.registry)
+    reload_successful(process.registry, lambda: True)
     process.registry.register(Accounts({"acme": telemetry}))
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(

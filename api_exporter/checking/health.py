@@ -6,7 +6,7 @@ It imports neither Twisted nor anything else that takes time.
 import re
 import ssl
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
@@ -23,7 +23,9 @@ LONGEST = 10.0
 OK, CRITICAL = 0, 2
 """Exit statuses, as monitoring systems know them."""
 
-USAGE = "usage: api-exporter --health [--config FILE] [URL [SECONDS]]"
+HEALTH = "/health"
+
+USAGE = "usage: api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
 
 WANTS_CERTIFICATE = ("CERTIFICATE_REQUIRED", "HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
 """What servers say to a client without one, in different versions of TLS."""
@@ -50,21 +52,36 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     try:
         config, words = _parsed(arguments)
         seconds = _seconds(words[1]) if len(words) > 1 else LONGEST
-        url = words[0] if words else from_settings(config, environ)
-        connection, path = _connection(url)
+        page = words[0] if words and words[0].startswith("/") else HEALTH
+        ours = not words or words[0].startswith("/")
+        url = from_settings(config, environ) if ours else words[0]
+        if ours and not url.startswith("unix:"):
+            url = url.removesuffix(HEALTH) + page
+        asked = [(url, *_connection(url, page))]
+        if ours and encrypted(config, environ) and url.startswith("http:"):
+            url = url.replace("http:", "https:", 1)
+            asked.append((url, *_connection(url, page)))
     except CannotAsk as error:
         return _print(CRITICAL, str(error))
     answers: list[tuple[int, str]] = []
     # A thread, because a name server may hang, and nothing else puts an end to that.
-    asking = Thread(
-        target=lambda: answers.append(_answer(connection, path)), daemon=True
-    )
+    asking = Thread(target=lambda: answers.append(_first(asked)), daemon=True)
     asking.start()
     asking.join(seconds)
     if not answers:
         return _print(CRITICAL, f"{url}: no answer within {seconds:g} s")
-    status, answer = answers[0]
-    return _print(status, f"{url}: {answer}")
+    return _print(*answers[0])
+
+
+def _first(asked: Sequence[tuple[str, HTTPConnection, str]]) -> tuple[int, str]:
+    """Exit status and words of the first that answers, or of the last."""
+    status, said = CRITICAL, ""
+    for url, connection, path in asked:
+        status, answer = _answer(connection, path)
+        said = f"{url}: {answer}"
+        if answer.isdigit():
+            break
+    return status, said
 
 
 def _print(status: int, line: str) -> int:
@@ -102,8 +119,7 @@ def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
     the file system, `unix:` and its path.
     """
     try:
-        if config is not None:
-            environ = file.below(environ, file.load(Path(config)))
+        environ = _settings(config, environ)
         text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT
         found = addresses(text)
     except file.ConfigurationError as error:
@@ -114,6 +130,19 @@ def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
         if url is not None:
             return url
     raise CannotAsk(f"LISTEN_ADDRESS={text} does not say where to ask: add a URL")
+
+
+def encrypted(config: str | None, environ: Mapping[str, str]) -> bool:
+    """Whether there may be TLS: the file says so, which may be broken by now, or not
+    to be read by everybody. So it is tried.
+    """
+    return bool(_settings(config, environ).get("WEB_CONFIG_FILE", "").strip())
+
+
+def _settings(config: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
+    if config is None:
+        return environ
+    return file.below(environ, file.load(Path(config)))
 
 
 _HERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
@@ -152,9 +181,9 @@ def _unescaped(description: str) -> Iterator[str | tuple[str, str]]:
         yield (name, plain) if equals else plain
 
 
-def _connection(url: str) -> tuple[HTTPConnection, str]:
+def _connection(url: str, page: str) -> tuple[HTTPConnection, str]:
     if url.startswith("unix:"):
-        return UnixConnection(url.removeprefix("unix:")), "/health"
+        return UnixConnection(url.removeprefix("unix:")), page
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -3,8 +3,17 @@
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from twisted.internet.defer import CancelledError, maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger, globalLogBeginner
@@ -18,11 +27,16 @@ from api_exporter.daemon import logs
 from api_exporter.daemon.life import refusal
 from api_exporter.daemon.threads import own_threads
 from api_exporter.exposition.text import render
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
+from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetching import UNREACHABLE
+
+if TYPE_CHECKING:
+    from api_exporter.door.front import Front
 
 log = Logger()
 
@@ -47,25 +61,21 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     )
     own_threads(reactor)
     configured = service.configure(options, reactor)
-    accounts = chosen(
-        service.accounts(
-            configured.settings,
-            reactor,
-            Shared(reactor, configured.settings.accounts.values()),
-        ),
-        options["account"],
-        one=options["once"],
-    )
+    settings = configured.settings
+    wanted = chosen(settings.accounts, options["account"], one=options["once"])
+    shared = Shared(reactor, wanted.values())
+    accounts = service.accounts(replace(settings, accounts=wanted), reactor, shared)
+    if not options["once"]:
+        for line in doors(configured.front):
+            _print(line)
     if configured.simulation is not None:
         configured.simulation.startService()
     good = {
         name: await _report(account, reactor, once_only=options["once"])
         for name, account in accounts.items()
     }
-    if len(good) > 1:
-        _print("")
-        for name, fine in good.items():
-            _print(f"{name}: {'ok' if fine else 'its peers cannot be read'}")
+    if settings.several and not options["once"] and options["account"] is None:
+        _summary(good)
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)
     if not all(good.values()):
@@ -73,14 +83,16 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
 
 
 def chosen(
-    accounts: Mapping[str, Account], wanted: str | None, *, one: bool
-) -> Mapping[str, Account]:
+    accounts: Mapping[str, AccountSettings], wanted: str | None, *, one: bool
+) -> Mapping[str, AccountSettings]:
     """All of them, or the one that is wanted; raises SystemExit where that is none.
 
     Args:
         one: whether more than one cannot be.
     """
     names = ", ".join(accounts)
+    if not accounts and (one or wanted is not None):
+        raise refusal([_NONE], lasting=True)
     if wanted is not None and (wanted not in accounts or not wanted):
         known = f"it must be one of {names}" if any(accounts) else "there are no names"
         problem = f"--account: {wanted!r} is not allowed: {known}"
@@ -91,6 +103,15 @@ def chosen(
         problem = f"--once needs --account, which must be one of {names}"
         raise refusal([problem], lasting=True)
     return accounts
+
+
+_NONE = "no account falls to this shard"
+
+
+def _summary(good: Mapping[str, bool]) -> None:
+    _print("" if good else _NONE)
+    for name, fine in good.items():
+        _print(f"{name}: {'ok' if fine else 'its peers cannot be read'}")
 
 
 async def _report(
@@ -109,13 +130,24 @@ async def _report(
         if account.account:
             _print(f"\naccount: {account.account}")
         _print(f"upstream: {account.url}")
+        _print(f"way: {account.client.way}")
+        unreachable = await reached(account.client.upstream.reach)
+        if (shown := account.client.shown) is not None:
+            _print(f"certificate: {shown}")
         good = await check(
-            await reached(account.client.upstream.reach),
+            unreachable,
             findings,
             lambda found: lines(found, account.attention, account.now()),
         )
     await account.client.stopService()
     return good
+
+
+def doors(front: "Front | None") -> list[str]:
+    """How somebody comes in, a line each."""
+    return [f"door: {door}" for door in (front.doors() if front else [])] or [
+        "door: none; whoever reaches it reads it"
+    ]
 
 
 async def reached(reach: Callable[[], Awaitable[str]]) -> str:
@@ -164,9 +196,14 @@ async def check(
             names.append(finding.resource.name)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
-    for line in attending(found):
+    for line in (*_concerns(found[-1].inventory), *attending(found)):
         _print(line)
     return _has_peers(found)
+
+
+def _concerns(inventory: Inventory) -> Iterator[str]:
+    for name in inventory.missing_groups:
+        yield f"PEER_DETAIL names {name!r}, which is neither name nor id of a group."
 
 
 async def once(

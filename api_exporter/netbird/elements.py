@@ -25,6 +25,9 @@ _LONGEST = 8 * 1024 * 1024
 _MOST_VALUES = 400_000
 """Values in a long piece: such a group has three hundred thousand."""
 
+_SPACES = b" " * 65536
+"""In a long piece: nothing takes longer to read, and no record has so many in a row."""
+
 _SHORTEST = 32
 """Bytes of an element of a long body, on average, at least: records have hundreds."""
 
@@ -70,8 +73,11 @@ def _piece(
             raise UpstreamError("decode", f"a record longer than {_LONGEST} bytes")
         closing = b"]" if end < len(body) else b""
         text = b"".join((b"[", memoryview(body)[start:end], closing))
-        if len(text) > 2 * LONG and text.count(b",") > _MOST_VALUES:
-            raise UpstreamError("decode", "a record of too many values")
+        if len(text) > 2 * LONG:
+            if text.count(b",") > _MOST_VALUES:
+                raise UpstreamError("decode", "a record of too many values")
+            if _SPACES in text:
+                raise UpstreamError("decode", "a record of too much white space")
         try:
             return _decoded(text, start - 1) or [], end
         except UpstreamError:

@@ -20,6 +20,9 @@ KEPT = 0.9
 KEPT_BURST = 0.5
 """Of the burst: after a start, another one soon."""
 
+_DUST = 1e-9
+"""Requests a minute that rounding leaves: no interval is stretched for them."""
+
 LONGEST = 3600.0
 """Seconds: no interval is stretched further while the peers need not be."""
 
@@ -50,7 +53,7 @@ def stretched(
     )
     longer: dict[float, float] = {}
     for period, count in sorted(others.items(), reverse=True):
-        if excess > 0.0:
+        if excess > _DUST:
             asked = count * 60.0 / period
             kept = max(asked - excess, count * 60.0 / LONGEST)
             longer[period] = max(period, min(LONGEST, count * 60.0 / kept))

@@ -9,6 +9,7 @@ from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.rounds import Known
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.log import log_of
 
 COMPLAINT_PERIOD = 3600.0
 """Seconds, at least, between two times that a resource's bad records are told of."""
@@ -28,10 +29,16 @@ class Outcomes:
         now: seconds since the epoch.
     """
 
+    log = Logger()
+
     def __init__(
-        self, *, telemetry: AccountTelemetry, now: Callable[[], float], log: Logger
+        self,
+        *,
+        telemetry: AccountTelemetry,
+        now: Callable[[], float],
+        account: str = "",
     ) -> None:
-        self.log = log
+        self.log = log_of(account, self.log)
         self._telemetry = telemetry
         self._now = now
         self._told: set[str] = set()

@@ -17,6 +17,7 @@ from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.standing import max_age
 from api_exporter.upstream.backoff import Jitter
 
@@ -30,6 +31,8 @@ class Refresher(Service):
         observe: told of all that is known after every good refresh of the peers.
     """
 
+    log = Logger()
+
     def __init__(
         self,
         *,
@@ -42,9 +45,9 @@ class Refresher(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Inventory], None] = lambda _: None,
-        log: Logger | None = None,
+        account: str = "",
     ) -> None:
-        self.log = Logger() if log is None else log
+        self.log = log_of(account, self.log)
         self._resources = {r.name: r for r in selection.resources}
         self._periods = selection.periods
         self._max_ages = {
@@ -52,7 +55,7 @@ class Refresher(Service):
             for name, period in selection.periods.items()
         }
         self._rounds = rounds
-        self._outcomes = Outcomes(telemetry=telemetry, now=now, log=self.log)
+        self._outcomes = Outcomes(telemetry=telemetry, now=now, account=account)
         self._standings = telemetry.standings
         self._budget = budget
         self._clock = clock

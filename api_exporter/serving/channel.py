@@ -29,7 +29,13 @@ _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 
 
 class BodilessRequest(Request):
-    """A request whose body nobody reads: one that has any to speak of is refused."""
+    """A request whose body nobody reads: one that has any to speak of is refused.
+
+    Attributes:
+        accounts: those that the client may know of; None stands for all.
+    """
+
+    accounts: frozenset[str] | None = None
 
     def gotLength(self, length: int | None) -> None:
         """Called when the headers are complete; None stands for chunks."""

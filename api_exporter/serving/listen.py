@@ -2,21 +2,25 @@
 
 import socket
 from collections.abc import Callable, Sequence
+from ipaddress import ip_address
 from typing import cast
 
 from twisted.application.service import Service
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
+    AdoptedStreamServerEndpoint,
     SSL4ServerEndpoint,
     TCP4ServerEndpoint,
     TCP6ServerEndpoint,
+    UNIXServerEndpoint,
     serverFromString,
 )
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import (
     IAddress,
     IListeningPort,
+    IProtocolFactory,
     IStreamServerEndpoint,
 )
 from twisted.internet.posixbase import PosixReactorBase
@@ -111,6 +115,8 @@ class Listener(Service):
 
     Args:
         ready: told where we can be reached: a URL without a path, or an endpoint.
+        secured: puts what listens on a network behind TLS, if anything does.
+        exposed: called where others than this machine can reach us.
     """
 
     def __init__(
@@ -120,11 +126,15 @@ class Listener(Service):
         site: BoundedSite,
         reactor: PosixReactorBase,
         ready: Callable[[str], object],
+        secured: Callable[[IProtocolFactory], IProtocolFactory] | None = None,
+        exposed: Callable[[], object] = lambda: None,
     ) -> None:
         self._addresses = addresses
         self._site = site
         self._reactor = reactor
         self._ready = ready
+        self._tls = secured
+        self._exposed = exposed
         self._ports: list[IListeningPort] = []
         self._secured: list[tuple[Endpoint, Port]] = []
 
@@ -133,7 +143,7 @@ class Listener(Service):
         for wanted in self._addresses:
             try:
                 for endpoint in endpoints(wanted, self._reactor):
-                    port = _listening(endpoint, self._site)
+                    port = _listening(endpoint, self._factory(endpoint))
                     self._ports.append(port)
                     secured = isinstance(endpoint, SSL4ServerEndpoint)
                     if secured and isinstance(port, Port):
@@ -141,6 +151,13 @@ class Listener(Service):
             except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
                 raise CannotServe(_explain(wanted, error)) from None
             self._ready(self._address(wanted))
+        if not all(_local(port.getHost()) for port in self._ports):
+            self._exposed()
+
+    def _factory(self, endpoint: IStreamServerEndpoint) -> IProtocolFactory:
+        """What an endpoint listens with: nothing is encrypted within this machine."""
+        site: IProtocolFactory = self._site
+        return site if self._tls is None or _unix(endpoint) else self._tls(site)
 
     def look(self) -> None:
         """Use keys and certificates as they are now, for connections that begin.
@@ -166,7 +183,8 @@ class Listener(Service):
         if isinstance(wanted, Endpoint):
             return f"{wanted}{_reached(host)}"
         port = getattr(host, "port", wanted.port)
-        return f"http://{Address(wanted.host or 'localhost', port)}"
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{Address(wanted.host or 'localhost', port)}"
 
     def stopService(self) -> Deferred[None]:
         """Fires when no port is open and no scrape under way any more."""
@@ -189,7 +207,23 @@ def _reached(host: IAddress) -> str:
     return ""
 
 
-def _listening(endpoint: IStreamServerEndpoint, site: BoundedSite) -> IListeningPort:
+def _unix(endpoint: IStreamServerEndpoint) -> bool:
+    """Whether it is a socket in the file system."""
+    if isinstance(endpoint, AdoptedStreamServerEndpoint):
+        return bool(endpoint.addressFamily == socket.AF_UNIX)
+    return isinstance(endpoint, UNIXServerEndpoint)
+
+
+def _local(host: IAddress) -> bool:
+    """Whether only this machine can reach it."""
+    if isinstance(host, (IPv4Address, IPv6Address)):
+        return ip_address(host.host).is_loopback
+    return True
+
+
+def _listening(
+    endpoint: IStreamServerEndpoint, site: IProtocolFactory
+) -> IListeningPort:
     """The port. All of Twisted's endpoints listen at once or fail at once."""
     outcome: list[IListeningPort | Failure] = []
     endpoint.listen(site).addBoth(outcome.append)

@@ -3,11 +3,25 @@
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
+NO_ACCOUNT = "There is no such account."
+"""Also said of one that is there, to a client that may not know of it."""
+
 
 def keep_private(request: Request) -> None:
     """Let nobody keep the answer, which tells how things are now, or guess its type."""
     request.setHeader(b"Cache-Control", b"no-store")
     request.setHeader(b"X-Content-Type-Options", b"nosniff")
+
+
+def keep_at_home(request: Request) -> None:
+    """Let no other site's page have the answer, as a picture, a script or otherwise."""
+    request.setHeader(b"Cross-Origin-Resource-Policy", b"same-origin")
+
+
+def may_know(request: Request) -> frozenset[str] | None:
+    """The accounts that the client may know of; None stands for all."""
+    found: frozenset[str] | None = getattr(request, "accounts", None)
+    return found
 
 
 class ReadOnly(Resource):

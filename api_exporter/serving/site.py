@@ -33,13 +33,24 @@ OTHER_FILES = 192
 """Open files beside the clients' connections: logs, the upstream, the event loop's, and
 connections that are being closed while others come in their place."""
 
+FILES_OF_ACCOUNT = 3
+"""Its connections, for each account after the first: two requests and a first try."""
+
 log = Logger()
 
 
-def max_connections(wanted: int) -> int:
-    """As many as the limit of open files has room for beside what else we open."""
-    soft, _ = system.getrlimit(system.RLIMIT_NOFILE)
-    room = max(1, soft - OTHER_FILES)
+def max_connections(wanted: int, accounts: int = 1) -> int:
+    """As many as the limit of open files has room for beside what else we open.
+
+    Where several accounts need more, the limit is raised as far as it may be.
+    """
+    soft, hard = system.getrlimit(system.RLIMIT_NOFILE)
+    others = OTHER_FILES + FILES_OF_ACCOUNT * max(0, accounts - 1)
+    if accounts > 1 and soft != system.RLIM_INFINITY and soft < others + wanted:
+        most = others + wanted
+        soft = most if hard == system.RLIM_INFINITY else max(soft, min(most, hard))
+        system.setrlimit(system.RLIMIT_NOFILE, (soft, hard))
+    room = max(1, soft - others)
     if soft == system.RLIM_INFINITY or wanted <= room:
         return wanted
     log.warn(
@@ -57,6 +68,9 @@ class BoundedSite(Site):
     From `max_connections` on an idle connection goes for each that comes. Where none is
     idle, every request but `/health` gets 503; above that and a reserve, a connection
     is closed without an answer.
+
+    Attributes:
+        full: what is shown where there is no room.
     """
 
     noisy = False  # Twisted need not say that it starts
@@ -71,7 +85,7 @@ class BoundedSite(Site):
         self._idle: Idle[Channel] = Idle()
         self.under_way: set[Request] = set()
         self._max_connections = max_connections
-        self._full = Refusal(503, "Too many connections: try again later.")
+        self.full: IResource = Refusal(503, "Too many connections: try again later.")
         self._waiting: Deferred[None] | None = None
         self._patience: dict[Channel, Patience] = {}
         self._looking = LoopingCall(self.look)
@@ -124,7 +138,7 @@ class BoundedSite(Site):
             request.setHeader(b"Connection", b"close")
             request.channel.persistent = False
             request.setHeader(b"Retry-After", b"10")
-            return self._full
+            return self.full
         found: IResource = super().getResourceFor(request)
         return found
 

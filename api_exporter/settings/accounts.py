@@ -1,5 +1,6 @@
 """The accounts of a folder: a `NAME.conf` each, above what the environment says."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +9,7 @@ from api_exporter.settings import file
 from api_exporter.settings.setting import Passing, masked
 from api_exporter.settings.shard import Shard
 from api_exporter.settings.table import OF_ACCOUNT, SETTINGS, TOGETHER
-from api_exporter.settings.values import AccountSettings, account
+from api_exporter.settings.values import AccountSettings, account, secrets_of
 
 _FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")
 
@@ -22,7 +23,7 @@ def files(folder: Path) -> dict[str, Path]:
     A link that leads nowhere is an account whose file is missing.
     """
     named = [(_FILE.fullmatch(path.name), path) for path in sorted(folder.iterdir())]
-    return {m[1]: path for m, path in named if m is not None and not path.is_dir()}
+    return {m[1]: path for m, path in named if m and not os.path.isdir(path)}
 
 
 def accounts(
@@ -30,14 +31,15 @@ def accounts(
     shard: Shard | None,
     environ: Mapping[str, str],
     problems: list[str],
+    secrets: set[str],
 ) -> dict[str, AccountSettings]:
-    """Those that this process keeps, and more problems where there are any."""
+    """Those that this process keeps; more problems and secrets where there are any."""
     found = files(folder)
     if not found:
         problem = f"ACCOUNTS_DIR: {folder} holds no account, which is a NAME.conf"
         problems.append(Passing(problem))
     read = {
-        name: _account(name, path, environ, problems)
+        name: _account(name, path, environ, problems, secrets)
         for name, path in found.items()
         if shard is None or shard.keeps(name)
     }
@@ -47,23 +49,17 @@ def accounts(
 
 
 def _account(
-    name: str, path: Path, environ: Mapping[str, str], problems: list[str]
+    name: str,
+    path: Path,
+    environ: Mapping[str, str],
+    problems: list[str],
+    secrets: set[str],
 ) -> AccountSettings | None:
-    try:
-        lines = {line.name: line for line in file.lines(path)}
-    except file.ConfigurationError as error:
-        wrap = str if error.lasting else Passing
-        problems += map(wrap, error.problems)
+    lines = _lines(path, problems)
+    if lines is None:
         return None
-    for line in lines.values():
-        if line.name not in _ALLOWED:
-            known = line.name in _KNOWN
-            why = "does not belong to an account" if known else "is no setting"
-            problems.append(
-                f"{path}:{line.number}: {masked(line.name)} {why}: allowed are"
-                f" {', '.join(_ALLOWED)}"
-            )
     own = {line.name: line.value for line in lines.values() if line.value.strip()}
+    secrets |= secrets_of(own)
     inherited = {k: v for k, v in environ.items() if v.strip()}
     for together in TOGETHER:
         names = {setting.name for setting in together}
@@ -79,6 +75,34 @@ def _account(
         return "" if setting in inherited else f"{path}: "
 
     return account(name, {**inherited, **own}, problems, place)
+
+
+def _lines(path: Path, problems: list[str]) -> dict[str, file.Line] | None:
+    """By name, or None with more problems. A mistaken line is a problem, too."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe may never end
+        problems.append(f"{path}: it is no regular file")
+        return None
+    try:
+        lines = file.lines(path)
+    except file.ConfigurationError as error:
+        wrap = str if error.lasting else Passing
+        problems += map(wrap, error.problems)
+        return None
+    for line in lines:
+        if line.name not in _ALLOWED:
+            known = line.name in _KNOWN
+            why = "does not belong to an account" if known else "is no setting"
+            problems.append(
+                f"{path}:{line.number}: {_shown(line)} {why}: allowed are"
+                f" {', '.join(_ALLOWED)}"
+            )
+    return {line.name: line for line in lines}
+
+
+def _shown(line: file.Line) -> str:
+    """The name, unless it may be a token: many of them end in `=`."""
+    alone = not line.value.strip("=") and not file.SETTING.fullmatch(line.name)
+    return "the name" if alone else masked(line.name)
 
 
 def _disagreeing(accounts: Mapping[str, AccountSettings]) -> list[str]:

@@ -48,8 +48,9 @@ def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
         lasting = error.lasting and not empty
         raise Refused(error.problems, lasting=lasting) from None
     if settings.accounts_dir is not None:
-        for path in filter(file.readable_by_all, files(settings.accounts_dir).values()):
-            log.warn(READABLE, path=str(path))
+        for name, path in files(settings.accounts_dir).items():
+            if name in settings.accounts and file.readable_by_all(path):
+                log.warn(READABLE, path=str(path), account=name)
     return settings
 
 

@@ -76,7 +76,7 @@ class TokenFile(Struct, frozen=True):
     def read(self) -> Token:
         """What the file holds now, without white space around it; raises ValueError."""
         try:
-            content = _regular(self.path)
+            content = regular(self.path, MOST)
         except OSError as error:
             raise NotYet(error.strerror) from None
         try:
@@ -88,7 +88,7 @@ class TokenFile(Struct, frozen=True):
         return token(text)
 
 
-def _regular(path: Path) -> bytes:
+def regular(path: Path, most: int) -> bytes:
     """What a file holds; a pipe or a device could be waited for, or read, for ever.
 
     Raises OSError where it cannot be read, ValueError where it is none of ours.
@@ -97,11 +97,11 @@ def _regular(path: Path) -> bytes:
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise ValueError("it is no regular file")
-        content = os.read(opened, MOST + 1)
+        content = os.read(opened, most + 1)
     finally:
         os.close(opened)
-    if len(content) > MOST:
-        raise ValueError(f"it has more than {MOST} bytes")
+    if len(content) > most:
+        raise ValueError(f"it has more than {most} bytes")
     return content
 
 

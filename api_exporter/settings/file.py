@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SETTING = re.compile(r"[A-Z][A-Z0-9_]*")
+SETTING = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+:,./?=\[\]-]*")
 _SINGLE = re.compile(r"'([^'\\]*)'")
 _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
@@ -117,7 +117,7 @@ def _not_assigned(word: str, equals: str, rest: str) -> str:
     A word alone may be a token that has lost its name, and so may a word before `==`.
     """
     alone = rest.startswith("=") if equals else not rest
-    if alone and not _SETTING.fullmatch(word):
+    if alone and not SETTING.fullmatch(word):
         return "NAME= is missing"
     if _NAME.fullmatch(word):
         return f"{word}: NAME=value is missing its ="

@@ -36,14 +36,14 @@ def url(text: str) -> str:
     if parts.port == 0:  # reading it raises ValueError where it is no port
         raise ValueError("port 0 cannot be called")
     port = "" if parts.port is None else f":{parts.port}"
-    host = _host(parts.hostname)
+    host = hostname(parts.hostname)
     return f"{parts.scheme}://{host}{port}"
 
 
 _PLAIN_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 
 
-def _host(text: str) -> str:
+def hostname(text: str) -> str:
     """An IP address or a name, as it stands in a URL.
 
     Networks of containers have names with `_`, which no domain has.
@@ -113,6 +113,16 @@ def folder(text: str) -> Path:
     except OSError as error:
         raise NotYet(error.strerror) from None
     return Path(text)
+
+
+def file(text: str) -> Path:
+    """A file, wherever a daemon may go; what reads it says whether it is there."""
+    return Path(text).absolute()
+
+
+def open_paths(text: str) -> frozenset[str]:
+    """Paths; which of them are allowed depends on where the metrics are."""
+    return frozenset(filter(None, (path.strip() for path in text.split(","))))
 
 
 def rate_limit(text: str) -> tuple[int, int]:

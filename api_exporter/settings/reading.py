@@ -7,7 +7,15 @@ from api_exporter.settings.accounts import accounts
 from api_exporter.settings.families import unmatched
 from api_exporter.settings.setting import Passing, SettingsError
 from api_exporter.settings.synonyms import misnamed
-from api_exporter.settings.values import Settings, account, process
+from api_exporter.settings.table import ACCOUNTS_DIR
+from api_exporter.settings.values import (
+    AccountSettings,
+    Settings,
+    account,
+    process,
+    secrets_of,
+    without_secrets,
+)
 
 
 def read(environ: Mapping[str, str]) -> Settings:
@@ -15,10 +23,12 @@ def read(environ: Mapping[str, str]) -> Settings:
     problems: list[str] = []
     others: list[str] = []
     values = process(environ, others)
+    secrets = secrets_of(environ)
     folder, shard = values["accounts_dir"], values["shard"]
+    found: dict[str, AccountSettings] = {}
     if isinstance(folder, Path):
-        found = accounts(folder, shard, environ, problems)
-    else:
+        found = accounts(folder, shard, environ, problems, secrets)
+    elif not environ.get(ACCOUNTS_DIR.name, "").strip():  # else that is the mistake
         only = account("", environ, problems)
         if only is None:
             problems[:0] = misnamed(environ)
@@ -30,8 +40,8 @@ def read(environ: Mapping[str, str]) -> Settings:
     if not problems:
         problems += unmatched(found, all_accounts=shard is None)
     if problems or others:
-        # The environment's may be many accounts'.
-        told = list(dict.fromkeys(problems + others))
+        # Once each: a mistake of the environment may be many accounts'.
+        told = list(dict.fromkeys(without_secrets(problems + others, secrets)))
         lasting = not all(isinstance(problem, Passing) for problem in told)
         raise SettingsError(told, lasting=lasting)
     return Settings(accounts=found, **values)

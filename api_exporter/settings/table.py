@@ -5,7 +5,13 @@ Seconds and bytes throughout.
 
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import DEFAULT, addresses
+from api_exporter.settings.certificate import (
+    authorities_file,
+    certificate_file,
+    key_file,
+)
 from api_exporter.settings.credential import token, token_file
+from api_exporter.settings.proxy import proxy_or_none
 from api_exporter.settings.setting import Setting
 from api_exporter.settings.shard import shard
 
@@ -73,6 +79,49 @@ UPSTREAM_RATE_LIMIT = Setting(
     " the refresh intervals need, they are stretched, the longest first.",
     parsers.optional(parsers.rate_limit),
     of_account=True,
+)
+
+UPSTREAM_PROXY = Setting(
+    "UPSTREAM_PROXY",
+    "",
+    "the address of an http or https proxy, such as http://proxy.example:3128 or"
+    " http://user:password@proxy.example:3128, or none",
+    "Proxy for the exporter alone, taken whatever `NO_PROXY` says; `none` goes without"
+    " any. Without it `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` hold, by the rules of"
+    " Go ([proxies](reach.md)).",
+    parsers.optional(proxy_or_none),
+    secret=True,
+    of_account=True,
+)
+UPSTREAM_CLIENT_CERT_FILE = Setting(
+    "UPSTREAM_CLIENT_CERT_FILE",
+    "",
+    "a PEM file with a certificate, that can be read",
+    "Certificate for a gateway that wants one, and those that vouch for it. It is"
+    " looked at for every new connection.",
+    parsers.optional(certificate_file),
+    of_account=True,
+    path=True,
+)
+UPSTREAM_CLIENT_KEY_FILE = Setting(
+    "UPSTREAM_CLIENT_KEY_FILE",
+    "",
+    "a PEM file with a key that is not encrypted, that can be read",
+    "The key of `UPSTREAM_CLIENT_CERT_FILE`, where that does not hold it, too.",
+    parsers.optional(key_file),
+    of_account=True,
+    path=True,
+)
+UPSTREAM_CA_FILE = Setting(
+    "UPSTREAM_CA_FILE",
+    "",
+    "a PEM file with certificates, that can be read",
+    "Authorities that may vouch for the upstream and for an https proxy, in place of"
+    " those that this machine or `SSL_CERT_FILE` trusts. It is looked at for every new"
+    " connection.",
+    parsers.optional(authorities_file),
+    of_account=True,
+    path=True,
 )
 
 COLLECTORS = Setting(
@@ -178,6 +227,34 @@ MAX_CONNECTIONS = Setting(
     parsers.whole(1, 65536),
 )
 
+WEB_CONFIG_FILE = Setting(
+    "WEB_CONFIG_FILE",
+    "",
+    "a YAML file in the format of Prometheus' exporter-toolkit",
+    "TLS, client certificates, passwords, headers and a limit of requests, for all"
+    " addresses ([who may come in](security.md)). A change holds from the next"
+    " connection on.",
+    parsers.optional(parsers.file),
+)
+WEB_BEARER_TOKENS_FILE = Setting(
+    "WEB_BEARER_TOKENS_FILE",
+    "",
+    "a file with a token a line",
+    "Bearer tokens that open the door, beside passwords or alone: each on a line of its"
+    " own, as it is or as `sha256:` and its hash, and before it a name if you like, and"
+    " `account=NAME,NAME` where it opens these accounts only. A change holds from the"
+    " next request on.",
+    parsers.optional(parsers.file),
+)
+WEB_OPEN_PATHS = Setting(
+    "WEB_OPEN_PATHS",
+    "",
+    "the path of the metrics, /sd, or both, separated by a comma",
+    "What is served without a password or token although there are any; `/sd` stands"
+    " for `/sd/accounts`, too.",
+    parsers.open_paths,
+)
+
 LOG_LEVEL = Setting(
     "LOG_LEVEL",
     "info",
@@ -242,6 +319,12 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         UPSTREAM_ACCOUNT,
         UPSTREAM_RATE_LIMIT,
     ),
+    "The way to the upstream": (
+        UPSTREAM_PROXY,
+        UPSTREAM_CLIENT_CERT_FILE,
+        UPSTREAM_CLIENT_KEY_FILE,
+        UPSTREAM_CA_FILE,
+    ),
     "What is shown": (
         COLLECTORS,
         REFRESH_INTERVALS,
@@ -256,6 +339,11 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         LISTEN_ADDRESS,
         METRICS_PATH,
         MAX_CONNECTIONS,
+    ),
+    "The front door": (
+        WEB_CONFIG_FILE,
+        WEB_BEARER_TOKENS_FILE,
+        WEB_OPEN_PATHS,
     ),
     "Log": (
         LOG_LEVEL,
@@ -282,5 +370,6 @@ OF_PROCESS = tuple(setting for setting in SETTINGS if not setting.of_account)
 
 TOGETHER: tuple[tuple[Setting[object], ...], ...] = (
     (UPSTREAM_API_TOKEN, UPSTREAM_API_TOKEN_FILE),
+    (UPSTREAM_CLIENT_CERT_FILE, UPSTREAM_CLIENT_KEY_FILE),
 )
 """Of each of these, one in an account's file replaces all of the environment's."""

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from api_exporter.collectors.choice import Choice
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.credential import Token, TokenFile
+from api_exporter.settings.proxy import Proxy
+from api_exporter.settings.reach import Reach, reach
 from api_exporter.settings.shard import Shard
 from api_exporter.settings.table import (
     OF_ACCOUNT,
@@ -24,6 +26,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: empty where the environment tells of the only one.
+        reach: what follows from all that is said of proxies and certificates.
         peer_detail: names and ids of groups; None for all peers, empty for none.
         important_groups: names and ids; empty for those of the thresholds.
     """
@@ -36,6 +39,11 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     api_retry_attempts: int
     upstream_account: str | None
     upstream_rate_limit: tuple[int, int] | None
+    upstream_proxy: Proxy | Literal["none"] | None
+    upstream_client_cert_file: Path | None
+    upstream_client_key_file: Path | None
+    upstream_ca_file: Path | None
+    reach: Reach
     collectors: frozenset[str]
     refresh_intervals: Mapping[str, float]
     metrics_max_age: float | None
@@ -74,6 +82,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     listen_address: tuple[Address | Endpoint, ...]
     metrics_path: str
     max_connections: int
+    web_config_file: Path | None
+    web_bearer_tokens_file: Path | None
+    web_open_paths: frozenset[str]
     log_level: str
     log_format: str
     accounts_dir: Path | None
@@ -90,10 +101,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def process(environ: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
     """Values of the settings that are no account's, by their names in lower case."""
-    mine: list[str] = []
-    values = {s.name.lower(): s.read(environ, mine) for s in OF_PROCESS}
-    problems += _without_secrets(mine, environ)
-    return values
+    return {s.name.lower(): s.read(environ, problems) for s in OF_PROCESS}
 
 
 def account(
@@ -121,20 +129,23 @@ def account(
             f"{place(second.name)}{first.name} and {second.name} are both set: only one"
             " of them may be"
         )
-    problems += _without_secrets(mine, environ)
-    return None if mine else AccountSettings(name=name, **values)  # type: ignore[arg-type]
+    found = reach(values, environ, mine, place)
+    problems += mine
+    return None if mine else AccountSettings(name=name, reach=found, **values)  # type: ignore[arg-type]
 
 
 _SHORTEST_SECRET = 8
 """Characters: shorter ones would be found everywhere."""
 
 
-def _without_secrets(
-    problems: Iterable[str], environ: Mapping[str, str]
-) -> Iterator[str]:
-    """A secret may stand in another variable, too."""
-    values = [environ.get(s.name, "").strip() for s in SETTINGS if s.secret]
-    secrets = [value for value in values if len(value) >= _SHORTEST_SECRET]
+def secrets_of(environ: Mapping[str, str]) -> set[str]:
+    """What no problem may repeat."""
+    values = {environ.get(s.name, "").strip() for s in SETTINGS if s.secret}
+    return {value for value in values if len(value) >= _SHORTEST_SECRET}
+
+
+def without_secrets(problems: Iterable[str], secrets: Iterable[str]) -> Iterator[str]:
+    """A secret may stand in another variable, or in another account's file, too."""
     for problem in problems:
         hidden: str = problem
         for secret in secrets:

@@ -73,6 +73,20 @@ ADVICE: tuple[Advice, ...] = (
         " packets. If it only is slow, lengthen HTTP_TIMEOUT.",
     ),
     Advice(
+        reason="proxy",
+        meaning="The proxy on the way to the upstream does not let us through.",
+        remedy="Check that the proxy runs, that UPSTREAM_PROXY, or HTTPS_PROXY and"
+        " HTTP_PROXY, have its address, and look into its log. It must allow CONNECT to"
+        " the upstream's host and port. UPSTREAM_PROXY=none goes without it.",
+    ),
+    Advice(
+        reason="proxy_auth",
+        meaning="The proxy on the way to the upstream wants a login.",
+        remedy="Put user and password into the proxy's address, as in"
+        " http://user:password@proxy.example:3128, with %40 for @ and the like. If"
+        " they are there, one of them is wrong. Only Basic can be done.",
+    ),
+    Advice(
         reason="dns",
         meaning="The host name in UPSTREAM_API_URL has no address.",
         remedy="Check how it is spelt, then ask this machine's resolver with"
@@ -86,10 +100,11 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         reason="tls",
-        meaning="The upstream's certificate cannot be trusted, or it speaks no TLS, or"
-        " only one older than 1.2.",
+        meaning="The upstream's certificate cannot be trusted, or ours cannot be used,"
+        " or it speaks no TLS, or only one older than 1.2.",
         remedy="Check the certificate's name, its end and its issuer. If an authority"
-        " of your own has issued it, this machine has to trust that one.",
+        " of your own has issued it, name that one's file in UPSTREAM_CA_FILE. A"
+        " gateway may want a certificate of ours: UPSTREAM_CLIENT_CERT_FILE.",
     ),
     Advice(
         reason="decode",

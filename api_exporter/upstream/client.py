@@ -2,24 +2,24 @@
 
 from collections.abc import Callable
 
+from OpenSSL.crypto import X509
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from twisted.web.client import Agent, HTTPConnectionPool
 
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
 from api_exporter.settings.values import AccountSettings
+from api_exporter.telemetry.log import log_of
+from api_exporter.upstream.agent import Reaching
 from api_exporter.upstream.backoff import Jitter
-from api_exporter.upstream.connection import Endpoints
-from api_exporter.upstream.contexts import KeptContexts
+from api_exporter.upstream.certificates import Shown, Trusts, shown
 from api_exporter.upstream.fetching import Upstream
 from api_exporter.upstream.large import LargeBodies
 
-IDLE_CONNECTION = 50
-"""Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
+log = Logger()
 
 
 class Client(Service):
@@ -32,6 +32,9 @@ class Client(Service):
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
         token: gives the token to use now.
+        way: how the upstream is reached.
+        trust: whom we trust, and who we are to a gateway.
+        shown: what the upstream says that it is; None before the first answer.
     """
 
     def __init__(
@@ -42,25 +45,28 @@ class Client(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Attempt], None],
-        contexts: KeptContexts | None = None,
-        log: Logger | None = None,
+        trusts: Trusts | None = None,
         large: LargeBodies | None = None,
     ) -> None:
-        log = Logger() if log is None else log
-        self._pool = HTTPConnectionPool(reactor)
-        self._pool.cachedConnectionTimeout = IDLE_CONNECTION
-        # Only where a kept connection ends without a single byte: the upstream closed
-        # it at the moment of its reuse, which is nobody's failure and counts nowhere.
-        self._pool.retryAutomatically = True
-        endpoints = Endpoints(
+        self._log = log_of(settings.name, log)
+        self._url = settings.upstream_api_url
+        self.way = way = settings.reach.way
+        trusts = Trusts() if trusts is None else trusts
+        authorities = settings.upstream_ca_file
+        self.trust = trusts.of(authorities, settings.reach.identity, now)
+        self.shown: Shown | None = None
+        self._agent = Reaching(
             reactor,
-            KeptContexts() if contexts is None else contexts,
-            settings.http_timeout,
+            proxy=way.proxy,
+            policy=self.trust,
+            proxy_policy=trusts.of(authorities, None, now),
+            timeout=settings.http_timeout,
+            seen=self._seen,
         )
         self._probing: Deferred[None] | None = None
-        self.token = token_source(settings, log)
+        self.token = token_source(settings, self._log)
         self.upstream = Upstream(
-            agent=Agent.usingEndpointFactory(reactor, endpoints, self._pool),
+            agent=self._agent,
             url=settings.upstream_api_url,
             token=self.token,
             timeout=settings.http_timeout,
@@ -69,23 +75,39 @@ class Client(Service):
             now=now,
             jitter=jitter,
             observe=observe,
+            way=str(way),
+            secrets=() if way.proxy is None else way.proxy.secrets(),
             account=settings.upstream_account,
-            log=log,
+            name=settings.name,
             large=large,
         )
 
     def startService(self) -> None:
         super().startService()
+        self._warn()
         self._probing = self.upstream.probe().addErrback(_cancelled)
 
     def stopService(self) -> Deferred[list[None]]:
         """Fires when no connection is open but those that carry a request."""
         super().stopService()
-        ending = [self._pool.closeCachedConnections()]
+        ending = [self._agent.close()]
         if self._probing is not None:
             self._probing.cancel()
             ending.append(self._probing)
         return gatherResults(ending)
+
+    def _seen(self, certificate: X509) -> None:
+        self.shown = shown(certificate)
+
+    def _warn(self) -> None:
+        proxy = self.way.proxy
+        if proxy is not None and self._url.startswith("http:"):
+            self._log.warn(
+                "the proxy {proxy} sees the token: the upstream's address is not https",
+                proxy=str(proxy),
+            )
+        if why := self.trust.wrong():
+            self._log.warn("our own certificate is of no use: {why}", why=why)
 
 
 def _cancelled(failure: Failure) -> None:

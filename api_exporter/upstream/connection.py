@@ -1,4 +1,4 @@
-"""Connections to the upstream: plain or TLS, with a bound to what precedes a body."""
+"""Connections: plain or TLS, with a bound to what precedes a body."""
 
 from collections.abc import Callable
 from typing import cast
@@ -21,8 +21,7 @@ from twisted.internet.interfaces import (
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
-from twisted.web.client import URI
-from twisted.web.iweb import IAgentEndpointFactory, IPolicyForHTTPS
+from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
@@ -32,7 +31,7 @@ LONGEST_HEAD = 256 * 1024
 """Bytes before a body: status line and headers, those of all 1xx answers included."""
 
 
-class _Bounded(ProtocolWrapper):
+class Bounded(ProtocolWrapper):
     """Counts what comes between a request and the body of its answer.
 
     Twisted bounds the length of a header line, not their number.
@@ -70,7 +69,7 @@ class _Bounded(ProtocolWrapper):
 
 
 @implementer(IHandshakeListener)
-class _Secured(_Bounded):
+class Secured(Bounded):
     """Knows whether the TLS handshake was completed: some servers end it in silence."""
 
     _secure = False
@@ -79,26 +78,39 @@ class _Secured(_Bounded):
         self._secure = True
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        if not (self._secure or (reason and reason.check(*TLS))):
-            words = "the connection ended within the TLS handshake"
-            reason = Failure(UpstreamError("tls", words, retryable=True))
+        untrusted = reason if reason is not None and reason.check(*TLS) else None
+        if untrusted is not None or not self._secure:
+            reason = self.insecure(untrusted)
         super().connectionLost(reason)
 
+    def insecure(self, untrusted: Failure | None) -> Failure:
+        """Why there is no TLS: what is wrong with it, or an end without a word."""
+        if untrusted is not None:
+            return untrusted
+        words = "the connection ended within the TLS handshake"
+        return Failure(UpstreamError("tls", words, retryable=True))
 
-class _Bounding(WrappingFactory[_Bounded]):
+
+class _Bounding(WrappingFactory[Bounded]):
     noisy = False
 
     def __init__(
-        self, wrapped: IProtocolFactory, protocol: Callable[..., _Bounded]
+        self, wrapped: IProtocolFactory, protocol: Callable[..., Bounded]
     ) -> None:
         super().__init__(wrapped)
         self.protocol = protocol
 
 
 @implementer(IStreamClientEndpoint)
-class _BoundedEndpoint:
+class BoundedEndpoint:
+    """An endpoint with one of the above round each protocol.
+
+    Args:
+        protocol: makes it, from its factory and what it wraps.
+    """
+
     def __init__(
-        self, endpoint: IStreamClientEndpoint, protocol: Callable[..., _Bounded]
+        self, endpoint: IStreamClientEndpoint, protocol: Callable[..., Bounded]
     ) -> None:
         self._endpoint = endpoint
         self._protocol = protocol
@@ -110,7 +122,36 @@ class _BoundedEndpoint:
 
 def _wrapped(bounded: IProtocol) -> IProtocol:
     """What the pool wants to ask; it knows the wrapper as its transport."""
-    return cast("_Bounded", bounded).wrappedProtocol
+    return cast("Bounded", bounded).wrappedProtocol
+
+
+@implementer(IStreamClientEndpoint)
+class SecuredEndpoint:
+    """An endpoint with TLS over it.
+
+    Args:
+        policy: asked at each connection, as what it goes by may have changed.
+        host: whose certificate it has to be.
+    """
+
+    def __init__(
+        self,
+        endpoint: IStreamClientEndpoint,
+        policy: IPolicyForHTTPS,
+        host: bytes,
+        port: int,
+    ) -> None:
+        self._endpoint = endpoint
+        self._policy = policy
+        self._host = host
+        self._port = port
+
+    def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
+        creator = self._policy.creatorForNetloc(self._host, self._port)
+        connected: Deferred[IProtocol] = wrapClientTLS(creator, self._endpoint).connect(
+            factory
+        )
+        return connected
 
 
 @implementer(IStreamClientEndpoint)
@@ -143,27 +184,13 @@ def _unusual(host: str) -> bool:
     return False
 
 
-@implementer(IAgentEndpointFactory)
-class Endpoints:
-    """Where the agent connects to.
+def plain(
+    reactor: PosixReactorBase, host: str, port: int, timeout: float
+) -> IStreamClientEndpoint:
+    """A host: a name, or an address without brackets.
 
     Args:
         timeout: seconds for connecting.
     """
-
-    def __init__(
-        self, reactor: PosixReactorBase, policy: IPolicyForHTTPS, timeout: float
-    ) -> None:
-        self._reactor = reactor
-        self._policy = policy
-        self._timeout = timeout
-
-    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The upstream's, whose URL is of one of two schemes."""
-        host = uri.host.decode("ascii")
-        kind = _UnusualName if _unusual(host) else HostnameEndpoint
-        plain = kind(self._reactor, host, uri.port, self._timeout)
-        if uri.scheme != b"https":
-            return _BoundedEndpoint(plain, _Bounded)
-        creator = self._policy.creatorForNetloc(uri.host, uri.port)
-        return _BoundedEndpoint(wrapClientTLS(creator, plain), _Secured)
+    kind = _UnusualName if _unusual(host) else HostnameEndpoint
+    return kind(reactor, host, port, timeout)

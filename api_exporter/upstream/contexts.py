@@ -1,11 +1,13 @@
-"""TLS contexts: one for each host, kept until this machine trusts other authorities.
+"""TLS contexts: one for each host, kept until the files change that it is made from.
 
-Each holds the whole bundle of them: nearly a megabyte, read in ten milliseconds.
+Each holds the whole bundle of authorities: nearly a megabyte, read in ten milliseconds.
 """
 
 import os
 import ssl
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from OpenSSL import SSL
 from service_identity import VerificationError
@@ -21,6 +23,9 @@ from twisted.python.failure import Failure
 from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
+Options = dict[str, Any]
+"""Arguments of Twisted's CertificateOptions."""
+
 _USUAL = (
     "/etc/ssl/certs",
     "/etc/ssl/certs/ca-certificates.crt",
@@ -34,10 +39,11 @@ _USUAL = (
 def trusted() -> tuple[object, ...]:
     """Differs as soon as the files with the authorities do."""
     named = ssl.get_default_verify_paths()  # the environment's come first
-    return tuple(map(_state, (named.cafile, named.capath, *_USUAL)))
+    return tuple(map(state, (named.cafile, named.capath, *_USUAL)))
 
 
-def _state(path: str | None) -> tuple[int, int, int] | None:
+def state(path: str | Path | None) -> tuple[int, int, int] | None:
+    """Of one file: differs when it is replaced; None where there is none."""
     if path is None:
         return None
     try:
@@ -49,14 +55,20 @@ def _state(path: str | None) -> tuple[int, int, int] | None:
 
 @implementer(IPolicyForHTTPS)
 class KeptContexts:
-    """Verifies hosts as browsers do.
+    """Verifies hosts as browsers do, and says who we are where that is asked for.
 
     Args:
         state: of the files from which a context is made.
+        options: for a context; raises UpstreamError where there can be none.
     """
 
-    def __init__(self, state: Callable[[], object] = trusted) -> None:
+    def __init__(
+        self,
+        state: Callable[[], object] = trusted,
+        options: Callable[[], Options] = dict,
+    ) -> None:
         self._state = state
+        self._options = options
         self._made_from: object = None
         self._creators: dict[bytes, IOpenSSLClientConnectionCreator] = {}
 
@@ -66,22 +78,24 @@ class KeptContexts:
         port: int,  # noqa: ARG002 - certificates are for hosts
     ) -> IOpenSSLClientConnectionCreator:
         """What makes the connections to a host; its first one makes the context."""
-        state = self._state()
-        if state != self._made_from:
+        made_from = self._state()
+        if made_from != self._made_from:
             self._creators.clear()
-            self._made_from = state
+            self._made_from = made_from
         creator = self._creators.get(hostname)
         if creator is None:
-            creator = _creator(hostname.decode("ascii"))
+            creator = _creator(hostname.decode("ascii"), self._options())
             self._creators[hostname] = creator
         return creator
 
 
-def _creator(host: str) -> IOpenSSLClientConnectionCreator:
+def _creator(host: str, options: Options) -> IOpenSSLClientConnectionCreator:
+    others = dict(options)
+    trust = others.pop("trustRoot", None) or platformTrust()
     try:
-        return optionsForClientTLS(host)
+        return optionsForClientTLS(host, trust, extraCertificateOptions=others)
     except UnicodeError:
-        return _UnusualName(host)
+        return _UnusualName(host, {**others, "trustRoot": trust})
 
 
 @implementer(IOpenSSLClientConnectionCreator)
@@ -91,9 +105,9 @@ class _UnusualName:
     The same is verified: the chain by OpenSSL, the name when the handshake is done.
     """
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, options: Options) -> None:
         self._host = host
-        self._context = CertificateOptions(trustRoot=platformTrust()).getContext()
+        self._context = CertificateOptions(**options).getContext()
         self._context.set_info_callback(self._progressed)
 
     def clientConnectionForTLS(  # noqa: N802 - Twisted's names

@@ -1,7 +1,7 @@
 """Answers and exceptions that mean failure, translated once into UpstreamError."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn
 
 import msgspec
@@ -14,7 +14,13 @@ from twisted.web.client import PartialDownloadError, ResponseFailed
 from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
-from api_exporter.upstream.headers import GZIP, codings, media_type, retry_after
+from api_exporter.upstream.headers import (
+    GZIP,
+    challenges,
+    codings,
+    media_type,
+    retry_after,
+)
 from api_exporter.upstream.masking import masked
 
 _CANCELLED = (CancelledError, error.ConnectingCancelledError)
@@ -22,10 +28,21 @@ TLS = (SSL.Error, VerificationError, CertificateError)
 """With which a TLS layer ends a connection that it does not trust or understand."""
 
 
+class HeldUp(CancelledError):
+    """Given up, or too late, while somebody in between had not let us through.
+
+    Its words are a sentence about that one, to which a time may be added.
+    """
+
+
 _MOVED = (
     "the upstream redirects elsewhere, and the token is not sent there;"
     " UPSTREAM_API_URL must be the final address"
 )
+_BASIC = "Basic"
+_SCHEMES = (_BASIC, "Digest", "NTLM", "Negotiate", "Kerberos", "Bearer")
+"""Ways to log in that are named: a proxy might say anything."""
+
 _NOT_MODIFIED = (
     "a cache in front of the upstream answers in its place, without a body;"
     " it must let /api/ pass"
@@ -39,20 +56,18 @@ class _Message(msgspec.Struct):
 
 
 def refusal(
-    status: int, headers: Headers, body: bytes, *, now: float, secret: str
+    status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
-    """What an answer other than 200 means; a secret that it echoes is cut out.
+    """What an answer other than 200 means; secrets that it echoes are cut out.
 
     Facts: the upstream's 404 is three things: an unknown token (JSON, the message
     starts with "invalid token"), an unknown path (plain text), an unknown object (other
     JSON). The body of the first holds a hash of the token and is never repeated.
     """
-    said = masked(_said(body), secret)
+    said = masked(_said(body), *secrets)
     detail = f"{status}: {said}" if said else str(status)
     if status == 401 or (status == 404 and said.startswith("invalid token")):
         return UpstreamError("auth", f"{status}: the upstream refuses the token")
-    if status == 403:
-        return UpstreamError("forbidden", detail)
     if status == 404:
         plain = media_type(headers) == "text/plain"
         return UpstreamError(
@@ -69,12 +84,24 @@ def refusal(
         return UpstreamError("redirect", f"{status}: {words}")
     if 500 <= status < 600:
         return UpstreamError("http_5xx", detail, retryable=True, retry_after=wait)
+    if status == 407:
+        return login_wanted(status, "a proxy", challenges(headers))
     if 400 <= status < 500:
-        return UpstreamError("http_4xx", detail)
+        return UpstreamError("forbidden" if status == 403 else "http_4xx", detail)
     return UpstreamError("decode", f"the status is {status}, where 200 is promised")
 
 
-def unusable(headers: Headers, *, secret: str) -> UpstreamError | None:
+def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamError:
+    """A proxy does not know us; it says in Proxy-Authenticate what it would know."""
+    schemes = {challenge.partition(" ")[0].lower() for challenge in challenges}
+    known = [name for name in _SCHEMES if name.lower() in schemes]
+    wanted = "a valid user and password"
+    if known and _BASIC not in known:
+        wanted = f"a login by {' or '.join(known)}, and we can only do {_BASIC}"
+    return UpstreamError("proxy_auth", f"{status}: {who} wants {wanted}")
+
+
+def unusable(headers: Headers, *, secrets: Sequence[str]) -> UpstreamError | None:
     """Why a 200 cannot be what was asked for, if its headers tell."""
     if media_type(headers) == "text/html":
         return UpstreamError(
@@ -82,9 +109,19 @@ def unusable(headers: Headers, *, secret: str) -> UpstreamError | None:
             "a web page instead of JSON: is UPSTREAM_API_URL the API's address?",
         )
     if codings(headers) not in ([], [GZIP]):
-        named = masked(_one_line(", ".join(codings(headers))), secret)
+        named = masked(_one_line(", ".join(codings(headers))), *secrets)
         return UpstreamError("decode", f"packed as {named!r}, where gzip was asked for")
     return None
+
+
+def too_late(result: object, timeout: float) -> NoReturn:
+    """What was given up after so many seconds."""
+    if isinstance(result, Failure):
+        for cause in _causes(result):
+            if isinstance(cause, HeldUp):
+                words = f"{cause} within {timeout:.3g} s"
+                raise UpstreamError("proxy", words) from None
+    raise UpstreamError("timeout", f"no answer within {timeout:.3g} s")
 
 
 def translate(failure: Failure) -> NoReturn:
@@ -100,7 +137,7 @@ def translate(failure: Failure) -> NoReturn:
             if isinstance(cause, kinds):
                 raise UpstreamError(
                     reason,
-                    f"{words}{_explained(cause)}",
+                    f"{words}{explained(cause)}",
                     retryable=reason in _RETRYABLE,
                     unsent=isinstance(cause, _UNSENT),
                 ) from None
@@ -139,7 +176,7 @@ def _causes(failure: Failure) -> Iterator[BaseException]:
         yield failure.value
 
 
-def _explained(cause: BaseException) -> str:
+def explained(cause: BaseException | None) -> str:
     """A cause's own words, in one line; its type where it has none."""
     if isinstance(cause, SSL.Error):
         words = (

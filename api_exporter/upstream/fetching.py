@@ -3,8 +3,7 @@
 It knows HTTP and nothing of what the bodies mean.
 """
 
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -16,6 +15,7 @@ from twisted.web.iweb import IAgent, IResponse
 from api_exporter.netbird.resources import PROBE
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.settings.credential import Source, Token
+from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.answer import Answer
 from api_exporter.upstream.headers import GZIP, codings
@@ -31,7 +31,9 @@ _LONGEST_REFUSAL = 64 * 1024
 SHORTEST_RETRY = 0.1
 """Of the time for an attempt: a retry that has less left does not begin."""
 
-UNREACHABLE: frozenset[Reason] = frozenset({"dns", "connect", "tls", "timeout"})
+UNREACHABLE: frozenset[Reason] = frozenset(
+    {"proxy", "proxy_auth", "dns", "connect", "tls", "timeout"}
+)
 """Reasons that prove nothing but that there was no answer."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}".encode("ascii")
@@ -43,12 +45,17 @@ class Upstream:
     Args:
         agent: makes no attempts of its own, but for kept connections that were closed.
         token: asked for at every fetch, and again when it was refused.
+        way: how it is reached, in words.
+        secrets: what must not be repeated beside the token.
         timeout: seconds for a whole attempt, from connecting to the body's end.
         attempts: of one fetch, the first included.
         observe: told of every attempt as it ends.
         account: whose data is asked for, where the token may read several.
+        name: of the account, for the log.
         large: where bodies of all clients of the process wait for each other.
     """
+
+    log = Logger()
 
     def __init__(
         self,
@@ -63,12 +70,14 @@ class Upstream:
         jitter: backoff.Jitter,
         observe: Callable[[Attempt], None],
         longest_body: int = LONGEST_BODY,
+        way: str = "direct",
+        secrets: Sequence[str] = (),
         account: str | None = None,
-        log: Logger | None = None,
+        name: str = "",
         large: LargeBodies | None = None,
     ) -> None:
         self._query = "" if account is None else f"?account={account}"
-        self.log = Logger() if log is None else log
+        self.log = log_of(name, self.log)
         self._agent = agent
         self._url = url
         self._token = token
@@ -79,6 +88,8 @@ class Upstream:
         self._jitter = jitter
         self._observe = observe
         self._longest_body = longest_body
+        self._way = way
+        self._secrets = tuple(secrets)
         self._large = LargeBodies(clock) if large is None else large
 
     def fetch(self, path: str, patience: float) -> Deferred[bytes]:
@@ -129,7 +140,7 @@ class Upstream:
         try:
             await self._attempt(PROBE, 1, self._token(), self._timeout, answer)
         except UpstreamError as error:
-            if answer.status is None:
+            if answer.status is None or error.reason == "proxy_auth":
                 return str(error)
         return ""
 
@@ -140,10 +151,15 @@ class Upstream:
     async def _probe(self) -> None:
         if why := await self.reach():
             self.log.warn(
-                "cannot reach the upstream at {url}: {why}", url=self._url, why=why
+                "cannot reach the upstream at {url}, {way}: {why}",
+                url=self._url,
+                way=self._way,
+                why=why,
             )
         else:
-            self.log.info("reached the upstream at {url}", url=self._url)
+            self.log.info(
+                "reached the upstream at {url}, {way}", url=self._url, way=self._way
+            )
 
     async def _attempt(
         self, path: str, number: int, token: Token, deadline: float, answer: Answer
@@ -155,7 +171,7 @@ class Upstream:
         try:
             return await (
                 Deferred.fromCoroutine(self._exchange(path, token, answer))
-                .addTimeout(deadline, self._clock, _too_late)
+                .addTimeout(deadline, self._clock, failures.too_late)
                 .addErrback(failures.translate)
             )
         except UpstreamError as error:
@@ -198,6 +214,7 @@ class Upstream:
             ),
         )
         answer.status = response.code
+        secrets = (token.reveal(), *self._secrets)
         if codings(response.headers) == [GZIP]:
             answer.unpack()
         if response.code != 200:
@@ -206,10 +223,10 @@ class Upstream:
                 response.headers,
                 await _words(response, answer),
                 now=self._now(),
-                secret=token.reveal(),
+                secrets=secrets,
             )
         answer.limit = self._longest_body
-        answer.problem = failures.unusable(response.headers, secret=token.reveal())
+        answer.problem = failures.unusable(response.headers, secrets=secrets)
         response.deliverBody(answer)
         return await answer.whole
 
@@ -222,7 +239,3 @@ async def _words(response: IResponse, answer: Answer) -> bytes:
         return await answer.whole
     except UpstreamError:
         return b""
-
-
-def _too_late(_result: object, timeout: float) -> NoReturn:
-    raise UpstreamError("timeout", f"no answer within {timeout:.3g} s")

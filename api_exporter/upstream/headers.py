@@ -27,6 +27,11 @@ def media_type(headers: Headers) -> str:
     return value.partition(";")[0].strip().lower()
 
 
+def challenges(headers: Headers) -> list[str]:
+    """How a proxy would have us log in, such as `Basic realm="x"`."""
+    return _values(headers, b"proxy-authenticate")
+
+
 def retry_after(headers: Headers, *, now: float) -> float | None:
     """Seconds to wait (RFC 9110, 10.2.3: seconds or a date); None where not asked."""
     (value, *_) = _values(headers, b"retry-after") or [""]

@@ -13,11 +13,17 @@ _NETBIRD_TOKEN = re.compile(r"nbp_\w*")
 _MASK = "<token>"
 
 
-def masked(text: str, secret: str) -> str:
-    """The beginning of a text, without tokens and without pieces of the secret."""
-    text = text[: 2 * _LONGEST].replace(secret, _MASK)
+def masked(text: str, *secrets: str) -> str:
+    """The beginning of a text, without tokens and without pieces of the secrets."""
+    text = text[: 2 * _LONGEST]
+    for secret in secrets:
+        text = text.replace(secret, _MASK)
     text = _NETBIRD_TOKEN.sub(_MASK, text)
-    pieces = {secret[i : i + _TELLING] for i in range(len(secret) - _TELLING + 1)}
+    pieces = {
+        secret[i : i + _TELLING]
+        for secret in secrets
+        for i in range(len(secret) - _TELLING + 1)
+    }
     hidden = set[int]()
     for place in range(len(text)):
         if text[place : place + _TELLING] in pieces:

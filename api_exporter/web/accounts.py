@@ -6,7 +6,7 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Pages
-from api_exporter.serving.page import ReadOnly, Refusal
+from api_exporter.serving.page import NO_ACCOUNT, ReadOnly, Refusal
 from api_exporter.telemetry.accounts import Accounts
 from api_exporter.web import tree
 from api_exporter.web.discovery.page import Discovery
@@ -87,7 +87,7 @@ class ByAccount(ReadOnly):
         super().__init__()
         self._pages = pages
         self._without = without
-        self._unknown = Refusal(404, "There is no such account.")
+        self._unknown = Refusal(404, NO_ACCOUNT)
 
     def render(self, request: Request) -> bytes | int:
         """Whatever that page answers."""

@@ -16,7 +16,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.profiling.in_thread import InThread
 from api_exporter.profiling.kinds import KINDS, Kind, Work
-from api_exporter.serving.page import ReadOnly, Text
+from api_exporter.serving.page import ReadOnly, Text, keep_at_home
 
 SECONDS = range(1, 301)
 """How long a profile may take."""
@@ -89,6 +89,7 @@ class ProfilePage(ReadOnly):
 
     def render_GET(self, request: Request) -> bytes | int:
         """The profile, when its time has come."""
+        keep_at_home(request)
         try:
             _whole_number(request, "debug", FORMATS, 0)
             seconds = _whole_number(request, "seconds", SECONDS, self._kind.seconds)
@@ -149,6 +150,7 @@ class Pprof(Text):
 
     def render_GET(self, request: Request) -> bytes:
         """The index, whose links work below the slash only."""
+        keep_at_home(request)
         *_, last = request.prepath or [b""]
         if last:
             request.redirect(last + b"/")

@@ -7,13 +7,14 @@ parameter of the scrape.
 import json
 import re
 from collections.abc import Iterable
+from ipaddress import IPv6Address
 
 from twisted.web.server import Request
 
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import Text, may_know
 
 _ADDRESS = re.compile(
-    r"(?:[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>\d{1,5}))?"
+    r"(?:[A-Za-z0-9_.-]{1,253}|\[(?P<ip>[0-9A-Fa-f:.]{2,45})\])(?::(?P<port>\d{1,5}))?"
 )
 
 
@@ -33,16 +34,17 @@ class Targets(Text):
 
     def text(self, request: Request) -> str:
         """A JSON list; the address is the one that was asked, or that of the query."""
-        wanted = request.args.get(b"address") or [request.getHeader(b"host") or b""]
-        address = wanted[0].decode("ascii", "replace")
-        if set(request.args) - {b"address"} or len(wanted) > 1 or not _is(address):
+        hosts = request.requestHeaders.getRawHeaders(b"host", [])
+        wanted = request.args.get(b"address") or hosts
+        address = b",".join(wanted).decode("ascii", "replace")
+        if set(request.args) - {b"address"} or not _is(address):
             request.setResponseCode(400)
             request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
             return (
                 "Ask for /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
                 " address is that of this exporter.\n"
             )
-        usual = {}
+        known, usual = may_know(request), {}
         if self._path != "/metrics":
             usual["__metrics_path__"] = self._path
         if request.isSecure():
@@ -53,10 +55,17 @@ class Targets(Text):
                 "labels": {"__param_account": name, "account": name, **usual},
             }
             for name in self._accounts
+            if known is None or name in known
         ]
         return json.dumps(targets) + "\n"
 
 
 def _is(address: str) -> bool:
     match = _ADDRESS.fullmatch(address)
-    return match is not None and 0 < int(match["port"] or 80) < 65536
+    if match is None or not 0 < int(match["port"] or 80) < 65536:
+        return False
+    try:
+        IPv6Address(match["ip"] or "::")
+    except ValueError:
+        return False
+    return True

@@ -164,6 +164,36 @@ class AnswerTests(HealthTestCase):
 
 
 class WhereTests(HealthTestCase):
+    def test_page(self) -> None:
+        """Another page of the exporter that the settings tell of can be asked for."""
+        port = self.answered(GOOD)
+        _, line = self.asked("/ready", "5", LISTEN_ADDRESS=f"127.0.0.1:{port}")
+        self.assertEqual(f"OK: http://127.0.0.1:{port}/ready: 200", line)
+        self.assertTrue(self.heard.startswith(b"GET /ready HTTP/1.1\r\n"))
+        path = self.directory / "s"
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(path))
+        listening.listen()
+        self.answering(listening, GOOD)
+        self.asked("/ready", LISTEN_ADDRESS=f"unix:{path}")
+        self.assertTrue(self.heard.startswith(b"GET /ready HTTP/1.1\r\n"))
+
+    def test_encrypted(self) -> None:
+        """With a web configuration it is tried without TLS, then with it."""
+        port = self.answered(GOOD)
+        status, line = self.asked(
+            LISTEN_ADDRESS=f"127.0.0.1:{port}", WEB_CONFIG_FILE="/none"
+        )
+        self.assertEqual(
+            (0, f"OK: http://127.0.0.1:{port}/health: 200"), (status, line)
+        )
+        port = self.answered(b"\x15\x03\x01\x00\x02\x02\x46")
+        status, line = self.asked(
+            LISTEN_ADDRESS=f"127.0.0.1:{port}", WEB_CONFIG_FILE="/none"
+        )
+        self.assertEqual(2, status)
+        self.assertIn(f"https://127.0.0.1:{port}/health: ", line)
+
     def test_addresses(self) -> None:
         """The first address that can be asked is; all of them are asked from here."""
         for text, expected in (

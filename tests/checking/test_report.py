@@ -164,6 +164,15 @@ class CheckTests(SynchronousTestCase):
             text.splitlines()[-4:],
         )
 
+    def test_missing_groups(self) -> None:
+        """Groups that PEER_DETAIL names and that do not exist are told."""
+        inventory = Inventory(groups=(), detail=frozenset({"servers"}))
+        finding = Finding(resource=PEERS, inventory=inventory, records=1)
+        self.assertIn(
+            "PEER_DETAIL names 'servers', which is neither name nor id of a group.\n",
+            self.checked(finding)[1],
+        )
+
 
 class ReachedTests(SynchronousTestCase):
     def test_defect(self) -> None:

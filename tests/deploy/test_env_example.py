@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+from msgspec.structs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.credential import Token
@@ -27,9 +28,11 @@ REQUIRED = ["UPSTREAM_API_URL", "UPSTREAM_API_TOKEN"]
 def loaded(environ: dict[str, str]) -> tuple[object, ...]:
     """The settings as values that compare."""
     checked = read(environ)
+    [account] = checked.accounts.values()
+    values = {**asdict(account), **asdict(checked), "accounts": None, "name": None}
     return tuple(
         value.reveal() if isinstance(value, Token) else value
-        for value in (getattr(checked, name) for name in checked.__struct_fields__)
+        for value in values.values()
     )
 
 
@@ -65,7 +68,7 @@ class EnvExampleTests(SynchronousTestCase):
     def test_shell(self) -> None:
         """A shell reads what is written there."""
         values = self.by_shell(EXAMPLE)
-        self.assertEqual(("https://api.netbird.io", "nbp_replace_this"), values[:2])
+        self.assertEqual(("https://api.netbird.io", "nbp_replace_this"), values[1:3])
 
     def test_inline(self) -> None:
         """In front of a command it means the same."""

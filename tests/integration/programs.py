@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest import SkipTest, TestCase
 
 from api_exporter.settings.table import SETTINGS
+from api_exporter.settings.way import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,8 +42,9 @@ def free_port() -> int:
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """The environment without any of our settings, then these."""
+    """The environment without any of our settings, and without proxies; then these."""
     ours = {setting.name for setting in SETTINGS}
+    ours |= {spelt for name in VARIABLES for spelt in (name, name.lower())}
     kept = {k: v for k, v in os.environ.items() if k not in ours}
     return {**kept, **settings}
 

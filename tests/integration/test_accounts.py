@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import threading
-import urllib.parse
 from collections.abc import Callable
 from functools import partial
 
@@ -18,6 +17,7 @@ from tests.integration.programs import (
     start,
     until,
 )
+from tests.integration.promql import samples
 from tests.integration.test_operations import Answer, OperatedTestCase, Upstream
 
 ACME = "nbp_0canary0acme0acme0acme0acme0can00001"
@@ -133,11 +133,11 @@ class AccountsTests(OperatedTestCase):
         def echo(authorization: str) -> Answer:
             return says(401, json.dumps({"message": authorization}).encode())
 
-        self.acme.faults = {"/api/groups": echo}
+        self.acme.faults = {"/api/users": echo}
         self.beta.faults = {"*": echo}
         running = self.serving(LOG_LEVEL="debug")
         until(lambda: self.up("beta") is False, "beta is refused")
-        until(lambda: 'up{resource="groups"} 0' in self.metrics("acme"), "the groups")
+        until(lambda: 'up{resource="users"} 0' in self.metrics("acme"), "the users")
         paths = ["/", "/metrics", "/health", "/ready", "/sd/accounts"]
         pages = {path: self.page(path) for path in paths}
         for path in paths[:-1]:
@@ -162,6 +162,21 @@ class AccountsTests(OperatedTestCase):
                 self.assertNotIn(self.acme.url, page, what)
         last = pages["--check"].splitlines()[-2:]
         self.assertEqual(["acme: ok", "beta: its peers cannot be read"], last)
+
+    def test_log(self) -> None:
+        """Every line about an account says which."""
+        self.account("acme", "PEER_DETAIL=groups:nowhere")
+        self.account("acme", "UPSTREAM_RATE_LIMIT=70/100")
+        self.beta.faults = {"*": lambda _: says(500, b"oops")}
+        running = self.serving()
+        for told in ("names 'nowhere'", "are stretched", "cannot refresh", "reached"):
+            until(partial(self.has_told, running, told), told)
+            lines = [line for line in running.said().splitlines() if told in line]
+            for line in lines:
+                self.assertRegex(line, " account=(acme|beta)( |$)")
+
+    def has_told(self, running: Running, words: str) -> bool:
+        return words in running.said()
 
     def test_mistakes(self) -> None:
         """What is wrong in the folder ends the start, and --once wants a name."""
@@ -192,12 +207,8 @@ class PrometheusTests(OperatedTestCase):
         super().setUp()
 
     def query(self, expression: str) -> list[float]:
-        query = urllib.parse.urlencode({"query": expression})
-        url = f"http://127.0.0.1:{self.prometheus}/api/v1/query?{query}"
-        status, _, body = get(url)
-        if status != 200:
-            return []
-        return [float(r["value"][1]) for r in json.loads(body)["data"]["result"]]
+        found = samples(self.prometheus, expression)
+        return [float(sample["value"][1]) for sample in found]
 
     def test_fifty(self) -> None:
         """The documented job finds fifty accounts, and which of them are up."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.integration.programs import free_port, get, start, until
+from tests.integration.proxies import folder, squid
 from tests.integration.test_operations import (
     Answer,
     OperatedTestCase,
@@ -18,6 +19,9 @@ from tests.integration.test_operations import (
 
 CANARY = "nbp_0canary0canary0canary0canary0c4PYgFe"
 """Well-formed: its checksum is right."""
+
+PROXY_USER = "me"
+"""Whoever uses a proxy, with the canary as the password."""
 
 PAGES = (
     "/",
@@ -52,6 +56,7 @@ def forms(token: str) -> Iterator[str]:
     yield token
     yield token[4:-6]
     yield base64.b64encode(token.encode()).decode().rstrip("=")
+    yield base64.b64encode(f"{PROXY_USER}:{token}".encode()).decode().rstrip("=")
     yield digest.hex()
     yield base64.b64encode(digest).decode().rstrip("=")
     yield base64.b64encode(digest).decode().rstrip("=").lower()
@@ -247,6 +252,27 @@ class CanaryTests(OperatedTestCase):
             self.assertIn(f'"reason": "{reason}"', said)
             self.assert_reports_clean(environ)
         self.assertEqual([], untrusted.asked)
+
+    def test_proxy(self) -> None:
+        """The password of a proxy is as secret, whatever is wrong with that."""
+        upstream = Upstream(self)
+        login = f"{PROXY_USER}:{CANARY}"
+        asks = squid(self, folder(self) / "squid", login=True)
+        given = {"UPSTREAM_PROXY": f"http://{login}@{asks.address}"}
+        environ = self.canary(upstream.url, UPSTREAM_API_TOKEN="other", **given)
+        said = self.assert_run_clean(environ, "cannot refresh peers")
+        self.assertIn('"reason": "proxy_auth"', said)
+        self.assertEqual([], upstream.asked)
+        given = {"UPSTREAM_PROXY": f"http://{login}@127.0.0.1:{free_port()}"}
+        environ = self.canary(
+            "https://localhost:1", UPSTREAM_API_TOKEN="other", **given
+        )
+        self.assert_reports_clean(environ)
+        given = {"HTTPS_PROXY": f"http://{PROXY_USER}:/{CANARY}@proxy.example"}
+        environ = self.canary("https://x.example", UPSTREAM_API_TOKEN="other", **given)
+        ended = self.ended([*self.exporter, "--check"], environ)
+        self.assertIn("HTTPS_PROXY: its value is not allowed", ended.stderr)
+        self.assert_clean(ended.stdout + ended.stderr, "--check")
 
     def test_well(self) -> None:
         """Where all is well it is not told either."""

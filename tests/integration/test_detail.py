@@ -2,7 +2,6 @@
 
 import json
 import sys
-import urllib.parse
 from pathlib import Path
 
 from twisted.trial.unittest import TestCase
@@ -15,6 +14,7 @@ from tests.integration.programs import (
     start,
     until,
 )
+from tests.integration.promql import samples
 
 CONFIGURATION = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
@@ -110,9 +110,7 @@ class DetailTests(TestCase):
 
         def query(expression: str) -> dict[str, float]:
             """Values by job."""
-            words = urllib.parse.urlencode({"query": expression})
-            status, _, body = get(f"http://127.0.0.1:{port}/api/v1/query?{words}")
-            found = json.loads(body)["data"]["result"] if status == 200 else []
+            found = samples(port, expression)
             return {r["metric"]["job"]: float(r["value"][1]) for r in found}
 
         until(

@@ -1,7 +1,5 @@
 """A real Prometheus that scraped the demo with `drop_in` is asked for the old names."""
 
-import json
-import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,11 @@ from tests.deploy.programs import Exporter
 from tests.integration.programs import (
     environment,
     free_port,
-    get,
     program,
     start,
     until,
 )
+from tests.integration.promql import samples
 from tests.migrating import alerts, pairs
 
 CONFIGURATION = """
@@ -60,13 +58,7 @@ class DropInTests(TestCase):
 
     def query(self, expression: str) -> list[Any]:
         """The samples of an instant vector."""
-        query = urllib.parse.urlencode({"query": expression})
-        status, _, body = get(f"http://127.0.0.1:{self.port}/api/v1/query?{query}")
-        if status in {0, 503}:  # not there yet
-            return []
-        self.assertEqual(200, status, f"{expression}: {body.decode()}")
-        found: list[Any] = json.loads(body)["data"]["result"]
-        return found
+        return samples(self.port, expression)
 
     def values(self, expression: str) -> list[float]:
         return sorted(float(sample["value"][1]) for sample in self.query(expression))

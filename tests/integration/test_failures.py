@@ -25,6 +25,7 @@ from twisted.internet.ssl import PrivateCertificate
 from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import TestCase
 from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.iweb import IAgent
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
@@ -131,8 +132,7 @@ class FailureTests(TestCase):
         self, url: str | None = None, longest_body: int = 10_000_000
     ) -> None:
         """Run the first round of an exporter of peers, groups and setup keys."""
-        if url is None:
-            url = f"http://127.0.0.1:{listening(self, Site(self.api))}"
+        agent, url = self.way(url)
         wired = Wired(
             collectors=("peers", "groups", "setup_keys"),
             fetch=self.fetch,
@@ -143,7 +143,7 @@ class FailureTests(TestCase):
         self.registry, self.page = wired.registry, wired.page
         self.under_way = 0
         self.upstream = Upstream(
-            agent=Agent(reactor, pool=self.pool),
+            agent=agent,
             url=url,
             token=lambda: Token(SECRET),
             timeout=DEADLINE,
@@ -157,6 +157,12 @@ class FailureTests(TestCase):
         wired.refresher.startService()
         self.addCleanup(wired.refresher.stopService)
         await self.settle()
+
+    def way(self, url: str | None) -> tuple[IAgent, str]:
+        """An agent, and an upstream's address; one is served where none is given."""
+        if url is None:
+            url = f"http://127.0.0.1:{listening(self, Site(self.api))}"
+        return Agent(reactor, pool=self.pool), url
 
     def fetch(self, path: str, patience: float) -> Deferred[bytes]:
         self.under_way += 1

@@ -376,9 +376,10 @@ class ReportTests(OperatedTestCase):
         """Where all is well, each path has its row, and the status is 0."""
         ended = self.ended([*self.exporter, "--check", "--demo"], self.settings())
         self.assertEqual((0, ""), (ended.returncode, ended.stderr), ended)
-        lines = ended.stdout.splitlines()
-        self.assertRegex(lines[0], r"^upstream: http://127\.0\.0\.1:\d+$")
-        self.assertEqual("reachable: yes", lines[1])
+        door, upstream, *lines = ended.stdout.splitlines()
+        self.assertEqual("door: none; whoever reaches it reads it", door)
+        self.assertRegex(upstream, r"^upstream: http://127\.0\.0\.1:\d+$")
+        self.assertEqual(["way: direct", "reachable: yes"], lines[:2])
         self.assertEqual(["path", "outcome", "records", "ms"], lines[2].split())
         for path in ("api/peers", "api/groups", "api/instance/version"):
             [row] = [line for line in lines if line.split()[0] == path]
@@ -400,7 +401,8 @@ class ReportTests(OperatedTestCase):
         given = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": GOOD}
         status, out, err = self.report("--check", **given)
         self.assertEqual((1, ""), (status, err))
-        self.assertIn(f"upstream: {url}\nreachable: no connection", out)
+        told = f"upstream: {url}\nway: direct\nreachable: no connection"
+        self.assertIn(told, out)
         self.assertRegex(out, r"\napi/peers +connect +\d+\n")
         self.assertRegex(
             out, r"\npeers: no connection: .*\. .*Check that the upstream runs"

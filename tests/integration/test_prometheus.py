@@ -1,8 +1,6 @@
 """A real Prometheus scrapes the demo."""
 
-import json
 import sys
-import urllib.parse
 from pathlib import Path
 
 from twisted.trial.unittest import TestCase
@@ -17,6 +15,7 @@ from tests.integration.programs import (
     start,
     until,
 )
+from tests.integration.promql import samples
 
 CONFIGURATION = """
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
@@ -59,12 +58,8 @@ class PrometheusTests(TestCase):
 
     def query(self, expression: str) -> list[float]:
         """The values of an instant vector."""
-        query = urllib.parse.urlencode({"query": expression})
-        url = f"http://127.0.0.1:{self.prometheus}/api/v1/query?{query}"
-        status, _, body = get(url)
-        if status != 200:
-            return []
-        return [float(r["value"][1]) for r in json.loads(body)["data"]["result"]]
+        found = samples(self.prometheus, expression)
+        return [float(sample["value"][1]) for sample in found]
 
     def test_scraped(self) -> None:
         """Three rounds are scraped without an error, and every sample arrives."""

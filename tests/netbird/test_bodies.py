@@ -447,6 +447,12 @@ class StallTests(SynchronousTestCase):
             tries = (run(GROUPS, text)[0] for _ in range(TRIES))
             self.assertTrue(any(seconds < STALL for seconds in tries), text[:30])
 
+    def test_white_space(self) -> None:
+        """A record among megabytes of spaces is none that anybody has sent."""
+        text = b'[{"id":"a"}' + b" " * 1_000_000 + b"]"
+        error = self.assertRaises(UpstreamError, decode, GROUPS, text)
+        self.assertEqual("a record of too much white space", str(error))
+
     def test_nothing_in_it(self) -> None:
         """Of a quarter of a gigabyte of tiny strings hardly anything is looked at."""
         text = b"[" + b'"aaa",' * 44_000_000 + b'"aaa"]'

@@ -114,7 +114,7 @@ class SlicerTests(SynchronousTestCase):
         self.assertLess(len(self.done), 6)
 
     def test_two(self) -> None:
-        """Two computations take turns, and cancelling one leaves the other alone."""
+        """Cancelling one of two computations leaves the other alone."""
         first, second = self.start(self.steps("a", 3)), self.start(self.steps("b", 3))
         self.clock.callLater(SLICE, first.cancel)
         self.finish()
@@ -123,6 +123,17 @@ class SlicerTests(SynchronousTestCase):
         self.assertEqual(["b0", "b1", "b2"], [d for d in self.done if d[0] == "b"])
         self.assertLess(len([d for d in self.done if d[0] == "a"]), 3)
         self.assertEqual([], self.clock.getDelayedCalls())
+
+    def test_one_at_a_time(self) -> None:
+        """A computation begins when the one before it is done, or was cancelled."""
+        first, second = self.start(self.steps("a", 2)), self.start(self.steps("b", 2))
+        third = self.start(self.steps("c", 1))
+        second.cancel()
+        self.failureResultOf(second, CancelledError)
+        self.finish()
+        self.successResultOf(first)
+        self.successResultOf(third)
+        self.assertEqual(["a0", "a1", "c0"], self.done)
 
     def test_nothing_kept(self) -> None:
         """A result that nobody holds is gone at once, without the garbage collector."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from twisted.internet import defer
+from twisted.internet.address import IPv4Address
 from twisted.internet.endpoints import (
     SSL4ServerEndpoint,
     TCP4ServerEndpoint,
@@ -14,7 +15,9 @@ from twisted.internet.endpoints import (
     UNIXServerEndpoint,
 )
 from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IListeningPort, IProtocolFactory
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.protocol import Factory
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
@@ -42,6 +45,18 @@ class Refusing(MemoryReactorClock):
         self, address: str, *_: object, **__: object
     ) -> None:
         raise CannotListenError(None, address, self._cause)
+
+
+class Honest(MemoryReactorClock):
+    """A reactor that says where it listens."""
+
+    def listenTCP(
+        self, port: int, factory: Factory, backlog: int = 50, interface: str = ""
+    ) -> IListeningPort:
+        made: IListeningPort = super().listenTCP(port, factory, backlog, interface)
+        address = IPv4Address("TCP", interface or "0.0.0.0", port)
+        made._hostAddress = address  # type: ignore[attr-defined]
+        return made
 
 
 def posix(reactor: MemoryReactorClock) -> PosixReactorBase:
@@ -150,6 +165,56 @@ class ListenerTests(SynchronousTestCase):
             [told] = self.told
             self.assertTrue(told.startswith(expected), told)
             self.successResultOf(defer.maybeDeferred(service.stopService))
+
+    def test_exposed(self) -> None:
+        """It is told, once, where others than this machine can reach us."""
+        far, near = Address("192.0.2.1", 1), Address("127.0.0.1", 2)
+        cases: Sequence[tuple[Sequence[Address | Endpoint], int]] = (
+            ([near], 0),
+            ([Address("::1", 1), Endpoint("unix:/run/x.sock")], 0),
+            ([Address("127.8.9.1", 1)], 0),
+            ([near, far], 1),
+            ([far, Address("", 3)], 1),
+            ([Endpoint("tcp:8080")], 1),
+            ([Endpoint("tcp:8080:interface=127.0.0.1")], 0),
+        )
+        for addresses, expected in cases:
+            told: list[None] = []
+            service = Listener(
+                addresses=addresses,
+                site=BoundedSite(Resource(), Clock()),
+                reactor=posix(Honest()),
+                ready=self.told.append,
+                exposed=lambda told=told: told.append(None),  # type: ignore[misc]
+            )
+            service.privilegedStartService()
+            self.assertEqual(expected, len(told), addresses)
+            self.successResultOf(service.stopService())
+
+    def test_secured(self) -> None:
+        """What listens on a network is put behind TLS, a file is not."""
+        behind: list[object] = []
+
+        def secured(factory: IProtocolFactory) -> IProtocolFactory:
+            behind.append(factory)
+            return factory
+
+        reactor = MemoryReactorClock()
+        service = Listener(
+            addresses=[
+                Address("127.0.0.1", 1),
+                Endpoint("unix:/run/x.sock"),
+                Endpoint("tcp:2"),
+            ],
+            site=BoundedSite(Resource(), Clock()),
+            reactor=posix(reactor),
+            ready=self.told.append,
+            secured=secured,
+        )
+        service.privilegedStartService()
+        self.assertEqual(2, len(behind))
+        self.assertTrue(self.told[0].startswith("https://127.0.0.1:"))
+        self.successResultOf(service.stopService())
 
     def test_several(self) -> None:
         """Every address is listened on, in order, and each is told on its own."""

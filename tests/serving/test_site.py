@@ -12,6 +12,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.serving.site import (
+    FILES_OF_ACCOUNT,
     GRACE,
     OTHER_FILES,
     RESERVE,
@@ -218,6 +219,16 @@ class MaxConnectionsTests(SynchronousTestCase):
         book = logbook(self)
         self.limit(OTHER_FILES + 100)
         self.assertEqual([1, 100], [max_connections(1), max_connections(100)])
+        self.assertEqual([], book.lines())
+
+    def test_accounts(self) -> None:
+        """The connections of many accounts have room beside, if the limit has it."""
+        book = logbook(self)
+        for soft in (OTHER_FILES + 100, OTHER_FILES + 1000):
+            self.limit(soft)
+            self.assertEqual(100, max_connections(100, 51))
+            enough = OTHER_FILES + 50 * FILES_OF_ACCOUNT + 100
+            self.assertEqual(max(soft, enough), getrlimit(RLIMIT_NOFILE)[0])
         self.assertEqual([], book.lines())
 
     def test_no_room(self) -> None:

@@ -1,17 +1,20 @@
 """Log lines that tell of which account they are."""
 
+from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.telemetry.log import log_of
 from tests.logbook import logbook
 
+LOG = Logger("api_exporter.refresh")
+
 
 class LogTests(SynchronousTestCase):
     def test_account(self) -> None:
-        """A line of an account ends with its name; of the only one it does not."""
+        """A line of an account carries its name; of the only one it does not."""
         book = logbook(self)
-        log_of("acme").warn("cannot {what}", what="read", reason="auth")
-        log_of("").warn("cannot {what}", what="read", reason="auth")
+        log_of("acme", LOG).warn("cannot {what}", what="read", reason="auth")
+        log_of("", LOG).warn("cannot {what}", what="read", reason="auth")
         self.assertEqual(
             [
                 "warning cannot read account=acme reason=auth",
@@ -20,13 +23,18 @@ class LogTests(SynchronousTestCase):
             book.lines(),
         )
 
+    def test_namespace(self) -> None:
+        """Whoever logs keeps its own name, which JSON lines tell."""
+        for account in ("", "acme"):
+            self.assertEqual("api_exporter.refresh", log_of(account, LOG).namespace)
+
     def test_failure(self) -> None:
         """A traceback is an account's, too."""
         book = logbook(self)
         try:
             raise ValueError
         except ValueError:
-            log_of("acme").failure("a defect")
+            log_of("acme", LOG).failure("a defect")
         (line,) = book.lines()
         self.assertIn("account=acme", line)
         self.assertEqual(1, len(self.flushLoggedErrors(ValueError)))

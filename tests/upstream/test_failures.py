@@ -7,9 +7,44 @@ from twisted.internet.defer import CancelledError
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import ResponseFailed, ResponseNeverReceived
+from twisted.web.http_headers import Headers
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.failures import translate
+from api_exporter.upstream.failures import HeldUp, refusal, too_late, translate
+
+
+class RefusalTests(SynchronousTestCase):
+    def test_login(self) -> None:
+        """A 407 is the proxy's, whoever sends it; its words are not repeated."""
+        for schemes, words in (
+            ([], "407: a proxy wants a valid user and password"),
+            (["Basic realm=x"], "407: a proxy wants a valid user and password"),
+            (["NTLM", "basic"], "407: a proxy wants a valid user and password"),
+            (["c4nary"], "407: a proxy wants a valid user and password"),
+            (
+                ["Negotiate abc", "ntlm"],
+                "407: a proxy wants a login by NTLM or Negotiate, and we can only do"
+                " Basic",
+            ),
+        ):
+            headers = Headers({"Proxy-Authenticate": schemes})
+            error = refusal(407, headers, b"", now=0, secrets=())
+            self.assertEqual("proxy_auth", error.reason)
+            self.assertEqual(words, str(error))
+            self.assertFalse(error.retryable)
+
+    def test_late(self) -> None:
+        """Who was held up by somebody on the way says by whom."""
+        held = HeldUp("the proxy did not answer")
+        wrapped = Failure(ResponseNeverReceived([Failure(held)]))
+        for result, reason, words in (
+            (wrapped, "proxy", "the proxy did not answer within 3 s"),
+            (Failure(CancelledError()), "timeout", "no answer within 3 s"),
+            (None, "timeout", "no answer within 3 s"),
+        ):
+            error = self.assertRaises(UpstreamError, too_late, result, 3.0)
+            self.assertEqual(reason, error.reason)
+            self.assertEqual(words, str(error))
 
 
 class TranslateTests(SynchronousTestCase):
@@ -43,7 +78,7 @@ class TranslateTests(SynchronousTestCase):
         """A cancelled request is that, and no failure of the upstream."""
         wrapped = ResponseNeverReceived([Failure(CancelledError())])
         connecting = error.ConnectingCancelledError(None)
-        for cause in (CancelledError(), wrapped, connecting):
+        for cause in (CancelledError(), wrapped, connecting, HeldUp("x")):
             self.assertRaises(CancelledError, translate, Failure(cause))
 
     def test_untouched(self) -> None:

@@ -10,6 +10,13 @@ SECRET = "nbp_8sYvTtQ2WxRkMpLz4JcHdNgFbA1eUi0aBcDe"
 
 
 class MaskedTests(SynchronousTestCase):
+    def test_several(self) -> None:
+        """Each of several secrets is hidden, and its pieces."""
+        said = f"{SECRET} and other/secret, or er/secre"
+        self.assertEqual(
+            "<token> and <token>, or <token>", masked(said, SECRET, "other/secret")
+        )
+
     def test_pieces(self) -> None:
         """Whatever a NetBird token is, or eight characters of ours, is not shown."""
         for said, shown in (

@@ -4,6 +4,12 @@ import json
 import re
 
 from msgspec.structs import replace
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request, Site
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
@@ -14,7 +20,7 @@ from tests.bodies import finish
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
-REFUSED = UpstreamError("auth", "401: token invalid")
+REFUSED = UpstreamError("auth", "401: token <invalid>")
 PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
 
 
@@ -141,9 +147,20 @@ class StateTests(AccountsTestCase):
         self.assertEqual(
             ["beta", "gamma", "acme"], re.findall(r'href="\?account=(\w+)"', page)
         )
-        self.assertIn("401: token invalid", page)
+        self.assertIn("401: token &lt;invalid&gt;", page)
+        self.assertNotIn("<invalid>", page)
         for of_account in ("netbird.example", "Newest calls"):
             self.assertNotIn(of_account, page)
+
+    def test_concerns(self) -> None:
+        """An account with a concern works: its metrics are there."""
+        acme = Watched()
+        acme.faults["api/groups"] = REFUSED
+        acme.start()
+        self.tree = of_several({"acme": acme}, Watched().around)
+        page = self.text("/")
+        self.assertIn('<span class="state warn">Working', page)
+        self.assertIn("1 of 1 account working", page)
 
     def test_page_of_one(self) -> None:
         """An account's page is named after it and leads to its own pages, and back."""
@@ -188,11 +205,24 @@ class TargetsTests(AccountsTestCase):
             "?address=a:65536",
             "?address=a/b",
             "?address=fd00::1",
+            "?address=[:::::]",
+            "?address=[...]:80",
             "?address=a%22:1",
             "?address=a:1&address=b:1",
             "?adress=a:1",
         ):
             self.assertIn("?address=HOST:PORT", self.text(f"/sd/accounts{query}", 400))
+
+    def test_two_hosts(self) -> None:
+        """Of two addresses that were asked neither is believed."""
+        wire = StringTransport()
+        channel = Site(self.tree, reactor=Clock()).buildProtocol(wire.getPeer())
+        channel.makeConnection(wire)
+        channel.dataReceived(
+            b"GET /sd/accounts HTTP/1.1\r\nHost: a:1\r\nHost: b:1\r\n\r\n"
+        )
+        self.assertIn(b" 400 ", wire.value().splitlines()[0])
+        channel.connectionLost(Failure(ConnectionDone()))
 
     def test_other_paths(self) -> None:
         """There is nothing else below `/sd`."""
@@ -249,7 +279,7 @@ class DiscoveryTests(AccountsTestCase):
 
     def test_each_its_own(self) -> None:
         """What is not known of one account takes nothing from another."""
-        self.assertIn("401: token invalid", self.text("/sd?port=1&account=beta", 503))
+        self.assertIn("401: token <invalid>", self.text("/sd?port=1&account=beta", 503))
         self.assertIn("will be read soon", self.text("/sd?port=1&account=gamma", 503))
         self.text("/sd?port=1&account=acme")
         self.gamma.start()
@@ -266,3 +296,35 @@ class MetricsPathTests(AccountsTestCase):
         (found, *_) = json.loads(self.text("/sd/accounts"))
         self.assertEqual("/a/b", found["labels"]["__metrics_path__"])
         self.assertRegex(self.text("/a/b?account=acme"), PEERS)
+
+
+class Limiting(Resource):
+    """The pages as somebody sees them who may know of some accounts."""
+
+    def __init__(self, tree: Resource, *known: str) -> None:
+        super().__init__()
+        self._tree = tree
+        self._known = frozenset(known)
+
+    def getChildWithDefault(  # noqa: N802 - the name is Twisted's
+        self, path: bytes, request: Request
+    ) -> IResource:
+        request.accounts = self._known  # type: ignore[attr-defined]
+        found: IResource = self._tree.getChildWithDefault(path, request)
+        return found
+
+
+class LimitedTests(AccountsTestCase):
+    def test_lists(self) -> None:
+        """Who may know of some accounts is told of these, and nothing of the rest."""
+        whole = self.tree
+        self.tree = Limiting(whole, "acme", "nobody")
+        targets = json.loads(self.text("/sd/accounts"))
+        self.assertEqual(["acme"], [one["labels"]["account"] for one in targets])
+        page = self.text("/")
+        self.assertIn("1 of 1 account working", page)
+        self.assertIn("acme", page)
+        self.assertNotRegex(page, "beta|gamma")
+        self.tree = whole
+        self.assertIn("beta", self.text("/"))
+        self.assertEqual(3, len(json.loads(self.text("/sd/accounts"))))

@@ -67,6 +67,7 @@ class IndexTests(PprofTestCase):
         status, body, headers = self.answer(self.ask("/"))
         self.assertEqual(200, status)
         self.assertEqual("text/html; charset=utf-8", headers["content-type"])
+        self.assertEqual("same-origin", headers["cross-origin-resource-policy"])
         for name in (b"profile", b"heap", b"allocs", b"goroutine"):
             self.assertIn(b'<a href="%s">' % name, body)
 
@@ -113,6 +114,7 @@ class ProfileTests(PprofTestCase):
             "attachment; filename=goroutine.pb.gz", headers["content-disposition"]
         )
         self.assertEqual("nosniff", headers["x-content-type-options"])
+        self.assertEqual("same-origin", headers["cross-origin-resource-policy"])
 
     def test_allocs_says_what_it_is(self) -> None:
         """The allocations say that they are the live memory."""

@@ -10,6 +10,8 @@ from html import escape
 
 from twisted.web.server import Request
 
+from api_exporter.serving.page import keep_at_home
+
 STYLE = """
 :root { color-scheme: light dark;
   --page: #f7f7f5; --card: #ffffff; --ink: #1d2327; --soft: #5d666d; --line: #e3e4e1;
@@ -179,6 +181,7 @@ def protect(request: Request) -> None:
     """Have the browser run nothing but the page's own script, and frame it nowhere."""
     request.setHeader(b"Content-Security-Policy", POLICY.encode())
     request.setHeader(b"Referrer-Policy", b"no-referrer")
+    keep_at_home(request)
 
 
 def html(*, title: str, main: str, footer: str) -> str:

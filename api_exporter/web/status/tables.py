@@ -14,7 +14,7 @@ from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
 from api_exporter.web.status.strip import strip
-from api_exporter.web.status.verdict import Tone, Verdict
+from api_exporter.web.status.verdict import Tone
 
 _TONES: dict[str, Tone] = {
     "fresh": "good",
@@ -151,24 +151,6 @@ def collectors(
         if rows
         else tags.p("None is on.", class_="legend"),
     )
-
-
-def accounts(rows: Iterable[tuple[str, Verdict, str | None, str | None]]) -> Tag:
-    """A row for each account: name, state, peers and how much needs attention."""
-    lines = [
-        tags.tr(
-            tags.td(
-                tags.a(name, href=f"?account={name}"), class_="lead", role="rowheader"
-            ),
-            tags.td(state(found.tone, found.short), class_="mark"),
-            _number(peers, after="peers"),
-            _number(attention, before="needs attention:"),
-            tags.td(found.why or found.headline),
-        )
-        for name, found, peers, attention in rows
-    ]
-    heads = ("Account", "State", "Peers", "Needs attention", "What is known")
-    return tags.section(tags.h2("Accounts"), _table("Accounts", heads, lines))
 
 
 def calls(recent: Iterable[Attempt]) -> Tag:

@@ -311,6 +311,8 @@ class StatusTests(ServedTestCase):
             self.assertIn(f"{name}-src 'sha256-{digest}'", policy)
         self.assertEqual("nosniff", header(headers, "x-content-type-options"))
         self.assertEqual("no-referrer", header(headers, "referrer-policy"))
+        corp = header(headers, "cross-origin-resource-policy")
+        self.assertEqual("same-origin", corp)
         self.assertEqual("no-store", header(headers, "cache-control"))
         self.assertNotRegex(body.decode(), r' (style|on\w+)="')
         self.assertNotRegex(body.decode(), r'src="|url\(')

@@ -1,0 +1,1 @@
+"""Who may come in: certificates, passwords, tokens and limits. Knows no page."""

@@ -1,0 +1,196 @@
+"""From `tls_server_config` to what OpenSSL works with."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from OpenSSL import SSL
+from OpenSSL.crypto import X509
+
+from api_exporter.door import names
+from api_exporter.door.refusals import Wrong
+from api_exporter.door.tls import SECTION, Tls
+
+NO_RENEGOTIATION = 1 << 30
+"""OpenSSL's SSL_OP_NO_RENEGOTIATION, which pyOpenSSL does not name in all versions."""
+
+CURVES_CALL = "SSL_CTX_set1_curves_list"
+"""What cryptography has from version 47 on."""
+
+HTTP = b"http/1.1"
+"""All that is spoken, of what a client may offer."""
+
+_OLD = names.VERSIONS["TLS12"]
+
+
+def context(tls: Tls) -> SSL.Context:
+    """For the connections that begin from now on; raises Wrong."""
+    made = _unverified(tls)
+    if tls.min_version < _OLD and not _speaks(_unverified(tls), tls.min_version):
+        words = "the OpenSSL that is installed does not speak it"
+        raise _wrong(tls, "min_version", words)
+    try:
+        made.set_alpn_select_callback(
+            lambda _, offered: HTTP if HTTP in offered else SSL.NO_OVERLAPPING_PROTOCOLS
+        )
+        if tls.client_auth != "NoClientCert":
+            _trust(made, tls)
+            required = SSL.VERIFY_FAIL_IF_NO_PEER_CERT if tls.required else 0
+            made.set_verify(SSL.VERIFY_PEER | required, _judge(tls))
+    except MemoryError:  # where memory must not be both written and executed
+        words = "this process may not make callbacks (MemoryDenyWriteExecute)"
+        raise Wrong([f"{SECTION}: {words}"]) from None
+    return made
+
+
+def _wrong(tls: Tls, key: str, words: str) -> Wrong:
+    place = tls.places.get(f"{key}_file") or tls.places.get(key) or SECTION
+    return Wrong([f"{place}: {words}"])
+
+
+def _unverified(tls: Tls) -> SSL.Context:
+    made = SSL.Context(SSL.TLS_SERVER_METHOD)
+    made.set_options(SSL.OP_NO_COMPRESSION | NO_RENEGOTIATION | SSL.OP_NO_TICKET)
+    # Nothing is resumed: whom we trust may have changed since.
+    made.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    made.set_session_id(b"api-exporter")
+    made.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    _set_versions(made, tls)
+    _set_ciphers(made, tls)
+    if not set_curves(made, tls.curves or (names.NEW_CURVE, *names.USUAL_CURVES)):
+        if tls.curves:
+            words = "the OpenSSL that is installed does not have all of them"
+            raise _wrong(tls, "curve_preferences", words)
+        set_curves(made, names.USUAL_CURVES)
+    _set_certificate(made, tls)
+    return made
+
+
+def _set_versions(made: SSL.Context, tls: Tls) -> None:
+    low = tls.min_version
+    if tls.ciphers is None:  # none of those that are older than TLS 1.3
+        low = names.VERSIONS["TLS13"]
+    made.set_min_proto_version(low)
+    made.set_max_proto_version(tls.max_version)
+
+
+def _set_ciphers(made: SSL.Context, tls: Tls) -> None:
+    level = "@SECLEVEL=0:" if tls.min_version < _OLD else ""
+    missing = [name for name in tls.ciphers or () if not _has(name)]
+    if missing:
+        words = f"the OpenSSL that is installed does not have {', '.join(missing)}"
+        raise _wrong(tls, "cipher_suites", words)
+    if tls.ciphers is not None:
+        made.set_cipher_list(f"{level}{':'.join(tls.ciphers)}".encode())
+    if tls.ciphers_13:
+        made.set_tls13_ciphersuites(":".join(tls.ciphers_13).encode())
+
+
+def _has(cipher: str) -> bool:
+    """OpenSSL leaves out of a list what it does not know, as long as anything stays."""
+    try:
+        SSL.Context(SSL.TLS_SERVER_METHOD).set_cipher_list(cipher.encode())
+    except SSL.Error:
+        return False
+    return True
+
+
+def set_curves(made: SSL.Context, curves: tuple[str, ...]) -> bool:
+    """Whether OpenSSL has them all.
+
+    pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519; so this one
+    call goes past it, and is tried by every test of curves.
+    """
+    call = getattr(SSL._lib, CURVES_CALL, None)  # type: ignore[attr-defined]
+    text = ":".join(curves).encode()
+    return call is not None and bool(call(made._context, text) == 1)
+
+
+def _set_certificate(made: SSL.Context, tls: Tls) -> None:
+    try:
+        chain = x509.load_pem_x509_certificates(tls.certificate)
+        made.use_certificate(chain[0])
+        for more in chain[1:]:
+            made.add_extra_chain_cert(more)
+    except (ValueError, SSL.Error):
+        words = "no certificate in PEM that OpenSSL takes"
+        raise _wrong(tls, "cert", words) from None
+    try:
+        key = load_pem_private_key(tls.key, None)
+        made.use_privatekey(key)  # type: ignore[arg-type]  # it says which it takes
+    except TypeError:
+        words = "no private key that OpenSSL takes without a password"
+        raise _wrong(tls, "key", words) from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise _wrong(tls, "key", "no private key in PEM") from None
+    except SSL.Error:
+        raise _wrong(tls, "key", "it does not belong to the certificate") from None
+    made.check_privatekey()
+
+
+def _trust(made: SSL.Context, tls: Tls) -> None:
+    if tls.client_ca is None:  # as Go does
+        made.set_default_verify_paths()
+        return
+    try:
+        authorities = x509.load_pem_x509_certificates(tls.client_ca)
+    except ValueError:
+        raise _wrong(tls, "client_ca", "no certificate in PEM") from None
+    store = made.get_cert_store()
+    assert store is not None
+    for authority in authorities:
+        known = X509.from_cryptography(authority)
+        store.add_cert(known)
+        made.add_client_ca(known)
+
+
+def _judge(tls: Tls) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
+    """What OpenSSL asks for each certificate of a chain, the client's own the last."""
+    any_will_do = tls.client_auth in {"RequestClientCert", "RequireAnyClientCert"}
+
+    def judge(
+        _: SSL.Connection, certificate: X509, _error: int, depth: int, good: int
+    ) -> bool:
+        if not (good or any_will_do):
+            return False
+        if depth or not tls.allowed_sans:
+            return True
+        return bool(tls.allowed_sans & names_of(certificate.to_cryptography()))
+
+    return judge
+
+
+def names_of(certificate: x509.Certificate) -> frozenset[str]:
+    """All that it is issued for, as text."""
+    try:
+        found = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
+    except (x509.ExtensionNotFound, ValueError):
+        return frozenset()
+    kinds = (x509.DNSName, x509.RFC822Name, x509.UniformResourceIdentifier)
+    texts = [text for kind in kinds for text in found.get_values_for_type(kind)]
+    return frozenset([*texts, *map(str, found.get_values_for_type(x509.IPAddress))])
+
+
+def _speaks(made: SSL.Context, version: int) -> bool:
+    """Whether two of us would agree on a version."""
+    asking = SSL.Context(SSL.TLS_CLIENT_METHOD)
+    asking.set_min_proto_version(version)
+    asking.set_max_proto_version(version)
+    asking.set_cipher_list(b"@SECLEVEL=0:ALL")
+    client, server = SSL.Connection(asking), SSL.Connection(made)
+    client.set_connect_state()
+    server.set_accept_state()
+    try:
+        for _ in range(4):
+            for here, there in ((client, server), (server, client)):
+                with suppress(SSL.WantReadError):
+                    here.do_handshake()
+                with suppress(SSL.WantReadError):
+                    there.bio_write(here.bio_read(1 << 16))
+    except SSL.Error:
+        return False
+    return True

@@ -1,0 +1,88 @@
+"""What files say, looked at when it is wanted. The last good one stays in force."""
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from api_exporter.door.refusals import Wrong
+from api_exporter.settings.credential import regular
+
+T = TypeVar("T")
+
+INTERVAL = 1.0
+"""Seconds between two looks, at least."""
+
+MOST = 1024 * 1024
+"""Bytes of a file, at most."""
+
+Read = Callable[[Path], bytes]
+"""What a file holds; raises OSError, or ValueError where it is none of ours."""
+
+Load = Callable[[Read, T | None], T]
+"""Makes a value of files; raises Wrong. It is given the value in force, if any."""
+
+
+class Live(Generic[T]):
+    """A value that follows its files. Only hashes of them are kept.
+
+    Args:
+        load: is called again when one of the files that it read has changed.
+        seconds: a clock.
+        told: called with the mistakes of a change, or None where it is in force.
+
+    Attributes:
+        value: the newest good one.
+        fine: whether the newest was good.
+    """
+
+    def __init__(
+        self,
+        load: Load[T],
+        seconds: Callable[[], float],
+        told: Callable[[Wrong | None], None],
+    ) -> None:
+        self._load = load
+        self._seconds = seconds
+        self._told = told
+        self._seen: dict[Path, str] = {}
+        self.fine = True
+        self.value = load(self._read, None)
+        self._looked = seconds()
+
+    def __call__(self) -> T:
+        """As the files are now, or were a second ago."""
+        if not 0 <= self._seconds() - self._looked < INTERVAL:
+            self.look()
+        return self.value
+
+    def look(self) -> None:
+        """Look at the files, and use them if they have changed and are good."""
+        self._looked = self._seconds()
+        if all(_state(path) == state for path, state in self._seen.items()):
+            return
+        self._seen = {}
+        try:
+            self.value = self._load(self._read, self.value)
+        except Wrong as error:
+            self.fine = False
+            self._told(error)
+        else:
+            self.fine = True
+            self._told(None)
+
+    def _read(self, path: Path) -> bytes:
+        try:
+            content = regular(path, MOST)
+        except (OSError, ValueError) as error:
+            self._seen[path] = str(error)
+            raise
+        self._seen[path] = sha256(content).hexdigest()
+        return content
+
+
+def _state(path: Path) -> str:
+    try:
+        return sha256(regular(path, MOST)).hexdigest()
+    except (OSError, ValueError) as error:
+        return str(error)

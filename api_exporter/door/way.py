@@ -1,0 +1,93 @@
+"""The way in, as the settings want it. Nobody pays for a door who wants none."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry
+from twisted.internet.interfaces import IProtocolFactory
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
+from twisted.web.resource import IResource
+
+from api_exporter.serving.site import BoundedSite
+from api_exporter.settings.configuration import Refused
+from api_exporter.settings.values import Settings
+
+if TYPE_CHECKING:
+    from api_exporter.door.front import Front
+
+log = Logger()
+
+
+def front(settings: Settings, seconds: Callable[[], float]) -> "Front | None":
+    """Who may come in, as files say, None where everybody may; raises Refused."""
+    wanted = (
+        settings.web_config_file,
+        settings.web_bearer_tokens_file,
+        settings.web_open_paths,
+    )
+    if not any(wanted):
+        return None
+    from api_exporter.door.front import opened  # noqa: PLC0415
+    from api_exporter.door.refusals import Wrong  # noqa: PLC0415
+
+    try:
+        return opened(settings, seconds)
+    except Wrong as error:
+        raise Refused(error.problems, lasting=error.lasting) from None
+
+
+class Way(Struct, frozen=True):
+    """What listens, and how.
+
+    Attributes:
+        secured: puts it behind TLS, if anything does.
+        exposed: called where others than this machine can reach it.
+        look: looks at the files that say who may come in.
+    """
+
+    site: BoundedSite
+    secured: Callable[[IProtocolFactory], IProtocolFactory] | None
+    exposed: Callable[[], None]
+    look: Callable[[], None]
+
+
+def way(
+    front: "Front | None",
+    tree: IResource,
+    reactor: PosixReactorBase,
+    *,
+    max_connections: int,
+    registry: CollectorRegistry,
+    threads: ThreadPool,
+) -> Way:
+    """The pages behind the door, if there is any."""
+    if front is None:
+        site = BoundedSite(tree, reactor, max_connections)
+        return Way(site, None, _everybody, lambda: None)
+    from api_exporter.door.compare import in_thread  # noqa: PLC0415
+    from api_exporter.door.site import guarded  # noqa: PLC0415
+
+    guarded_site = guarded(
+        tree,
+        reactor,
+        max_connections=max_connections,
+        front=front,
+        registry=registry,
+        compare=in_thread(reactor, threads),
+    )
+    return Way(
+        guarded_site,
+        front.secured if front.encrypted else None,
+        (lambda: None) if front.guarded else _everybody,
+        front.look,
+    )
+
+
+def _everybody() -> None:
+    log.warn(
+        "everybody who reaches it reads what it knows of the network: it asks for no"
+        " password, token or client certificate (see WEB_CONFIG_FILE)"
+    )

@@ -1,0 +1,176 @@
+"""Our own certificate with its key, and the authorities that we trust: files, checked.
+
+All may be replaced at any time. The libraries that read them are imported only where a
+file is named.
+"""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from api_exporter.settings.credential import NotYet, regular
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.x509 import Certificate
+
+    UsableKey = (
+        RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
+    )
+
+MOST = 4 * 1024 * 1024
+"""Bytes of such a file: that of a distribution has a quarter of a megabyte."""
+
+_CERTIFICATE = re.compile(
+    rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
+)
+_KEY = re.compile(
+    rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL
+)
+
+
+class Identity(Struct, frozen=True):
+    """Who we are to a gateway.
+
+    Attributes:
+        chain: our certificate, then those that vouch for it.
+        begins: seconds since the epoch: it is not valid before.
+        ends: likewise: it is not valid any more.
+    """
+
+    key: "UsableKey"
+    chain: "tuple[Certificate, ...]"
+    begins: float
+    ends: float
+
+    def wrong(self, now: float) -> str:
+        """Why nobody accepts it at that time, "" where they may."""
+        if now >= self.ends:
+            return f"the certificate ended on {_day(self.ends)}"
+        if now < self.begins:
+            return f"the certificate is not valid before {_day(self.begins)}"
+        return ""
+
+
+class IdentityFiles(Struct, frozen=True):
+    """Where certificate and key are; one file may hold both."""
+
+    certificate: Path
+    key: Path
+
+    def read(self) -> Identity:
+        """What the files hold now; raises ValueError, which names the file."""
+        try:
+            chain = _chain(self.certificate)
+        except ValueError as error:
+            raise type(error)(f"{self.certificate}: {error}") from None
+        try:
+            key = _key(self.key)
+        except ValueError as error:
+            raise type(error)(f"{self.key}: {error}") from None
+        leaf = chain[0]
+        if key.public_key() != leaf.public_key():
+            raise ValueError(
+                f"the key in {self.key} does not belong to the certificate in"
+                f" {self.certificate}"
+            )
+        begins, ends = leaf.not_valid_before_utc, leaf.not_valid_after_utc
+        return Identity(key, chain, begins.timestamp(), ends.timestamp())
+
+
+def certificates(path: Path) -> list[bytes]:
+    """Those of a file, as PEM; raises ValueError where it holds none."""
+    found = _CERTIFICATE.findall(_content(path))
+    if not found:
+        raise ValueError("it holds no certificate in PEM form")
+    return found
+
+
+def certificate_file(text: str) -> Path:
+    """A file with certificates that can be read now."""
+    path = Path(text)
+    _chain(path)
+    return path
+
+
+def key_file(text: str) -> Path:
+    """A file with a key that can be read now, and without a password."""
+    path = Path(text)
+    _key(path)
+    return path
+
+
+def authorities_file(text: str) -> Path:
+    """A file with authorities, all of which OpenSSL can read now."""
+    import ssl  # noqa: PLC0415
+
+    path = Path(text)
+    pem = b"\n".join(certificates(path)).decode("ascii", "replace")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        raise ValueError("a certificate in it cannot be read") from None
+    return path
+
+
+def _chain(path: Path) -> "tuple[Certificate, ...]":
+    from cryptography import x509  # noqa: PLC0415
+
+    found = certificates(path)
+    try:
+        return tuple(map(x509.load_pem_x509_certificate, found))
+    except (ValueError, x509.InvalidVersion):
+        raise ValueError("a certificate in it cannot be read") from None
+
+
+def _key(path: Path) -> "UsableKey":
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import (  # noqa: PLC0415
+        ec,
+        ed448,
+        ed25519,
+        rsa,
+    )
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        load_pem_private_key,
+    )
+
+    found = _KEY.search(_content(path))
+    if found is None:
+        raise ValueError("it holds no private key in PEM form")
+    try:
+        key = load_pem_private_key(found[0], None)
+    except TypeError:
+        raise ValueError("its key is encrypted, and there is no password") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise ValueError("its key cannot be read") from None
+    if not isinstance(
+        key,
+        rsa.RSAPrivateKey
+        | ec.EllipticCurvePrivateKey
+        | ed25519.Ed25519PrivateKey
+        | ed448.Ed448PrivateKey,
+    ):
+        words = "its key is of a kind that cannot be used"
+        raise ValueError(words)  # noqa: TRY004 - it is the file that is wrong
+    return key
+
+
+def _content(path: Path) -> bytes:
+    try:
+        content = regular(path, MOST)
+    except OSError as error:
+        raise NotYet(error.strerror) from None
+    if not content.strip():
+        raise NotYet("it is empty")
+    return content
+
+
+def _day(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"

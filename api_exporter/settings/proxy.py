@@ -1,0 +1,106 @@
+"""A proxy's address, with a user and a password that nobody sees by accident."""
+
+import re
+from base64 import b64encode
+from typing import Literal
+from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
+
+from msgspec import Struct
+
+from api_exporter.settings import parsers
+from api_exporter.settings.credential import Token
+
+NONE: Literal["none"] = "none"
+"""What is written where no proxy shall be taken."""
+
+_PORTS = {"http": 80, "https": 443}
+
+_LEAST = 4
+"""Characters of a password that is looked for in what others say."""
+
+
+class Login(Struct, frozen=True):
+    """User and password, as they are sent, and what must not be shown of them."""
+
+    header: Token
+    secrets: tuple[Token, ...]
+
+
+class Proxy(Struct, frozen=True, kw_only=True):
+    """Where a proxy is, and who we are to it.
+
+    Attributes:
+        secure: whether it is spoken to over TLS.
+        host: a name, or an address without brackets.
+        login: None where it needs none.
+    """
+
+    secure: bool
+    host: str
+    port: int
+    login: Login | None = None
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    def secrets(self) -> tuple[str, ...]:
+        """What must be shown nowhere."""
+        return () if self.login is None else tuple(map(_revealed, self.login.secrets))
+
+
+def _revealed(secret: Token) -> str:
+    return secret.reveal()
+
+
+def proxy(text: str) -> Proxy:
+    """From `proxy.example:3128` or `https://user:password@proxy.example`.
+
+    Raises ValueError, which repeats nothing of it: a password may be anywhere.
+    """
+    if not text.isprintable() or " " in text:
+        raise ValueError("it holds a space or a control character")
+    if re.search(r"%(?![0-9A-Fa-f]{2})", text):
+        raise ValueError("a % in user or password is written %25")
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        port = parts.port
+    except ValueError:
+        raise ValueError("its port is no number up to 65535") from None
+    if parts.scheme not in _PORTS:
+        raise ValueError("the scheme must be http or https")
+    if parts.path not in {"", "/"} or parts.query or parts.fragment:
+        raise ValueError(
+            "nothing may follow the port; in user and password"
+            " / ? and # are written %2F %3F and %23"
+        )
+    if not parts.hostname:
+        raise ValueError("it names no host")
+    if port == 0:
+        raise ValueError("port 0 cannot be called")
+    try:
+        host = parsers.hostname(parts.hostname).strip("[]")
+    except ValueError:
+        raise ValueError("its host is neither a name nor an address") from None
+    return Proxy(
+        secure=parts.scheme == "https",
+        host=host,
+        port=port or _PORTS[parts.scheme],
+        login=_login(parts),
+    )
+
+
+def _login(parts: SplitResult) -> Login | None:
+    if parts.username is None:
+        return None
+    password = unquote_to_bytes(parts.password or "")
+    user = unquote_to_bytes(parts.username)
+    packed = b64encode(user + b":" + password).decode("ascii")
+    shown = password.decode(errors="replace")
+    secrets = [packed, *({shown, parts.password or ""} if len(shown) >= _LEAST else ())]
+    return Login(Token(f"Basic {packed}"), tuple(map(Token, secrets)))
+
+
+def proxy_or_none(text: str) -> "Proxy | Literal['none']":
+    """The same where `none` may be said, too."""
+    return NONE if text.lower() == NONE else proxy(text)

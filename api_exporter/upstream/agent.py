@@ -1,0 +1,174 @@
+"""The agent: requests on kept connections, by the way that leads to the upstream."""
+
+from collections.abc import Callable
+
+from OpenSSL.crypto import X509
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import (
+    IProtocol,
+    IStreamClientEndpoint,
+)
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.protocols.policies import WrappingFactory
+from twisted.web.client import URI, Agent, HTTPConnectionPool, ProxyAgent
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import (
+    IAgent,
+    IAgentEndpointFactory,
+    IBodyProducer,
+    IPolicyForHTTPS,
+    IResponse,
+)
+from zope.interface import implementer
+
+from api_exporter.settings.proxy import Proxy
+from api_exporter.upstream.connection import (
+    Bounded,
+    BoundedEndpoint,
+    Secured,
+    SecuredEndpoint,
+    plain,
+)
+from api_exporter.upstream.proxied import ToProxy
+from api_exporter.upstream.tunnel import Tunnel
+
+IDLE_CONNECTION = 50
+"""Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
+
+LONGEST_KEPT = 3600.0
+"""Seconds after which connections are made anew, however busy: so a certificate that
+was replaced is noticed, theirs or ours."""
+
+
+class _Seeing(Secured):
+    """Tells the certificate of whoever answers, which is one that was trusted."""
+
+    def __init__(
+        self,
+        factory: "WrappingFactory[_Seeing]",
+        wrapped: IProtocol,
+        seen: Callable[[X509], None],
+    ) -> None:
+        super().__init__(factory, wrapped)
+        self._seen: Callable[[X509], None] | None = seen
+
+    def pauseProducing(self) -> None:
+        super().pauseProducing()
+        if self._seen is not None:
+            self._seen(self.getPeerCertificate())
+            self._seen = None
+
+
+@implementer(IAgentEndpointFactory)
+class Endpoints:
+    """Where the agent connects to: the upstream, or a tunnel to it.
+
+    Args:
+        policy: for the upstream's TLS.
+        through: the proxy and its endpoint, where there is one.
+        timeout: seconds for connecting.
+        seen: told of the upstream's certificate, once for each connection.
+    """
+
+    def __init__(
+        self,
+        reactor: PosixReactorBase,
+        policy: IPolicyForHTTPS,
+        *,
+        through: tuple[Proxy, IStreamClientEndpoint] | None,
+        timeout: float,
+        seen: Callable[[X509], None],
+    ) -> None:
+        self._reactor = reactor
+        self._policy = policy
+        self._through = through
+        self._timeout = timeout
+        self._seen = seen
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """The upstream's, whose URL is of one of two schemes."""
+        host = uri.host.decode("ascii")
+        if self._through is None:
+            endpoint = plain(self._reactor, host, uri.port, self._timeout)
+        else:
+            proxy, to_proxy = self._through
+            endpoint = Tunnel(to_proxy, proxy, host, uri.port)
+        if uri.scheme != b"https":
+            return BoundedEndpoint(endpoint, Bounded)
+        secured = SecuredEndpoint(endpoint, self._policy, uri.host, uri.port)
+        return BoundedEndpoint(secured, self._seeing)
+
+    def _seeing(
+        self, factory: "WrappingFactory[_Seeing]", wrapped: IProtocol
+    ) -> _Seeing:
+        return _Seeing(factory, wrapped, self._seen)
+
+
+@implementer(IAgent)
+class Reaching:
+    """Makes requests the way that an account's settings want.
+
+    A plain http upstream is asked for by its whole address, which a proxy passes on
+    with all that is in the request; an https one through a tunnel.
+
+    Args:
+        policy: for the upstream's TLS.
+        proxy_policy: for the proxy's.
+        timeout: seconds for connecting.
+        seen: told of the upstream's certificate, once for each connection.
+    """
+
+    def __init__(
+        self,
+        reactor: PosixReactorBase,
+        *,
+        proxy: Proxy | None,
+        policy: IPolicyForHTTPS,
+        proxy_policy: IPolicyForHTTPS,
+        timeout: float,
+        seen: Callable[[X509], None],
+    ) -> None:
+        self._clock = reactor
+        self._renewed = reactor.seconds()
+        self._pool = pool = HTTPConnectionPool(reactor)
+        pool.cachedConnectionTimeout = IDLE_CONNECTION
+        # Only where a kept connection ends without a single byte: the upstream closed
+        # it at the moment of its reuse, which is nobody's failure and counts nowhere.
+        pool.retryAutomatically = True
+        through = None
+        self._whole_addresses: IAgent | None = None
+        self._login: bytes | None = None
+        if proxy is not None:
+            to_proxy = ToProxy(reactor, proxy_policy, proxy, timeout)
+            through = proxy, to_proxy
+            bounded = BoundedEndpoint(to_proxy, Bounded)
+            self._whole_addresses = ProxyAgent(bounded, reactor, pool)
+            if proxy.login is not None:
+                self._login = proxy.login.header.reveal().encode("ascii")
+        endpoints = Endpoints(
+            reactor, policy, through=through, timeout=timeout, seen=seen
+        )
+        self._agent: IAgent = Agent.usingEndpointFactory(reactor, endpoints, pool)
+
+    def request(
+        self,
+        method: bytes,
+        uri: bytes,
+        headers: Headers | None = None,
+        bodyProducer: IBodyProducer | None = None,  # noqa: N803 - Twisted's name
+    ) -> Deferred[IResponse]:
+        """See IAgent."""
+        if self._clock.seconds() - self._renewed > LONGEST_KEPT:
+            self._renewed = self._clock.seconds()
+            self._pool.closeCachedConnections()
+        if self._whole_addresses is None or uri.startswith(b"https:"):
+            return self._agent.request(method, uri, headers, bodyProducer)
+        headers = Headers() if headers is None else headers.copy()
+        if self._login is not None:
+            headers.setRawHeaders(b"Proxy-Authorization", [self._login])
+        return self._whole_addresses.request(method, uri, headers, bodyProducer)
+
+    def close(self) -> Deferred[None]:
+        """Fires when no connection is open but those that carry a request."""
+        closed: Deferred[None] = self._pool.closeCachedConnections()
+        return closed

@@ -1,0 +1,93 @@
+"""Connections to a proxy. Whatever goes wrong with one has the reason `proxy`."""
+
+from twisted.internet import error
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import (
+    IProtocol,
+    IProtocolFactory,
+    IStreamClientEndpoint,
+)
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.protocols.policies import WrappingFactory
+from twisted.python.failure import Failure
+from twisted.web.iweb import IPolicyForHTTPS
+from zope.interface import implementer
+
+from api_exporter.ports import UpstreamError
+from api_exporter.settings.proxy import Proxy
+from api_exporter.upstream.connection import (
+    BoundedEndpoint,
+    Secured,
+    SecuredEndpoint,
+    plain,
+)
+from api_exporter.upstream.failures import HeldUp, explained
+
+
+@implementer(IStreamClientEndpoint)
+class ToProxy:
+    """A proxy, over TLS where it wants that.
+
+    Args:
+        timeout: seconds for connecting.
+    """
+
+    def __init__(
+        self,
+        reactor: PosixReactorBase,
+        policy: IPolicyForHTTPS,
+        proxy: Proxy,
+        timeout: float,
+    ) -> None:
+        self._proxy = proxy
+        self._endpoint = plain(reactor, proxy.host, proxy.port, timeout)
+        if proxy.secure:
+            host = proxy.host.encode("ascii")
+            secured = SecuredEndpoint(self._endpoint, policy, host, proxy.port)
+            self._endpoint = BoundedEndpoint(secured, self._secured)
+
+    def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
+        held_up = False
+
+        def give_up(_: object) -> None:
+            nonlocal held_up
+            held_up = True
+            connecting.cancel()
+
+        def failed(failure: Failure) -> None:
+            # Cancelling the look-up of a name fails as if there were no such name.
+            if held_up:
+                connected.errback(HeldUp(f"no connection to the proxy {self._proxy}"))
+            else:
+                connected.errback(self._named(failure))
+
+        connected: Deferred[IProtocol] = Deferred(give_up)
+        connecting = self._endpoint.connect(factory)
+        connecting.addCallbacks(connected.callback, failed)
+        return connected
+
+    def _secured(
+        self, factory: "WrappingFactory[_Secured]", wrapped: IProtocol
+    ) -> Secured:
+        return _Secured(factory, wrapped, self._proxy)
+
+    def _named(self, failure: Failure) -> Failure:
+        if failure.check(error.DNSLookupError, error.ConnectError):
+            said = f"no connection to the proxy {self._proxy}{explained(failure.value)}"
+            return Failure(UpstreamError("proxy", said, retryable=True, unsent=True))
+        return failure
+
+
+class _Secured(Secured):
+    """Says of TLS that it is the proxy's."""
+
+    def __init__(
+        self, factory: "WrappingFactory[_Secured]", wrapped: IProtocol, proxy: Proxy
+    ) -> None:
+        super().__init__(factory, wrapped)
+        self._proxy = proxy
+
+    def insecure(self, untrusted: Failure | None) -> Failure:
+        why = "" if untrusted is None else explained(untrusted.value)
+        said = f"no TLS connection to the proxy {self._proxy} that can be trusted{why}"
+        return Failure(UpstreamError("proxy", said, retryable=True))

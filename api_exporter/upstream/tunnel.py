@@ -1,0 +1,200 @@
+"""Tunnels through a proxy by CONNECT (RFC 9110, 9.3.6): an endpoint round an endpoint.
+
+The proxy carries what goes through one: it sees neither the token nor an answer.
+"""
+
+import re
+from functools import partial
+from typing import cast
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.interfaces import (
+    IProtocol,
+    IProtocolFactory,
+    IStreamClientEndpoint,
+    ITCPTransport,
+    ITransport,
+)
+from twisted.internet.protocol import Factory, Protocol
+from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from api_exporter.ports import UpstreamError
+from api_exporter.settings.proxy import Proxy
+from api_exporter.upstream.failures import HeldUp, login_wanted
+from api_exporter.version import this_build
+
+LONGEST_HEAD = 16 * 1024
+"""Bytes that a proxy may answer to CONNECT, those of all 1xx answers included."""
+
+_USER_AGENT = f"api-exporter/{this_build().version}"
+
+_BEGINNING = b"HTTP/1."
+_STATUS = re.compile(rb"HTTP/1\.[01] ([1-9]\d\d)(?: [^\r\n]*)?\r?\n")
+_END = re.compile(rb"(\r?\n)\r?\n")
+_CHALLENGE = re.compile(
+    rb"^proxy-authenticate:[ \t]*([^\r\n]*)", re.MULTILINE | re.IGNORECASE
+)
+
+
+def request(host: str, port: int, proxy: Proxy) -> bytes:
+    """What opens a tunnel to a host: a name, or an address without brackets."""
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = [
+        f"CONNECT {target} HTTP/1.1",
+        f"Host: {target}",
+        f"User-Agent: {_USER_AGENT}",
+    ]
+    if proxy.login is not None:
+        lines.append(f"Proxy-Authorization: {proxy.login.header.reveal()}")
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii")
+
+
+def opened(received: bytes, proxy: Proxy) -> bool:
+    """Whether the whole answer to that has come; raises UpstreamError unless it is yes.
+
+    Words of the proxy's are not repeated: it knows the password.
+    """
+    if len(received) > LONGEST_HEAD:
+        raise _error(proxy, f"answers CONNECT with more than {LONGEST_HEAD} bytes")
+    code = 100
+    head = b""
+    while code < 200:  # others follow those below
+        if not received.startswith(_BEGINNING[: len(received)]):
+            raise _error(proxy, "answers CONNECT with something that is not HTTP")
+        end = _END.search(received)
+        if end is None:
+            return False
+        head, received = received[: end.end(1)], received[end.end() :]
+        status = _STATUS.match(head)
+        if status is None:
+            raise _error(proxy, "answers CONNECT with something that is not HTTP")
+        code = int(status[1])
+    if code in {401, 407}:  # the former is what tinyproxy says to a wrong password
+        challenges = [c.decode("latin-1") for c in _CHALLENGE.findall(head)]
+        raise login_wanted(code, f"the proxy {proxy}", challenges)
+    if code >= 300:
+        raise _refusal(proxy, code)
+    if received:
+        raise _error(proxy, f"sends a body behind its {code} to CONNECT")
+    return True
+
+
+def _refusal(proxy: Proxy, code: int) -> UpstreamError:
+    words = f"answers CONNECT with {code}"
+    if code >= 500:
+        words += ": it does not get to the upstream itself"
+        return _error(proxy, words, retryable=True, unsent=True)
+    if code in {403, 405}:
+        words += ": it does not let us through to there"
+    return _error(proxy, words)
+
+
+def _error(
+    proxy: Proxy, words: str, *, retryable: bool = False, unsent: bool = False
+) -> UpstreamError:
+    said = f"the proxy {proxy} {words}"
+    return UpstreamError("proxy", said, retryable=retryable, unsent=unsent)
+
+
+class _Asking(Protocol):
+    """Asks the proxy for a tunnel."""
+
+    def __init__(self, proxy: Proxy, request: bytes) -> None:
+        self._proxy = proxy
+        self._request = request
+        self._received = b""
+        self._ended = False
+        self._failure: Failure | None = None
+        self._waiting: Deferred[None] | None = None
+
+    def answered(self) -> Deferred[None]:
+        """Fires when the tunnel is open. Cancelling it closes the connection."""
+        if not self._ended:
+            self._waiting = Deferred(self._give_up)
+            return self._waiting
+        return succeed(None) if self._failure is None else fail(self._failure)
+
+    def connectionMade(self) -> None:
+        assert self.transport is not None
+        self.transport.write(self._request)
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._ended:  # refused, and this came before the connection noticed
+            return
+        self._received += data
+        try:
+            if opened(self._received, self._proxy):
+                self._end(None)
+        except UpstreamError:
+            self._refuse(Failure())
+
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        if self._ended:
+            return
+        if reason is None or not reason.check(UpstreamError):
+            words = "hung up before it had answered CONNECT"
+            reason = Failure(_error(self._proxy, words, retryable=True))
+        self._end(reason)
+
+    def _give_up(self, _: object) -> None:
+        self._refuse(Failure(HeldUp(f"the proxy {self._proxy} did not answer CONNECT")))
+
+    def _refuse(self, failure: Failure) -> None:
+        self._end(failure)
+        cast("ITCPTransport", self.transport).abortConnection()
+
+    def _end(self, failure: Failure | None) -> None:
+        self._ended, self._failure = True, failure
+        if self._waiting is not None:
+            if failure is None:
+                self._waiting.callback(None)
+            else:
+                self._waiting.errback(failure)
+
+
+class _Carrier(ProtocolWrapper):
+    """Carries the question first, then whatever the tunnel is for."""
+
+    def __init__(self, factory: "_Carriers", asking: _Asking) -> None:
+        super().__init__(factory, asking)
+        self.asking = asking
+
+
+class _Askers(Factory):
+    noisy = False
+
+
+class _Carriers(WrappingFactory[_Carrier]):
+    noisy = False
+    protocol = _Carrier
+
+
+@implementer(IStreamClientEndpoint)
+class Tunnel:
+    """A host behind a proxy.
+
+    Args:
+        endpoint: the proxy's, whose failures are UpstreamErrors.
+        host: a name, or an address without brackets.
+    """
+
+    def __init__(
+        self, endpoint: IStreamClientEndpoint, proxy: Proxy, host: str, port: int
+    ) -> None:
+        self._endpoint = endpoint
+        self._asking = partial(_Asking, proxy, request(host, port, proxy))
+
+    def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
+        return Deferred.fromCoroutine(self._connect(factory))
+
+    async def _connect(self, factory: IProtocolFactory) -> IProtocol:
+        carriers = _Carriers(_Askers.forProtocol(self._asking))
+        carrier = cast("_Carrier", await self._endpoint.connect(carriers))
+        await carrier.asking.answered()
+        protocol = factory.buildProtocol(carrier.getPeer())
+        assert protocol is not None  # ours always build one
+        carrier.wrappedProtocol = protocol
+        protocol.makeConnection(cast("ITransport", carrier))
+        return protocol

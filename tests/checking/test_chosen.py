@@ -1,0 +1,55 @@
+"""Which accounts `--check` and `--once` read."""
+
+import io
+import sys
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.checking.report import chosen
+from api_exporter.settings.reading import read
+from api_exporter.settings.values import AccountSettings
+
+
+def account() -> AccountSettings:
+    environ = {
+        "UPSTREAM_API_URL": "http://api.example",
+        "UPSTREAM_API_TOKEN": "token",
+    }
+    return read(environ).accounts[""]
+
+
+class ChosenTests(SynchronousTestCase):
+    def refused(self, *names: str, wanted: str | None, one: bool) -> str:
+        """What is said against it."""
+        told = io.StringIO()
+        self.patch(sys, "stderr", told)
+        with self.assertRaises(SystemExit) as raised:
+            chosen(dict.fromkeys(names, account()), wanted, one=one)
+        self.assertEqual(78, raised.exception.code)
+        return told.getvalue()
+
+    def test_all(self) -> None:
+        """All of them, the one that is wanted, or the only one."""
+        both = dict.fromkeys(("acme", "beta"), account())
+        self.assertEqual(both, chosen(both, None, one=False))
+        self.assertEqual(["acme"], list(chosen(both, "acme", one=True)))
+        only = {"": account()}
+        self.assertEqual(only, chosen(only, None, one=True))
+        self.assertEqual({}, chosen({}, None, one=False))
+
+    def test_refused(self) -> None:
+        """What cannot be is told with the names that there are."""
+        for names, wanted, words in (
+            (("acme", "beta"), "x", "'x' is not allowed: it must be one of acme, beta"),
+            (("acme",), "", "'' is not allowed: it must be one of acme"),
+            (("",), "x", "'x' is not allowed: there are no names"),
+            (("acme", "beta"), None, "--account, which must be one of acme, beta"),
+        ):
+            told = self.refused(*names, wanted=wanted, one=True)
+            self.assertTrue(told.endswith(f"{words}\n"), told)
+
+    def test_empty_shard(self) -> None:
+        """Of no accounts none can be read."""
+        for wanted in (None, "acme"):
+            told = self.refused(wanted=wanted, one=True)
+            self.assertIn("no account falls to this shard", told)

@@ -1,0 +1,180 @@
+"""What the settings ask for at the start, and what a change may not do."""
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.door.front import Front, opened
+from api_exporter.door.refusals import Wrong
+from api_exporter.settings.reading import read
+from tests.door.folder import HASH, SERVER, Folder
+from tests.logbook import logbook
+
+USERS = f'basic_auth_users:\n  alice: "{HASH}"\n'
+
+REQUIRED = (
+    f"{SERVER}  client_ca_file: ca.pem\n"
+    "  client_auth_type: RequireAndVerifyClientCert\n"
+)
+
+
+class FrontTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.folder = Folder(self, self.mktemp())
+        self.book = logbook(self)
+
+    def opened(self, web: str | None = None, **settings: str) -> Front | None:
+        if web is not None:
+            settings["WEB_CONFIG_FILE"] = str(self.folder.write(web))
+        environ = {"UPSTREAM_API_URL": "https://x", "UPSTREAM_API_TOKEN": "x"}
+        return opened(read({**environ, **settings}), self.clock.seconds)
+
+    def why_not(self, web: str | None = None, **settings: str) -> list[str]:
+        with self.assertRaises(Wrong) as raised:
+            self.opened(web, **settings)
+        problems: list[str] = raised.exception.problems
+        return problems
+
+    def test_nothing(self) -> None:
+        """Where nothing is asked for there is no door."""
+        self.assertIs(None, self.opened())
+        self.assertIs(None, self.opened(WEB_OPEN_PATHS="/metrics"))
+
+    def test_all_at_once(self) -> None:
+        """What is wrong with any of the files is told at once, each by its setting."""
+        web, tokens, paths = self.why_not(
+            "nonsense: 1\n",
+            WEB_BEARER_TOKENS_FILE="/none",
+            WEB_OPEN_PATHS="/debug/pprof",
+        )
+        file = self.folder.file
+        self.assertTrue(web.startswith(f"WEB_CONFIG_FILE: {file}:1: nonsense: no such"))
+        expected = "WEB_BEARER_TOKENS_FILE: /none: No such file or directory"
+        self.assertEqual(expected, tokens)
+        expected = "WEB_OPEN_PATHS: '/debug/pprof' is neither /metrics nor /sd"
+        self.assertEqual(expected, paths)
+
+    def test_lasting(self) -> None:
+        """A file that may still come is worth another try; a wrong one is not."""
+        for web, tokens, lasting in (
+            (None, "/none", False),
+            ("x: 1", "/none", True),
+            (SERVER.replace("server.key", "later.key"), "/none", False),
+        ):
+            with self.assertRaises(Wrong) as raised:
+                self.opened(web, WEB_BEARER_TOKENS_FILE=tokens)
+            self.assertIs(lasting, raised.exception.lasting)
+
+    def test_ssl_endpoint(self) -> None:
+        """Only one of the two may say how connections are encrypted."""
+        [problem] = self.why_not("", LISTEN_ADDRESS=":8080,ssl:8443:privateKey=x")
+        self.assertIn("WEB_CONFIG_FILE and an ssl: endpoint", problem)
+
+    def test_guarded(self) -> None:
+        """It is guarded where a credential or a certificate is required."""
+        tokens = self.folder.path / "tokens"
+        tokens.write_text("token-that-is-long-enough\n")
+        optional = REQUIRED.replace("RequireAndVerify", "RequestClientCert # ")
+        for web, more, guarded, encrypted in (
+            ("", {}, False, False),
+            (SERVER, {}, False, True),
+            (optional, {}, False, True),
+            (REQUIRED, {}, True, True),
+            (USERS, {}, True, False),
+            (None, {"WEB_BEARER_TOKENS_FILE": str(tokens)}, True, False),
+        ):
+            found = self.opened(web, **more)
+            assert found is not None
+            self.assertEqual((guarded, encrypted), (found.guarded, found.encrypted))
+
+    def test_new_certificate(self) -> None:
+        """A renewed certificate makes a new context; a broken one keeps the old one."""
+        front = self.opened(SERVER)
+        assert front is not None
+        assert front.web is not None
+        before = front.web().context
+        self.folder.authority.server().write(self.folder.path, "server")
+        self.clock.advance(1)
+        renewed = front.web().context
+        self.assertIsNot(before, renewed)
+        (self.folder.path / "server.key").write_bytes(self.folder.client.key)
+        front.look()
+        self.assertIs(renewed, front.web().context)
+        self.assertFalse(front.fine)
+        self.assertEqual(
+            [
+                "info WEB_CONFIG_FILE: it has changed, and is in force",
+                f"error WEB_CONFIG_FILE: {self.folder.file}:3: tls_server_config."
+                "key_file: it does not belong to the certificate; what was in force"
+                " before stays",
+            ],
+            [line.partition(" setting=")[0] for line in self.book.lines()],
+        )
+
+    def test_too_late(self) -> None:
+        """What would open the door, or speak otherwise with all, takes a restart."""
+        for before, after, words in (
+            (SERVER, "", "whether there is TLS cannot change while running"),
+            ("", SERVER, "whether there is TLS cannot change while running"),
+            (REQUIRED, SERVER, "that no certificate is required any more"),
+            (USERS, "", "that nobody is asked for a password any more"),
+            (USERS + SERVER, SERVER, "that nobody is asked for a password any more"),
+        ):
+            front = self.opened(before)
+            assert front is not None
+            assert front.web is not None
+            kept = front.web()
+            self.folder.write(after)
+            self.clock.advance(1)
+            self.assertIs(kept, front.web())
+            self.assertFalse(front.fine)
+            self.assertIn(words, self.book.lines()[-1])
+            self.assertEqual(1, len(self.book.lines()))
+            self.book.events.clear()
+
+    def test_stricter(self) -> None:
+        """What shuts the door needs no restart."""
+        for before, after in (
+            ("", USERS),
+            (SERVER, REQUIRED),
+            (SERVER, SERVER + USERS),
+        ):
+            front = self.opened(before)
+            assert front is not None
+            assert front.web is not None
+            self.folder.write(after)
+            self.clock.advance(1)
+            front.web()
+            self.assertTrue(front.guarded)
+            self.assertTrue(front.fine)
+
+    def test_doors(self) -> None:
+        """Each way in is a line, and so is that there is none."""
+        tokens = self.folder.path / "tokens"
+        tokens.write_text("a-token-for-everything\naccount=x a-token-for-a-part\n")
+        accounts = self.folder.path / "accounts"
+        accounts.mkdir()
+        (accounts / "x.conf").touch()
+        path = str(tokens)
+        nobody = "nobody is asked who it is; whoever reaches it reads it"
+        for web, more, expected in (
+            ("", {}, [nobody]),
+            (SERVER, {}, ["TLS, no client certificates", nobody]),
+            (REQUIRED, {}, ["TLS, client certificates required and verified"]),
+            (
+                USERS,
+                {
+                    "WEB_BEARER_TOKENS_FILE": path,
+                    "WEB_OPEN_PATHS": "/sd",
+                    "ACCOUNTS_DIR": str(accounts),
+                },
+                [
+                    "passwords of 1 users",
+                    "2 tokens, 1 limited to some accounts",
+                    "open to all: /sd, /sd/accounts",
+                ],
+            ),
+        ):
+            found = self.opened(web, **more)
+            assert found is not None
+            self.assertEqual(expected, found.doors())

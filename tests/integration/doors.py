@@ -1,0 +1,135 @@
+"""A guarded site in our own process, and programs that come to its door."""
+
+from collections.abc import Awaitable, Callable
+
+from prometheus_client import CollectorRegistry
+from twisted.internet import reactor
+from twisted.internet.base import ReactorBase
+from twisted.internet.utils import getProcessOutputAndValue
+from twisted.trial.unittest import TestCase
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from api_exporter.door.compare import in_thread
+from api_exporter.door.front import Front, opened
+from api_exporter.door.site import guarded
+from api_exporter.serving.page import Text
+from api_exporter.settings.reading import read
+from tests.door.folder import Folder
+from tests.integration.ports import listening
+from tests.integration.programs import program
+
+
+class Hello(Text):
+    """A page that everybody may read who gets so far."""
+
+    def text(self, _request: Request) -> str:
+        return "hello\n"
+
+
+class Ended:
+    """What a program said, and how it ended."""
+
+    def __init__(self, out: bytes, err: bytes, status: int) -> None:
+        self.out = out.decode(errors="replace")
+        self.err = err.decode(errors="replace")
+        self.status = status
+
+
+Client = Callable[..., Awaitable[Ended]]
+
+
+class DoorsTestCase(TestCase):
+    """A folder for the files, a port, and clients that are real programs."""
+
+    timeout = 60
+
+    def setUp(self) -> None:
+        self.curl, self.openssl = program("curl"), program("openssl")
+        self.folder = Folder(self, self.mktemp())
+        self.folder.client.write(self.folder.path, "client")
+        assert isinstance(reactor, ReactorBase)
+        self.pool = reactor.getThreadPool()
+        self.seconds = 0.0
+
+    def front(self, text: str) -> Front:
+        """What a file asks for; raises Wrong."""
+        found = opened(
+            read(
+                {
+                    "UPSTREAM_API_URL": "https://x",
+                    "UPSTREAM_API_TOKEN": "x",
+                    "WEB_CONFIG_FILE": str(self.folder.write(text)),
+                }
+            ),
+            lambda: self.seconds,
+        )
+        assert found is not None
+        return found
+
+    def serve(self, text: str) -> Front:
+        """Serve with this file."""
+        front = self.front(text)
+        tree = Resource()
+        tree.putChild(b"", Hello())
+        tree.putChild(b"health", Hello())
+        assert isinstance(reactor, ReactorBase)
+        site = guarded(
+            tree,
+            reactor,
+            max_connections=100,
+            front=front,
+            registry=CollectorRegistry(),
+            compare=in_thread(reactor, self.pool),
+        )
+        self.scheme = "https" if front.encrypted else "http"
+        self.port = listening(self, front.secured(site) if front.encrypted else site)
+        return front
+
+    def look(self) -> None:
+        """Let the time pass after which files are looked at again."""
+        self.seconds += 1
+
+    async def run_program(self, name: str, *arguments: str) -> Ended:
+        return Ended(
+            *await getProcessOutputAndValue(
+                name, arguments, env={}, path=str(self.folder.path)
+            )
+        )
+
+    async def ask(self, *more: str, scheme: str = "") -> tuple[int, str]:
+        """What curl is answered: status, 0 for none, and headers."""
+        ended = await self.run_program(
+            self.curl,
+            "--silent",
+            "--show-error",
+            "--max-time",
+            "10",
+            "--noproxy",
+            "*",
+            "--cacert",
+            "ca.pem",
+            "--dump-header",
+            "-",
+            "--output",
+            "/dev/null",
+            "--write-out",
+            "%{http_code}",
+            *more,
+            f"{scheme or self.scheme}://localhost:{self.port}/",
+        )
+        return int(ended.out[-3:]), ended.out + ended.err
+
+    async def connect(self, *more: str) -> Ended:
+        """What openssl's client says of a connection."""
+        return await self.run_program(
+            "/bin/sh",
+            "-c",
+            'exec "$@" </dev/null 2>&1',
+            "sh",
+            self.openssl,
+            "s_client",
+            "-connect",
+            f"127.0.0.1:{self.port}",
+            *more,
+        )

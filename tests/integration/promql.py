@@ -1,0 +1,19 @@
+"""What a running Prometheus answers."""
+
+import json
+import urllib.parse
+from typing import Any
+
+from tests.integration.programs import get
+
+
+def samples(port: int, expression: str) -> list[Any]:
+    """Those of an instant vector; none as long as it is not there."""
+    query = urllib.parse.urlencode({"query": expression})
+    status, _, body = get(f"http://127.0.0.1:{port}/api/v1/query?{query}")
+    if status in {0, 503}:
+        return []
+    if status != 200:
+        raise AssertionError(f"{expression}: {body.decode()}")
+    found: list[Any] = json.loads(body)["data"]["result"]
+    return found

@@ -1,0 +1,219 @@
+"""Real proxies and a real gateway on loopback ports, with configurations of our own."""
+
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from unittest import TestCase
+
+from tests.integration.programs import Running, free_port, program, start, until
+
+USER = "exporter"
+PASSWORD = "c4nary@pass:w/ord%1"
+LOGIN = "exporter:c4nary%40pass%3Aw%2Ford%251"
+"""The same, as it stands in an address."""
+PLAIN_PASSWORD = "c4narypassword"
+"""For tinyproxy, which knows no others."""
+
+SQUID = """
+{listen}
+http_access {access}
+cache deny all
+cache_log {directory}/cache.log
+access_log stdio:{directory}/access.log
+logfile_rotate 0
+buffered_logs off
+pid_filename none
+netdb_filename none
+pinger_enable off
+coredump_dir {directory}
+visible_hostname proxy.example
+hosts_file {directory}/hosts
+shutdown_lifetime 0 seconds
+cache_mem 8 MB
+"""
+
+SQUID_LOGIN = """
+auth_param basic program /usr/lib/squid/basic_ncsa_auth {directory}/passwords
+auth_param basic children 1 startup=1
+acl known proxy_auth REQUIRED
+http_access deny !known
+"""
+
+TINYPROXY = """
+Listen {host}
+Port {port}
+Timeout 60
+LogFile "{directory}/access.log"
+LogLevel Connect
+DisableViaHeader Yes
+"""
+
+NGINX = """
+daemon off;
+user root;
+master_process off;
+pid {directory}/pid;
+error_log {directory}/error.log;
+events {{ worker_connections 64; }}
+http {{
+    access_log {directory}/access.log;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {directory}/server.pem;
+        ssl_certificate_key {directory}/server.pem;
+        ssl_client_certificate {directory}/authority.pem;
+        ssl_verify_client on;
+        ssl_verify_depth 3;
+        location / {{ proxy_pass {upstream}; }}
+    }}
+}}
+"""
+
+
+def folder(test: TestCase) -> Path:
+    """A new folder that all may enter: squid drops its privileges."""
+    made = tempfile.TemporaryDirectory()
+    test.addCleanup(made.cleanup)
+    path = Path(made.name)
+    path.chmod(0o755)
+    return path
+
+
+class Served:
+    """A program that listens.
+
+    Attributes:
+        address: host and port as they stand in a URL.
+        login: user and password likewise.
+    """
+
+    def __init__(
+        self, running: Running, directory: Path, address: str, login: str
+    ) -> None:
+        self.running = running
+        self.address = address
+        self.login = login
+        self._directory = directory
+
+    def log(self) -> str:
+        """What it has noted of requests so far."""
+        path = self._directory / "access.log"
+        return path.read_text() if path.exists() else ""
+
+
+def squid(
+    test: TestCase,
+    directory: Path,
+    host: str = "127.0.0.1",
+    *,
+    login: bool = False,
+    access: str = "allow all",
+    pem: bytes = b"",
+    hosts: str = "127.0.0.1 localhost\n",
+) -> Served:
+    """Debian's squid, which drops its privileges.
+
+    Args:
+        access: what it does with requests.
+        pem: certificate and key, with which it wants to be spoken to over TLS.
+        hosts: the names that it knows, as in /etc/hosts.
+    """
+    command = program("squid")
+    directory.mkdir()
+    directory.chmod(0o777)
+    (directory / "hosts").write_text(hosts)
+    config = SQUID_LOGIN if login else ""
+    if login:
+        hashed = subprocess.run(
+            [program("openssl"), "passwd", "-apr1", "-stdin"],
+            input=PASSWORD,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        (directory / "passwords").write_text(f"{USER}:{hashed.stdout}")
+
+    def configure(port: int) -> list[str]:
+        listen = f"http_port {_address(host, port)}"
+        if pem:
+            (directory / "proxy.pem").write_bytes(pem)
+            listen = f"https_port {_address(host, port)} tls-cert={directory}/proxy.pem"
+        text = (config + SQUID).format(
+            listen=listen, directory=directory, access=access
+        )
+        (directory / "squid.conf").write_text(text)
+        return [command, "-N", "-f", str(directory / "squid.conf"), "-n", f"t{port}"]
+
+    return _served(test, directory, host, configure, LOGIN)
+
+
+def tinyproxy(
+    test: TestCase, directory: Path, host: str = "127.0.0.1", *, login: bool = False
+) -> Served:
+    """Debian's tinyproxy."""
+    command = program("tinyproxy")
+    directory.mkdir()
+
+    def configure(port: int) -> list[str]:
+        text = TINYPROXY.format(host=host, port=port, directory=directory)
+        if login:
+            text += f"BasicAuth {USER} {PLAIN_PASSWORD}\n"
+        (directory / "tinyproxy.conf").write_text(text)
+        return [command, "-d", "-c", str(directory / "tinyproxy.conf")]
+
+    return _served(test, directory, host, configure, f"{USER}:{PLAIN_PASSWORD}")
+
+
+def nginx(
+    test: TestCase, directory: Path, server: bytes, authority: bytes, upstream: str
+) -> Served:
+    """A gateway that wants a certificate, in front of an upstream.
+
+    Args:
+        server: its own certificate and key.
+        authority: the one that vouches for its clients.
+    """
+    command = program("nginx")
+    directory.mkdir()
+    (directory / "server.pem").write_bytes(server)
+    (directory / "authority.pem").write_bytes(authority)
+
+    def configure(port: int) -> list[str]:
+        text = NGINX.format(port=port, directory=directory, upstream=upstream)
+        (directory / "nginx.conf").write_text(text)
+        return [command, "-p", str(directory), "-c", str(directory / "nginx.conf")]
+
+    return _served(test, directory, "127.0.0.1", configure)
+
+
+def _served(
+    test: TestCase,
+    directory: Path,
+    host: str,
+    configure: Callable[[int], list[str]],
+    login: str = "",
+) -> Served:
+    port = free_port()
+    running = start(test, configure(port), directory)
+
+    def listening() -> bool:
+        assert running.process.poll() is None, running.said()
+        try:
+            socket.create_connection((host, port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    until(listening, f"{directory.name} listens")
+    return Served(running, directory, _address(host, port), login)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,116 @@
+"""An upstream on loopback, with TLS and without, and clients that find their way."""
+
+import random
+import time
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import (
+    TCP4ServerEndpoint,
+    TCP6ServerEndpoint,
+    wrapServerTLS,
+)
+from twisted.internet.interfaces import IStreamServerEndpoint
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
+from twisted.trial.unittest import TestCase
+from twisted.web.server import Site
+
+from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.settings import reading
+from api_exporter.upstream.client import Client
+from tests.authority import Authority, Issued, written
+from tests.integration.ports import listening
+from tests.integration.proxies import folder
+from tests.integration.test_failures import SECRET, FaultyApi
+
+
+class ReachingTestCase(TestCase):
+    """What most tests of the way to the upstream start with."""
+
+    timeout = 60
+
+    def setUp(self) -> None:
+        self.directory = folder(self)
+        self.authority = Authority("our authority")
+        self.trusted = written(self.directory, "authority.pem", self.authority.pem)
+        self.api = FaultyApi(time.time)
+        self.sites: list[Counting] = []
+        self.attempts: list[Attempt] = []
+
+    def upstream(
+        self, host: str = "localhost", *, tls: bool = True, issued: Issued | None = None
+    ) -> str:
+        """Serve the simulated API; its address."""
+        endpoint: IStreamServerEndpoint
+        if ":" in host:
+            endpoint = TCP6ServerEndpoint(reactor, 0, interface="::1")
+        else:
+            endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
+        if tls:
+            issued = issued or self.authority.issue(host.strip("[]"))
+            endpoint = wrapServerTLS(issued.server().options(), endpoint)
+        site = Counting(Site(self.api))
+        self.sites.append(site)
+        return f"http{'s' * tls}://{host}:{listening(self, site, endpoint)}"
+
+    @property
+    def connections(self) -> int:
+        """Those that upstreams have had."""
+        return sum(site.connections for site in self.sites)
+
+    def client(self, url: str, **settings: str) -> Client:
+        """One whose idle connections end with the test."""
+        found = reading.read(
+            {
+                "UPSTREAM_API_URL": url,
+                "UPSTREAM_API_TOKEN": SECRET,
+                "UPSTREAM_CA_FILE": self.trusted,
+                "API_RETRY_ATTEMPTS": "1",
+                "HTTP_TIMEOUT": "10s",
+                **settings,
+            }
+        )
+        assert isinstance(reactor, PosixReactorBase)
+        client = Client(
+            found.accounts[""],
+            reactor,
+            now=time.time,
+            jitter=random.random,
+            observe=self.attempts.append,
+        )
+        self.addCleanup(client.stopService)
+        return client
+
+    def fetch(self, client: Client) -> Deferred[bytes]:
+        return client.upstream.fetch("api/peers", 60.0)
+
+    async def assert_read(self, client: Client) -> None:
+        """The peers come."""
+        body = await self.fetch(client)
+        self.assertTrue(body.startswith(b"[{"), body[:80])
+
+    async def failing(self, client: Client) -> UpstreamError:
+        try:
+            body = await self.fetch(client)
+        except UpstreamError as error:
+            return error
+        raise self.failureException(f"it went well: {body[:80]!r}")
+
+    async def assert_fails(self, client: Client, reason: str, words: str) -> None:
+        """The peers do not come, and nothing secret is told of it."""
+        error = await self.failing(client)
+        self.assertEqual(reason, error.reason, error)
+        self.assertIn(words, str(error))
+        self.assertNotIn(SECRET, str(error))
+
+
+class Counting(WrappingFactory[ProtocolWrapper]):
+    """Knows how many connections there have been."""
+
+    noisy = False
+    connections = 0
+
+    def registerProtocol(self, p: ProtocolWrapper) -> None:  # noqa: N802
+        self.connections += 1
+        super().registerProtocol(p)

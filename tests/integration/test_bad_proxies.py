@@ -1,0 +1,289 @@
+"""The client through a proxy that does as it likes."""
+
+import time
+from base64 import b64encode
+from collections.abc import Callable
+
+from twisted.internet import reactor
+from twisted.internet.task import deferLater
+
+from api_exporter.ports import UpstreamError
+from api_exporter.upstream.client import Client
+from tests.integration.ports import listening
+from tests.integration.proxies import LOGIN, PASSWORD, USER
+from tests.integration.puppet import OPENED, Conversation, Puppet
+from tests.integration.reaching import ReachingTestCase
+from tests.integration.test_failures import SECRET
+from tests.logbook import logbook
+
+Answer = Callable[[Conversation], None]
+
+
+def says(data: bytes, *, close: bool = False) -> Answer:
+    """The same to whatever is asked."""
+
+    def answer(conversation: Conversation) -> None:
+        conversation.send(data)
+        if close:
+            conversation.close()
+
+    return answer
+
+
+def opened_then(data: bytes) -> Answer:
+    """A tunnel that leads to something else than TLS, or ends."""
+
+    def answer(conversation: Conversation) -> None:
+        conversation.send(OPENED)
+        if data:
+            deferLater(reactor, 0.05, conversation.send, data)
+        else:
+            deferLater(reactor, 0.05, conversation.close)
+
+    return answer
+
+
+def silence(_: Conversation) -> None:
+    """No answer, ever."""
+
+
+def dripping(conversation: Conversation) -> None:
+    """A byte now and then, which never makes a head."""
+
+    def drip() -> None:
+        if conversation.transport is not None and not conversation.factory.lost:
+            conversation.send(b"x")
+            deferLater(reactor, 0.1, drip)
+
+    conversation.send(b"HTTP/1.1 200 OK\r\nX: ")
+    drip()
+
+
+class PuppetTestCase(ReachingTestCase):
+    """A proxy of our own in between."""
+
+    def through(self, answer: Answer, url: str = "", **settings: str) -> Client:
+        """A client behind one that answers so."""
+        self.puppet = Puppet(answer)
+        self.port = listening(self, self.puppet)
+        address = f"http://{LOGIN}@127.0.0.1:{self.port}"
+        client = self.client(
+            url or self.upstream(), **{"UPSTREAM_PROXY": address, **settings}
+        )
+        self.addCleanup(self.gone, client)
+        return client
+
+    async def gone(self, client: Client) -> None:
+        """The puppet's conversations end, too."""
+        await client.stopService()
+        for conversation in self.puppet.conversations:
+            conversation.close()
+        while self.puppet.lost < len(self.puppet.conversations):
+            await deferLater(reactor, 0.01)
+
+
+class GoodTests(PuppetTestCase):
+    async def test_request(self) -> None:
+        """CONNECT names the host twice, with its port, in brackets where it must."""
+        for host in ("localhost", "[::1]"):
+            url = self.upstream(host)
+            await self.assert_read(self.through(Conversation.carry, url))
+            [conversation] = self.puppet.conversations
+            first, *headers = conversation.head.decode().split("\r\n")
+            netloc = url.removeprefix("https://")
+            self.assertEqual(f"CONNECT {netloc} HTTP/1.1", first)
+            self.assertIn(f"Host: {netloc}", headers)
+            login = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+            self.assertIn(f"Proxy-Authorization: Basic {login}", headers)
+
+    async def test_secret(self) -> None:
+        """In a tunnel the proxy sees neither the token nor an answer."""
+        await self.assert_read(self.through(Conversation.carry))
+        [conversation] = self.puppet.conversations
+        seen = conversation.head + conversation.carried
+        self.assertGreater(len(seen), 1000)
+        for secret in (SECRET.encode(), b"Bearer", b"api/peers", b'"id"'):
+            self.assertNotIn(secret, seen)
+
+    async def test_login_stays(self) -> None:
+        """The upstream sees nothing of the login at the proxy."""
+        heads: list[object] = []
+        render = self.api.render
+
+        def noting(request: object) -> object:
+            heads.append(request.getHeader("proxy-authorization"))  # type: ignore[attr-defined]
+            return render(request)  # type: ignore[arg-type]
+
+        self.patch(self.api, "render", noting)
+        await self.assert_read(self.through(Conversation.carry))
+        self.assertEqual([None], heads)
+
+    async def test_answers(self) -> None:
+        """Any 2xx opens a tunnel, in HTTP/1.0, too, after any 1xx, byte by byte."""
+        for opened in (
+            b"HTTP/1.0 200 Connection established\r\nProxy-agent: x\r\n\r\n",
+            b"HTTP/1.1 299 Fine\r\nContent-Length: 5\r\n\r\n",
+            b"HTTP/1.1 204\r\n\r\n",
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 x\r\na: b\r\n\r\n" + OPENED,
+            b"HTTP/1.1 200 OK\n\n",
+            b"HTTP/1.1 200 " + b"x" * 16_000 + b"\r\n\r\n",
+        ):
+            client = self.through(lambda c, opened=opened: c.carry(opened))  # type: ignore[misc]
+            await self.assert_read(client)
+
+        def drop_by_drop(conversation: Conversation) -> None:
+            for number, byte in enumerate(OPENED[:-1]):
+                at = 0.002 * number
+                deferLater(reactor, at, conversation.send, bytes([byte]))
+            deferLater(reactor, 0.2, conversation.carry, OPENED[-1:])
+
+        await self.assert_read(self.through(drop_by_drop))
+
+    async def test_closed_at_reuse(self) -> None:
+        """A tunnel that ends at the moment of its reuse is nobody's failure."""
+        for over in (Conversation.close, Conversation.cut):
+            client = self.through(Conversation.carry)
+            await self.assert_read(client)
+            [conversation] = self.puppet.conversations
+            conversation.dataReceived = lambda _, c=conversation, o=over: o(c)  # type: ignore[method-assign,misc]
+            del self.attempts[:]
+            await self.assert_read(client)
+            self.assertEqual([200], [attempt.status for attempt in self.attempts])
+            self.assertEqual(2, len(self.puppet.conversations))
+
+    async def test_both_at_once(self) -> None:
+        """Two requests at once have a tunnel each."""
+        client = self.through(Conversation.carry)
+        both = [self.fetch(client), self.fetch(client)]
+        for fetched in both:
+            await fetched
+        self.assertEqual(2, len(self.puppet.conversations))
+
+
+class BadTests(PuppetTestCase):
+    async def test_table(self) -> None:
+        """Whatever a proxy says instead of yes has a reason and a sentence."""
+        long = b"HTTP/1.1 200 OK\r\n" + b"X-Header: something\r\n" * 1000
+        ntlm = b"Proxy-Authenticate: Negotiate\r\nproxy-authenticate: NTLM abc\r\n"
+        for answer, reason, words in (
+            (says(b"SSH-2.0-OpenSSH_9.2\r\n"), "proxy", "something that is not HTTP"),
+            (says(b"\x15\x03\x01\x00\x02\x02\x16"), "proxy", "that is not HTTP"),
+            (says(b"HTTP/1.1 yes\r\n\r\n"), "proxy", "that is not HTTP"),
+            (says(b"HTTP/2 200\r\n\r\n"), "proxy", "that is not HTTP"),
+            (Conversation.close, "proxy", "hung up before it had answered CONNECT"),
+            (Conversation.cut, "proxy", "hung up before it had answered CONNECT"),
+            (says(b"HTTP/1.1 200 O", close=True), "proxy", "hung up before"),
+            (says(long), "proxy", "with more than 16384 bytes"),
+            (says(b"HTTP/1.1 103 x\r\n\r\n" * 1000), "proxy", "more than 16384 bytes"),
+            (says(OPENED + b"<html>"), "proxy", "sends a body behind its 200"),
+            (says(b"HTTP/1.1 301 Moved\r\n\r\n"), "proxy", "answers CONNECT with 301"),
+            (says(b"HTTP/1.1 403 No\r\n\r\n<p>"), "proxy", "does not let us through"),
+            (says(b"HTTP/1.1 405 No\r\n\r\n"), "proxy", "does not let us through"),
+            (says(b"HTTP/1.1 503 No\r\n\r\n"), "proxy", "does not get to the upstream"),
+            (says(b"HTTP/1.1 407 No\r\n\r\n"), "proxy_auth", "a valid user and"),
+            (
+                says(b"HTTP/1.1 407 No\r\n" + ntlm + b"\r\n"),
+                "proxy_auth",
+                "wants a login by NTLM or Negotiate, and we can only do Basic",
+            ),
+            (
+                says(b"HTTP/1.1 407 No\r\nProxy-Authenticate: c4nary\r\n\r\n"),
+                "proxy_auth",
+                "a valid user and",
+            ),
+        ):
+            client = self.through(answer)
+            error = await self.failing(client)
+            self.assertEqual(reason, error.reason, error)
+            self.assertIn(words, str(error))
+            self.assertIn(f"127.0.0.1:{self.port}", str(error))
+            self.assert_nothing_told(str(error))
+        self.assertEqual(0, self.connections)
+
+    def assert_nothing_told(self, text: str) -> None:
+        for secret in (PASSWORD, LOGIN, USER, SECRET):
+            self.assertNotIn(secret, text)
+
+    async def test_echo(self) -> None:
+        """What a plain answer repeats of the login is not told again."""
+        login = b64encode(f"{USER}:{PASSWORD}".encode())
+        for secret in (login, PASSWORD.encode(), LOGIN.partition(":")[2].encode()):
+            body = b'{"message":"who is %b?"}' % secret
+            head = b"HTTP/1.1 418 No\r\nContent-Length: %d\r\n\r\n" % len(body)
+            client = self.through(says(head + body), "http://localhost:1")
+            error = await self.failing(client)
+            self.assertEqual("418: who is <token>?", str(error))
+
+    async def test_late(self) -> None:
+        """A proxy that hangs costs no more than the time for an attempt."""
+        for answer, reason, words in (
+            (silence, "proxy", "did not answer CONNECT within 0.3 s"),
+            (says(b"HTTP/1.1 200 O"), "proxy", "did not answer CONNECT within 0.3 s"),
+            (dripping, "proxy", "did not answer CONNECT within 0.3 s"),
+            (says(OPENED), "timeout", "no answer within 0.3 s"),
+        ):
+            client = self.through(answer, HTTP_TIMEOUT="300ms", API_RETRY_ATTEMPTS="3")
+            del self.attempts[:]
+            begin = time.monotonic()
+            error = await self.failing(client)
+            self.assertLess(time.monotonic() - begin, 1.5)
+            self.assertEqual(reason, error.reason, error)
+            self.assertIn(words, str(error))
+            self.assertEqual(1, len(self.attempts))
+            await self.gone(client)
+
+    async def test_tls_within(self) -> None:
+        """What is wrong behind the proxy has the same reasons as without it."""
+        elsewhere = self.upstream(issued=self.authority.issue("elsewhere.example"))
+        await self.assert_fails(self.through(Conversation.carry, elsewhere), "tls", "")
+        for late in (b"HTTP/1.1 400 Bad\r\n\r\n", b""):
+            client = self.through(opened_then(late))
+            await self.assert_fails(client, "tls", "")
+        untrusted = self.through(Conversation.carry, UPSTREAM_CA_FILE="")
+        await self.assert_fails(untrusted, "tls", "certificate verify failed")
+
+    async def test_stopped(self) -> None:
+        """Who stops while a proxy hangs leaves nothing behind and says nothing."""
+        client = self.through(silence)
+        book = logbook(self)
+        fetching = self.fetch(client)
+        client.startService()
+        while len(self.puppet.conversations) < 2:
+            await deferLater(reactor, 0.01)
+        begin = time.monotonic()
+        fetching.cancel()
+        await self.gone(client)
+        self.assertLess(time.monotonic() - begin, 1.0)
+        self.assertNotIsInstance(self.failureResultOf(fetching).value, UpstreamError)
+        self.assertEqual([], book.lines())
+
+
+class LogTests(PuppetTestCase):
+    async def test_way(self) -> None:
+        """One line at the start says which way was taken, and who says so."""
+        for answer, words in (
+            (Conversation.carry, "info reached the upstream at {url}, {way}"),
+            (silence, "warning cannot reach the upstream at {url}, {way}: the proxy"),
+        ):
+            url = self.upstream()
+            client = self.through(answer, url, HTTP_TIMEOUT="300ms")
+            book = logbook(self)
+            client.startService()
+            while not book.lines():
+                await deferLater(reactor, 0.01)
+            [line] = book.lines()
+            way = f"through 127.0.0.1:{self.port} (UPSTREAM_PROXY)"
+            self.assertTrue(line.startswith(words.format(url=url, way=way)), line)
+
+    async def test_seen(self) -> None:
+        """Where the proxy sees the token, a warning says so."""
+        url = self.upstream(tls=False)
+        client = self.through(silence, url)
+        book = logbook(self)
+        client.startService()
+        [line] = book.lines()
+        self.assertEqual(
+            f"warning the proxy 127.0.0.1:{self.port} sees the token: the upstream's"
+            " address is not https",
+            line.partition(" proxy=")[0],
+        )

@@ -1,0 +1,146 @@
+"""The client before a gateway that wants a certificate: Debian's nginx."""
+
+import time
+from pathlib import Path
+
+from twisted.internet import reactor
+from twisted.internet.task import deferLater
+
+from api_exporter.upstream.client import Client
+from tests.authority import Authority, Issued, written
+from tests.integration.proxies import Served, nginx, squid
+from tests.integration.reaching import ReachingTestCase
+from tests.logbook import logbook
+
+NOBODY = "400"
+"""What nginx says to those whom it does not know."""
+
+
+class GatewayTests(ReachingTestCase):
+    """The gateway knows an authority for persons, we one for servers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.persons = Authority("the authority for persons")
+
+    def gateway(self) -> Served:
+        issued = self.authority.issue("localhost")
+        plain = self.upstream(tls=False)
+        return nginx(
+            self,
+            self.directory / "nginx",
+            issued.pem + issued.key,
+            self.persons.pem,
+            plain,
+        )
+
+    def at(self, gateway: Served, **settings: str) -> Client:
+        port = gateway.address.rpartition(":")[2]
+        return self.client(f"https://localhost:{port}", **settings)
+
+    def files(self, issued: Issued, *above: bytes) -> dict[str, str]:
+        """Settings that name a certificate and its key, which are written."""
+        certificate = written(self.directory, "own.pem", issued.pem, *above)
+        key = written(self.directory, "own.key", issued.key)
+        return {
+            "UPSTREAM_CLIENT_CERT_FILE": certificate,
+            "UPSTREAM_CLIENT_KEY_FILE": key,
+        }
+
+    async def test_known(self) -> None:
+        """Two files or one with both are shown, and what vouches for them."""
+        gateway = self.gateway()
+        own = self.persons.issue("exporter")
+        await self.assert_read(self.at(gateway, **self.files(own)))
+        both = written(self.directory, "both.pem", own.key, own.pem)
+        await self.assert_read(self.at(gateway, UPSTREAM_CLIENT_CERT_FILE=both))
+        between = Authority("below it", self.persons)
+        leaf = between.issue("exporter")
+        await self.assert_read(self.at(gateway, **self.files(leaf, between.pem)))
+        await self.assert_fails(
+            self.at(gateway, **self.files(leaf)), "http_4xx", NOBODY
+        )
+        await self.assert_fails(self.at(gateway), "http_4xx", NOBODY)
+
+    async def test_through_a_proxy(self) -> None:
+        """The gateway sees the certificate, the proxy before it does not ask for it."""
+        gateway = self.gateway()
+        proxy = squid(self, self.directory / "squid")
+        files = self.files(self.persons.issue("exporter"))
+        await self.assert_read(
+            self.at(gateway, UPSTREAM_PROXY=f"http://{proxy.address}", **files)
+        )
+
+    async def test_renewed(self) -> None:
+        """New files hold for new connections; nothing is restarted."""
+        gateway = self.gateway()
+        stranger = self.authority.issue("exporter", days=5)
+        client = self.at(gateway, **self.files(stranger))
+        await self.assert_fails(client, "http_4xx", NOBODY)
+        self.assertEqual(stranger.ends, client.trust.own_end)
+        own = self.persons.issue("exporter", days=9)
+        self.files(own)
+        await self.assert_read(client)
+        self.assertEqual(own.ends, client.trust.own_end)
+
+    async def test_useless_later(self) -> None:
+        """Files that have become useless are `tls`, with the reason, until mended."""
+        gateway = self.gateway()
+        own = self.persons.issue("exporter")
+        ended = self.persons.issue("exporter", days=-1)
+        other = self.persons.issue("exporter")
+        client = self.at(gateway, **self.files(own))
+        certificate, key = self.directory / "own.pem", self.directory / "own.key"
+        for pem, secret, words in (
+            (ended.pem, ended.key, f"{certificate}: the certificate ended on 20"),
+            (own.pem, other.key, f"key in {key} does not belong to the certificate in"),
+            (own.pem, own.encrypted_key(), f"{key}: its key is encrypted"),
+            (own.pem, b"x", f"{key}: it holds no private key"),
+            (b"", own.key, f"{certificate}: it is empty"),
+        ):
+            certificate.write_bytes(pem)
+            key.write_bytes(secret)
+            error = await self.failing(client)
+            self.assertEqual("tls", error.reason)
+            self.assertTrue(str(error).startswith("our own certificate cannot be used"))
+            self.assertIn(words, str(error))
+        certificate.write_bytes(own.pem)
+        key.unlink()
+        await self.assert_fails(client, "tls", f"{key}: No such file")
+        self.files(own)
+        await self.assert_read(client)
+
+    async def test_ended(self) -> None:
+        """One that has ended, or has not begun, is told at the start."""
+        gateway = self.gateway()
+        for begins, days, words in (
+            (-9, -1, "the certificate ended on"),
+            (3, 9, "the certificate is not valid before"),
+        ):
+            issued = self.persons.issue("exporter", begins=begins, days=days)
+            client = self.at(gateway, **self.files(issued))
+            book = logbook(self)
+            client.startService()
+            while len(book.lines()) < 2:
+                await deferLater(reactor, 0.01)
+            first, second = book.lines()
+            self.assertIn("warning our own certificate is of no use: ", first)
+            self.assertIn("warning cannot reach the upstream", second)
+            for line in (first, second):
+                self.assertIn(words, line)
+
+    async def test_authorities(self) -> None:
+        """UPSTREAM_CA_FILE is looked at for new connections, too, and wins."""
+        url = self.upstream()
+        path = Path(written(self.directory, "trusted.pem", self.persons.pem))
+        client = self.client(url, UPSTREAM_CA_FILE=str(path))
+        await self.assert_fails(client, "tls", "certificate verify failed")
+        path.write_bytes(b"nothing")
+        await self.assert_fails(
+            client, "tls", f"nobody can be trusted: {path}: it holds"
+        )
+        path.write_bytes(self.persons.pem + self.authority.pem)
+        await self.assert_read(client)
+        assert client.shown is not None
+        self.assertEqual("CN=our authority", client.shown.issuer)
+        self.assertLess(abs(client.shown.ends - time.time() - 20 * 86400), 99)

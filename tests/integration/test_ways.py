@@ -1,0 +1,110 @@
+"""The program with proxies and certificates in its environment."""
+
+import re
+from pathlib import Path
+
+from tests.authority import Authority, written
+from tests.integration.programs import get, until
+from tests.integration.proxies import folder, nginx, squid
+from tests.integration.test_operations import GOOD, OperatedTestCase, Upstream
+
+NAME = "upstream.example"
+"""What only the proxy can resolve."""
+
+
+class WayTests(OperatedTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = folder(self)
+        self.authority = Authority("our authority")
+        self.issued = self.authority.issue(NAME)
+        pem = Path(written(self.folder, "both", self.issued.pem, self.issued.key))
+        self.upstream = Upstream(self, GOOD, pem=pem)
+        port = self.upstream.server_address[1]
+        self.environ = self.reading(
+            f"https://{NAME}:{port}",
+            UPSTREAM_API_TOKEN=GOOD,
+            UPSTREAM_CA_FILE=written(self.folder, "trusted", self.authority.pem),
+        )
+
+    def test_environment(self) -> None:
+        """A proxy of the environment or of the file of settings is taken, and told."""
+        proxy = squid(self, self.folder / "squid", hosts=f"127.0.0.1 {NAME}\n")
+        file = Path(written(self.folder, "config", b"# proxies\n"))
+        for given, text in (
+            ({"https_proxy": f"http://{proxy.address}/"}, ""),
+            ({}, f"HTTPS_PROXY={proxy.address}\n"),
+        ):
+            file.write_text(text)
+            command = [*self.exporter, "--check", "--config", str(file)]
+            ended = self.ended(command, {**self.environ, **given})
+            self.assertEqual(0, ended.returncode, ended.stdout + ended.stderr)
+            name = next(iter(given), "HTTPS_PROXY")
+            lines = ended.stdout.splitlines()[1:]  # after the doors
+            upstream, way, certificate, reachable, *_ = lines
+            self.assertEqual(f"upstream: {self.environ['UPSTREAM_API_URL']}", upstream)
+            self.assertEqual(f"way: through {proxy.address} ({name})", way)
+            self.assertRegex(
+                certificate,
+                r"^certificate: until 20\d\d-\d\d-\d\d \d\d:\d\d UTC, issued by"
+                r" CN=our authority$",
+            )
+            self.assertEqual("reachable: yes", reachable)
+        self.assertIn(f"CONNECT {NAME}:", proxy.log())
+        self.assertNotIn(GOOD, proxy.log())
+
+    def test_demo(self) -> None:
+        """The simulated network needs no proxy, and no certificate."""
+        environ = self.settings(
+            UPSTREAM_PROXY="127.0.0.1:1", http_proxy="x", UPSTREAM_CA_FILE="/nowhere"
+        )
+        ended = self.ended([*self.exporter, "--demo", "--check"], environ)
+        self.assertEqual(0, ended.returncode, ended.stdout + ended.stderr)
+        self.assertIn("way: direct\n", ended.stdout)
+
+    def test_certificates(self) -> None:
+        """When certificates end is a metric, the upstream's and ours."""
+        own = self.authority.issue("exporter", days=7)
+        server = self.authority.issue("localhost", days=9)
+        gateway = nginx(
+            self,
+            self.folder / "nginx",
+            server.pem + server.key,
+            self.authority.pem,
+            self.upstream.url,
+        )
+        port = gateway.address.rpartition(":")[2]
+        environ = {
+            **self.environ,
+            "UPSTREAM_API_URL": f"https://localhost:{port}",
+            "UPSTREAM_CLIENT_CERT_FILE": written(self.folder, "own", own.pem, own.key),
+        }
+        environ["COLLECTORS"] = "peers"
+        running = self.started(self.exporter, environ, "netbird_api_up 1.0")
+        name = "api_exporter_{}_certificate_expiration_timestamp_seconds"
+        page = get(self.url())[2].decode()
+        for whose, ends in (("upstream", server.ends), ("client", own.ends)):
+            [value] = re.findall(rf"^{name.format(whose)} (.*)$", page, re.MULTILINE)
+            self.assertEqual(ends, float(value))
+        until(lambda: "reached the upstream" in running.said(), "a line")
+        self.assertIn(f"at https://localhost:{port}, direct", running.said())
+
+    def test_refused(self) -> None:
+        """Files that are not there, or do not fit, are mistakes at the start."""
+        own, other = self.authority.issue("exporter"), self.authority.issue("exporter")
+        pem = written(self.folder, "own.pem", own.pem)
+        key = written(self.folder, "other.key", other.key)
+        nowhere = str(self.folder / "nowhere")
+        given = {
+            "UPSTREAM_CA_FILE": nowhere,
+            "UPSTREAM_CLIENT_CERT_FILE": pem,
+            "UPSTREAM_CLIENT_KEY_FILE": key,
+        }
+        ended = self.ended(self.exporter, {**self.environ, **given})
+        self.assertEqual(78, ended.returncode, ended.stderr)
+        first, second = ended.stderr.splitlines()
+        self.assertIn(
+            f"UPSTREAM_CA_FILE: {nowhere!r} is not allowed: it must be", first
+        )
+        self.assertIn("(No such file or directory)", first)
+        self.assertIn(f"UPSTREAM_CLIENT_CERT_FILE: the key in {key} does not", second)

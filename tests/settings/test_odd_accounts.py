@@ -1,0 +1,111 @@
+"""Accounts whose files are something else, or hold secrets in the wrong places."""
+
+import os
+import signal
+
+from api_exporter.settings.accounts import files
+from api_exporter.settings.configuration import configured
+from api_exporter.settings.options import Options
+from api_exporter.settings.setting import SettingsError
+from api_exporter.settings.shard import Shard
+from tests.logbook import logbook
+from tests.settings.test_accounts import CANARY, URL, FolderTestCase
+
+
+class OddFilesTests(FolderTestCase):
+    def test_pipe(self) -> None:
+        """A pipe is not waited for."""
+        path = self.folder / "acme.conf"
+        os.mkfifo(path)
+        signal.alarm(5)  # whoever waits is ended
+        self.addCleanup(signal.alarm, 0)
+        found = self.problems(UPSTREAM_API_URL=URL)
+        self.assertEqual([f"{path}: it is no regular file"], found)
+
+    def test_device(self) -> None:
+        """Nor is a device read."""
+        path = self.folder / "acme.conf"
+        path.symlink_to("/dev/null")
+        found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
+        self.assertEqual([f"{path}: it is no regular file"], found)
+
+    def test_other_shards(self) -> None:
+        """A shard looks at no file of another, not even at who may read it."""
+        mine = next(n for n in "abcdef" if Shard(0, 2).keeps(n))
+        other = next(n for n in "abcdef" if Shard(1, 2).keeps(n))
+        path = self.write(f"{mine}.conf", f"UPSTREAM_API_TOKEN={CANARY}")
+        path.chmod(0o644)
+        (self.folder / f"{other}.conf").symlink_to("nowhere")
+        options = Options()
+        options.parseOptions([])
+        book = logbook(self)
+        environ = {
+            "ACCOUNTS_DIR": str(self.folder),
+            "SHARD": "0/2",
+            "UPSTREAM_API_URL": URL,
+        }
+        self.assertEqual([mine], list(configured(options, environ).accounts))
+        self.assertEqual(
+            [f"warning {path} can be read by everybody on this machine account={mine}"],
+            book.lines(),
+        )
+
+    def test_every_line(self) -> None:
+        """A mistake that is made twice is told twice."""
+        path = self.write("acme.conf", "FOO=1", "FOO=2")
+        found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
+        self.assertEqual(
+            [f"{path}:1: FOO is", f"{path}:2: FOO is"],
+            [problem.partition(" no setting")[0] for problem in found],
+        )
+
+
+class FolderTests(FolderTestCase):
+    def test_no_search(self) -> None:
+        """A folder that can be listed, and nothing else, has accounts all the same."""
+        self.write("acme.conf")
+        self.patch(os, "stat", _forbidden)
+        self.assertEqual(["acme"], list(files(self.folder)))
+
+    def test_not_there_yet(self) -> None:
+        """A folder that is not there is the only mistake, and one that may pass."""
+        gone = self.folder / "gone"
+        for shard in ("", "0/3"):
+            with self.assertRaises(SettingsError) as caught:
+                self.accounts(ACCOUNTS_DIR=str(gone), SHARD=shard)
+            (problem,) = caught.exception.problems
+            self.assertIn(f"ACCOUNTS_DIR: '{gone}' is not allowed", problem)
+            self.assertFalse(caught.exception.lasting)
+
+
+def _forbidden(*_args: object, **_kwargs: object) -> None:
+    raise PermissionError
+
+
+class SecretsTests(FolderTestCase):
+    def test_of_others(self) -> None:
+        """A token is not repeated, whosever it is and wherever else it stands."""
+        mine, others, of_all = "c4nary-of-mine", "c4nary-of-others", "c4nary-of-all"
+        self.write("acme.conf", f"HTTP_TIMEOUT={others}", f"UPSTREAM_API_TOKEN={mine}")
+        self.write(
+            "beta.conf", f"UPSTREAM_API_TOKEN={others}", f"METRICS_MAX_AGE={of_all}"
+        )
+        self.write("gamma.conf", f"COLLECTORS={mine}")
+        found = self.problems(
+            UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=of_all, LOG_LEVEL=mine
+        )
+        self.assertEqual(4, len(found))
+
+    def test_alone(self) -> None:
+        """A token that has lost its name is not told, though it ends as a name does."""
+        path = self.write("acme.conf", "c4nary123=", "c4nary456==", "FOO=", "bar=1")
+        found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
+        self.assertEqual(
+            [
+                f"{path}:1: the name",
+                f"{path}:2: the name",
+                f"{path}:3: FOO",
+                f"{path}:4: bar",
+            ],
+            [problem.partition(" is no setting")[0] for problem in found],
+        )

@@ -1,0 +1,100 @@
+"""Proxies' addresses, and what nobody may see of them."""
+
+from base64 import b64encode
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.proxy import Proxy, proxy, proxy_or_none
+
+SECRET = "c4nary"
+
+
+class ProxyTests(SynchronousTestCase):
+    def test_addresses(self) -> None:
+        """A scheme, a user and a port need not be there."""
+        for text, secure, host, port in (
+            ("proxy.example", False, "proxy.example", 80),
+            ("proxy.example:3128", False, "proxy.example", 3128),
+            ("http://proxy.example:3128/", False, "proxy.example", 3128),
+            ("HTTPS://Proxy.Example", True, "proxy.example", 443),
+            ("https://[FD00::1]", True, "fd00::1", 443),
+            ("10.0.0.1:8080", False, "10.0.0.1", 8080),
+            ("http://pro_xy:1", False, "pro_xy", 1),
+            ("http://münchen.example", False, "xn--mnchen-3ya.example", 80),
+            (f"me:{SECRET}@proxy.example:1", False, "proxy.example", 1),
+        ):
+            found = proxy(text)
+            self.assertEqual(
+                (secure, host, port), (found.secure, found.host, found.port)
+            )
+
+    def test_words(self) -> None:
+        """It is told as host and port, an IPv6 address in brackets."""
+        self.assertEqual("[fd00::1]:443", str(proxy("https://me:x@[fd00::1]")))
+        self.assertEqual("proxy.example:80", str(proxy("me:x@proxy.example")))
+
+    @given(st.text(max_size=20), st.text(max_size=20))
+    def test_login(self, user: str, password: str) -> None:
+        """User and password are decoded, whatever is in them."""
+        packed = [
+            "".join(f"%{byte:02x}" for byte in text.encode(errors="replace"))
+            for text in (user, password)
+        ]
+        found = proxy(f"http://{':'.join(packed)}@proxy.example")
+        assert found.login is not None
+        plain = f"{user}:{password}".encode(errors="replace")
+        wanted = f"Basic {b64encode(plain).decode()}"
+        self.assertEqual(wanted, found.login.header.reveal())
+
+    def test_secrets(self) -> None:
+        """What must not be shown is the password in each form, unless it is short."""
+        self.assertEqual((), proxy("proxy.example").secrets())
+        found = proxy("http://me:c4n%40ry@proxy.example")
+        self.assertEqual(
+            {b64encode(b"me:c4n@ry").decode(), "c4n@ry", "c4n%40ry"},
+            set(found.secrets()),
+        )
+        self.assertEqual(
+            (b64encode(b"me:").decode(),), proxy("http://me@proxy.example").secrets()
+        )
+
+    def test_unseen(self) -> None:
+        """Nothing that is printed of it holds user or password."""
+        found = proxy(f"http://meme:{SECRET}@proxy.example")
+        for text in (repr(found), str(found), f"{found}", repr([found])):
+            self.assertNotIn(SECRET, text)
+            self.assertNotIn("meme", text)
+            self.assertNotIn(b64encode(f"meme:{SECRET}".encode()).decode(), text)
+
+    def test_refused(self) -> None:
+        """What is no proxy is refused, in words that repeat nothing of it."""
+        for text, why in (
+            (f"socks5://me:{SECRET}@proxy.example", "the scheme must be"),
+            (f"me:{SECRET}", "its port is no number"),
+            (f"http://me:{SECRET}@", "it names no host"),
+            (f"http://me:{SECRET}@:80", "it names no host"),
+            (f"http://{SECRET}:x@proxy.example:99999", "its port is no number"),
+            (f"http://me:/{SECRET}@proxy.example", "port"),
+            (f"http://me:1/{SECRET}@proxy.example", "nothing may follow the port"),
+            (f"http://me:1?{SECRET}@proxy.example", "nothing may follow the port"),
+            (f"http://me:1#{SECRET}@proxy.example", "nothing may follow the port"),
+            (f"http://me:%{SECRET[1:]}zz%@proxy.example", "%25"),
+            (f"http://me:{SECRET} @proxy.example", "a space or a control"),
+            (f"http://me:{SECRET}\n@proxy.example", "a space or a control"),
+            (f"http://me:{SECRET}@proxy.example:0", "port 0 cannot be called"),
+            (f"http://me:{SECRET}@pro xy", "a space or a control"),
+            (f"http://me:{SECRET}@a..b", "its host is neither"),
+            (f"http://me:{SECRET}@[fd00::1%25eth0]", "its host is neither"),
+            (f"http://me:{SECRET}@[fd00", "its port is no number"),
+        ):
+            error = self.assertRaises(ValueError, proxy, text)
+            self.assertIn(why, str(error), text)
+            self.assertNotIn(SECRET, str(error))
+
+    def test_none(self) -> None:
+        """`none` is a word of its own, in any case."""
+        for text in ("none", "None", "NONE"):
+            self.assertEqual("none", proxy_or_none(text))
+        self.assertIsInstance(proxy_or_none("none.example"), Proxy)

@@ -1,0 +1,230 @@
+"""Proxies and certificates among the settings: what is accepted, and what is told."""
+
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import dsa
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.certificate import IdentityFiles
+from api_exporter.settings.reading import read
+from api_exporter.settings.setting import SettingsError
+from api_exporter.settings.values import AccountSettings
+from tests.authority import Authority, written
+
+REQUIRED = {
+    "UPSTREAM_API_URL": "https://api.example",
+    "UPSTREAM_API_TOKEN": "nbp_c4nary",
+}
+
+AUTHORITY = Authority("our authority")
+"""Made once: each of its keys takes a millisecond."""
+
+
+class ReachTestCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.folder = Path(self.mktemp()).absolute()
+        self.folder.mkdir()
+        self.own = AUTHORITY.issue("exporter")
+
+    def file(self, name: str, *parts: bytes) -> str:
+        return written(self.folder, name, *parts)
+
+    def account(self, **given: str) -> AccountSettings:
+        return read({**REQUIRED, **given}).accounts[""]
+
+    def refused(self, **given: str) -> SettingsError:
+        """Why they are; there is one problem."""
+        error: SettingsError = self.assertRaises(
+            SettingsError, read, {**REQUIRED, **given}
+        )
+        self.assertEqual(1, len(error.problems), error)
+        self.assertNotIn("c4nary", str(error))
+        return error
+
+
+class ProxyTests(ReachTestCase):
+    def test_taken(self) -> None:
+        """What the settings and the environment say becomes one way."""
+        self.assertEqual("direct", str(self.account().reach.way))
+        for given in ({"HTTPS_PROXY": "x:1"}, {"https_proxy": "x:1"}):
+            [name] = given
+            way = self.account(**given).reach.way
+            self.assertEqual(f"through x:1 ({name})", str(way))
+        own = self.account(UPSTREAM_PROXY="x:1", HTTPS_PROXY="y:2", NO_PROXY="*")
+        self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(own.reach.way))
+        none = self.account(UPSTREAM_PROXY="none", HTTPS_PROXY="y:2")
+        self.assertEqual("direct", str(none.reach.way))
+
+    def test_refused(self) -> None:
+        """No value that may hold a password is repeated."""
+        for name in ("UPSTREAM_PROXY", "HTTPS_PROXY"):
+            for value in (
+                "me:c4nary",
+                "http://me:c4nary@",
+                "socks5://me:c4nary@x:1",
+                "http://me:%zc4nary@x",
+            ):
+                error = self.refused(**{name: value})
+                self.assertIn(f"{name}: its value is not allowed: it must", str(error))
+                self.assertTrue(error.lasting)
+
+    def test_wrong_address(self) -> None:
+        """Where the upstream's address is wrong, that alone is told."""
+        error = self.refused(UPSTREAM_API_URL="ftp://x", HTTPS_PROXY="socks5://x")
+        self.assertIn("UPSTREAM_API_URL", str(error))
+
+    def test_unseen(self) -> None:
+        """What is printed of the settings holds no password."""
+        account = self.account(UPSTREAM_PROXY="http://me:c4nary@x:1")
+        self.assertNotIn("c4nary", repr(account))
+
+
+class CertificateTests(ReachTestCase):
+    def test_identity(self) -> None:
+        """One file may hold both, in any order, and more than one certificate."""
+        for name, parts in (
+            ("a", (self.own.pem, self.own.key)),
+            ("b", (b"# mine\n", self.own.key, self.own.pem, AUTHORITY.pem)),
+        ):
+            path = self.file(name, *parts)
+            account = self.account(UPSTREAM_CLIENT_CERT_FILE=path)
+            files = account.reach.identity
+            self.assertEqual(IdentityFiles(Path(path), Path(path)), files)
+            assert files is not None
+            identity = files.read()
+            self.assertEqual(self.own.ends, identity.ends)
+            self.assertEqual(self.own.certificate, identity.chain[0])
+            self.assertEqual("", identity.wrong(self.own.ends - 1))
+            self.assertIn("ended on 2", identity.wrong(self.own.ends))
+            self.assertIn("not valid before", identity.wrong(identity.begins - 1))
+        self.assertIsNone(self.account().reach.identity)
+
+    def test_pair(self) -> None:
+        """Certificate and key may have a file each."""
+        account = self.account(
+            UPSTREAM_CLIENT_CERT_FILE=self.file("a", self.own.pem),
+            UPSTREAM_CLIENT_KEY_FILE=self.file("b", self.own.key),
+        )
+        assert account.reach.identity is not None
+        self.assertEqual(self.folder / "b", account.reach.identity.key)
+
+    def test_authorities(self) -> None:
+        """Those that we trust may be many."""
+        path = self.file("a", AUTHORITY.pem, b"\n", self.own.pem)
+        account = self.account(UPSTREAM_CA_FILE=path)
+        self.assertEqual(Path(path), account.upstream_ca_file)
+
+    def test_each(self) -> None:
+        """Each file is named with what is wrong with it."""
+        broken = b"-----BEGIN %b-----\nAAAA\n-----END %b-----\n"
+        no_certificate = broken % (b"CERTIFICATE", b"CERTIFICATE")
+        no_key = broken % (b"PRIVATE KEY", b"PRIVATE KEY")
+        old = dsa.generate_private_key(2048).private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        certificate, key, authorities = (
+            "UPSTREAM_CLIENT_CERT_FILE",
+            "UPSTREAM_CLIENT_KEY_FILE",
+            "UPSTREAM_CA_FILE",
+        )
+        good = self.file("good", self.own.pem, self.own.key)
+        for name, content, words in (
+            (certificate, self.own.key, "it holds no certificate in PEM form"),
+            (certificate, no_certificate, "a certificate in it cannot be read"),
+            (authorities, b"x", "it holds no certificate in PEM form"),
+            (authorities, no_certificate, "a certificate in it cannot be read"),
+            (authorities, b"x" * (4 * 1024 * 1024 + 1), "more than 4194304 bytes"),
+            (key, self.own.pem, "it holds no private key in PEM form"),
+            (key, no_key, "its key cannot be read"),
+            (key, self.own.encrypted_key(), "its key is encrypted"),
+            (key, old, "its key is of a kind that cannot be used"),
+        ):
+            path = self.file("bad", content)
+            given = {name: path} if name != key else {name: path, certificate: good}
+            error = self.refused(**given)
+            self.assertIn(
+                f"{name}: '{path}' is not allowed: it must be a PEM", str(error)
+            )
+            self.assertIn(words, str(error))
+            self.assertTrue(error.lasting)
+
+    def test_waiting(self) -> None:
+        """A file that is not there yet, or is empty, may mend by itself."""
+        for name in ("UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CA_FILE"):
+            for path, words in (
+                (str(self.folder / "nowhere"), "(No such file or directory)"),
+                (self.file("empty", b" \n"), "(it is empty)"),
+            ):
+                error = self.refused(**{name: path})
+                self.assertIn(words, str(error))
+                self.assertFalse(error.lasting)
+
+    def test_together(self) -> None:
+        """A key that is another certificate's, or nobody's, is told."""
+        other = self.file("b", AUTHORITY.issue("exporter").key)
+        own = self.file("a", self.own.pem)
+        error = self.refused(
+            UPSTREAM_CLIENT_CERT_FILE=own, UPSTREAM_CLIENT_KEY_FILE=other
+        )
+        self.assertIn(f"the key in {other} does not belong to the", str(error))
+        error = self.refused(UPSTREAM_CLIENT_KEY_FILE=other)
+        self.assertIn("UPSTREAM_CLIENT_KEY_FILE is set, but not", str(error))
+        error = self.refused(UPSTREAM_CLIENT_CERT_FILE=own)
+        self.assertEqual(
+            f"UPSTREAM_CLIENT_CERT_FILE: {own}: it holds no private key in PEM form",
+            str(error),
+        )
+
+    def test_between(self) -> None:
+        """Files that vanish between two looks are told by their names."""
+        own = Path(self.file("a", self.own.pem))
+        files = IdentityFiles(own, self.folder / "nowhere")
+        error = self.assertRaises(ValueError, files.read)
+        self.assertEqual(
+            f"{self.folder}/nowhere: No such file or directory", str(error)
+        )
+        own.unlink()
+        error = self.assertRaises(ValueError, files.read)
+        self.assertEqual(f"{own}: No such file or directory", str(error))
+
+
+class AccountFileTests(ReachTestCase):
+    def accounts(self, text: str, **given: str) -> AccountSettings:
+        """That of a file, in an environment."""
+        folder = self.folder / "accounts"
+        folder.mkdir(exist_ok=True)
+        (folder / "acme.conf").write_text(text)
+        return read({**REQUIRED, "ACCOUNTS_DIR": str(folder), **given}).accounts["acme"]
+
+    def test_relative(self) -> None:
+        """Files are named from where the account's file is."""
+        folder = self.folder / "accounts"
+        folder.mkdir()
+        written(folder, "acme.pem", self.own.pem, self.own.key)
+        found = self.accounts("UPSTREAM_CLIENT_CERT_FILE=acme.pem\n")
+        assert found.reach.identity is not None
+        self.assertEqual(folder / "acme.pem", found.reach.identity.certificate)
+
+    def test_replaced(self) -> None:
+        """A certificate of an account's replaces both of the environment."""
+        other = AUTHORITY.issue("exporter")
+        both = self.file("both", self.own.pem, self.own.key)
+        found = self.accounts(
+            f"UPSTREAM_CLIENT_CERT_FILE={both}\n",
+            UPSTREAM_CLIENT_CERT_FILE=self.file("c", other.pem),
+            UPSTREAM_CLIENT_KEY_FILE=self.file("k", other.key),
+        )
+        assert found.reach.identity is not None
+        self.assertEqual(Path(both), found.reach.identity.key)
+
+    def test_proxy(self) -> None:
+        """An account may have a proxy of its own, or none."""
+        found = self.accounts("UPSTREAM_PROXY=x:1\n", HTTPS_PROXY="y:2")
+        self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(found.reach.way))
+        found = self.accounts("UPSTREAM_PROXY=none\n", UPSTREAM_PROXY="y:2")
+        self.assertEqual("direct", str(found.reach.way))
+        found = self.accounts("", HTTPS_PROXY="y:2")
+        self.assertEqual("through y:2 (HTTPS_PROXY)", str(found.reach.way))

@@ -1,0 +1,107 @@
+"""Which connections requests take, with a reactor in memory."""
+
+from twisted.internet.interfaces import IProtocol
+from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.proxy import Proxy, proxy
+from api_exporter.upstream.agent import LONGEST_KEPT, Reaching
+from api_exporter.upstream.contexts import KeptContexts
+from api_exporter.upstream.failures import HeldUp
+from tests.upstream.test_fetching import NeverResolved
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+class Connection(StringTransport):
+    """One that is as fast as it can be."""
+
+    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
+        pass
+
+
+class ReachingTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.reactor = MemoryReactorClock()
+        self.made: list[tuple[IProtocol, Connection]] = []
+
+    def reaching(self, way: Proxy | None = None) -> Reaching:
+        return Reaching(
+            self.reactor,  # type: ignore[arg-type]
+            proxy=way,
+            policy=KeptContexts(),
+            proxy_policy=KeptContexts(),
+            timeout=5,
+            seen=lambda _: None,
+        )
+
+    def connected(self) -> tuple[IProtocol, Connection]:
+        """The newest connection that was wanted, made."""
+        *_, factory, _, _ = self.reactor.tcpClients[-1]
+        protocol, connection = factory.buildProtocol(None), Connection()
+        assert protocol is not None
+        protocol.makeConnection(connection)
+        return protocol, connection
+
+    def asked(self, agent: Reaching, url: bytes = b"http://10.0.0.1/api") -> bytes:
+        """What is sent for a URL, which is then answered."""
+        agent.request(b"GET", url)
+        if len(self.reactor.tcpClients) > len(self.made):
+            self.made.append(self.connected())
+        protocol, connection = self.made[-1]
+        said: bytes = connection.value()
+        connection.clear()
+        protocol.dataReceived(ANSWER)
+        return said
+
+    def test_kept(self) -> None:
+        """A connection is used again, for an hour at most, however busy it is."""
+        agent = self.reaching()
+        for _ in range(int(LONGEST_KEPT / 30)):
+            self.asked(agent)
+            self.reactor.advance(30)
+        self.assertEqual(1, len(self.made))
+        self.reactor.advance(1)
+        self.asked(agent)
+        self.assertEqual(2, len(self.made))
+        self.assertEqual([True, False], [made.disconnecting for _, made in self.made])
+
+    def test_direct(self) -> None:
+        """Without a proxy the host itself is asked, for a path."""
+        said = self.asked(self.reaching())
+        self.assertTrue(said.startswith(b"GET /api HTTP/1.1\r\n"))
+
+    def test_whole_address(self) -> None:
+        """With one it is called instead, and told the whole address and who we are."""
+        said = self.asked(self.reaching(proxy("me:secret@10.0.0.2:3128")))
+        self.assertEqual(3128, self.reactor.tcpClients[0][1])
+        first, *headers = said.split(b"\r\n")
+        self.assertEqual(b"GET http://10.0.0.1/api HTTP/1.1", first)
+        self.assertIn(b"Proxy-Authorization: Basic bWU6c2VjcmV0", headers)
+        self.assertIn(b"Host: 10.0.0.1", headers)
+        said = self.asked(self.reaching(proxy("10.0.0.2:3128")))
+        self.assertNotIn(b"Proxy-Authorization", said)
+
+    def test_tunnel(self) -> None:
+        """For https it is asked for a tunnel, which TLS goes through."""
+        agent = self.reaching(proxy("10.0.0.2:3128"))
+        agent.request(b"GET", b"https://10.0.0.1/api")
+        protocol, connection = self.connected()
+        self.assertTrue(connection.value().startswith(b"CONNECT 10.0.0.1:443 HTTP/1.1"))
+        connection.clear()
+        protocol.dataReceived(b"HTTP/1.1 200 Fine\r\n\r\n")
+        self.assertTrue(connection.value().startswith(b"\x16\x03"), "no hello of TLS")
+
+    def test_held_up(self) -> None:
+        """Given up while there is no connection to the proxy, it is to blame."""
+        for resolved in (True, False):
+            if not resolved:
+                self.reactor.installNameResolver(NeverResolved())
+            for url in (b"http://10.0.0.1/api", b"https://10.0.0.1/api"):
+                agent = self.reaching(proxy("proxy.example:3128"))
+                asking = agent.request(b"GET", url)
+                asking.cancel()
+                held_up = self.failureResultOf(asking, HeldUp)
+                self.assertEqual(
+                    "no connection to the proxy proxy.example:3128", str(held_up.value)
+                )

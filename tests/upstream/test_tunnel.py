@@ -1,0 +1,73 @@
+"""What is said to a proxy for a tunnel, and what its answers mean."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.ports import UpstreamError
+from api_exporter.settings.proxy import proxy
+from api_exporter.upstream.tunnel import LONGEST_HEAD, opened, request
+
+PROXY = proxy("http://me:c4nary@proxy.example:3128")
+GOOD = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Fine\r\nA: b\r\n\r\n"
+
+
+class RequestTests(SynchronousTestCase):
+    def test_lines(self) -> None:
+        """The host stands in the first line and in a header, an address in brackets."""
+        said = request("fd00::1", 443, PROXY).decode()
+        first, host, agent, login, *rest = said.split("\r\n")
+        self.assertEqual("CONNECT [fd00::1]:443 HTTP/1.1", first)
+        self.assertEqual("Host: [fd00::1]:443", host)
+        self.assertTrue(agent.startswith("User-Agent: api-exporter/"))
+        self.assertEqual("Proxy-Authorization: Basic bWU6YzRuYXJ5", login)
+        self.assertEqual(["", ""], rest)
+
+    def test_nobody(self) -> None:
+        """Where there is no login none is sent."""
+        said = request("api.example", 8443, proxy("proxy.example"))
+        self.assertTrue(said.startswith(b"CONNECT api.example:8443 HTTP/1.1\r\n"))
+        self.assertNotIn(b"Authorization", said)
+
+
+class OpenedTests(SynchronousTestCase):
+    @given(st.integers(0, len(GOOD)))
+    def test_pieces(self, size: int) -> None:
+        """It is open with the last byte of the answer, and not before."""
+        self.assertEqual(size == len(GOOD), opened(GOOD[:size], PROXY))
+
+    @given(st.binary(max_size=200))
+    def test_anything(self, received: bytes) -> None:
+        """Whatever comes, the tunnel is not open, or an error names the proxy."""
+        for start in (b"", b"HTTP/1.1 ", b"HTTP/1.1 407 ", b"HTTP/1.0 100 x\r\n\r\n"):
+            try:
+                opened(start + received, PROXY)
+            except UpstreamError as error:
+                self.assertIn("proxy.example:3128", str(error))
+                self.assertNotIn("c4nary", str(error))
+
+    @given(st.integers(-50, 50))
+    def test_bound(self, over: int) -> None:
+        """More than 16 kB are no answer, wherever they end."""
+        head = b"HTTP/1.1 200 Fine\r\nA: "
+        size = LONGEST_HEAD + over
+        received = head + b"x" * (size - len(head) - 4) + b"\r\n\r\n"
+        if over > 0:
+            error = self.assertRaises(UpstreamError, opened, received, PROXY)
+            self.assertIn("with more than 16384 bytes", str(error))
+        else:
+            self.assertTrue(opened(received, PROXY))
+
+    def test_again(self) -> None:
+        """What costs the upstream nothing may be tried at once; a login may not."""
+        for code, reason, retryable, unsent in (
+            (503, "proxy", True, True),
+            (403, "proxy", False, False),
+            (404, "proxy", False, False),
+            (407, "proxy_auth", False, False),
+            (401, "proxy_auth", False, False),
+        ):
+            answer = b"HTTP/1.1 %d x\r\n\r\n" % code
+            error = self.assertRaises(UpstreamError, opened, answer, PROXY)
+            self.assertEqual(reason, error.reason)
+            self.assertEqual((retryable, unsent), (error.retryable, error.unsent))
