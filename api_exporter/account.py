@@ -19,6 +19,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt
 from api_exporter.refresh.granted import granted
+from api_exporter.refresh.looking import Looking
 from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
@@ -130,11 +131,14 @@ class Account(MultiService):
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
         client = self.client
-        CertificateEnds(
-            registry,
-            upstream=lambda: None if client.shown is None else client.shown.ends,
-            client=lambda: client.trust.own_end,
-        )
+
+        def upstream_ends() -> float | None:
+            return None if client.shown is None else client.shown.ends
+
+        def own_ends() -> float | None:
+            return client.trust.own_end
+
+        CertificateEnds(registry, upstream=upstream_ends, client=own_ends)
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(
@@ -148,9 +152,11 @@ class Account(MultiService):
             lambda: self.inventory,
             standings=self.telemetry.standings,
             history=self.history,
+            now=now,
             chosen=settings.important_groups,
+            ends=lambda: (upstream_ends(), own_ends()),
         )
-        attention(registry, lambda: self.attention(now()).counts)
+        attention(registry, lambda: self.attention.found.counts)
         missing = Missing(self._log)
 
         def observe(known: Inventory) -> None:
@@ -167,6 +173,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=observe,
+            look=Looking(self.attention.look, shared.slicer, self._log),
             account=settings.name,
         )
         self.addService(self.client)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Mapping
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
+from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.attention.watch import Attention
@@ -14,6 +15,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt, Fetch
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.looking import Looking
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
@@ -77,16 +79,18 @@ class Wired:
             lambda: self.inventory,
             standings=self.telemetry.standings,
             history=self.history,
+            now=now,
             chosen=important_groups,
         )
-        attention(self.registry, lambda: self.attention(now()).counts)
+        attention(self.registry, lambda: self.attention.found.counts)
         page_size(self.registry, self.pages)
+        slicer = Slicer(clock)
         self.rounds = Rounds(
             collectors=self.collectors,
             inventory=Inventory(detail=choice.detail),
             fetch=fetch,
             pages=self.pages,
-            slicer=Slicer(clock),
+            slicer=slicer,
         )
         self.refresher = Refresher(
             selection=self.selected,
@@ -98,6 +102,7 @@ class Wired:
             now=now,
             jitter=jitter,
             observe=observe,
+            look=Looking(self.attention.look, slicer, Logger()),
         )
 
     def observed(self, attempt: Attempt) -> None:

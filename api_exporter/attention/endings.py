@@ -1,4 +1,4 @@
-"""What ends soon: logins, setup keys and tokens."""
+"""What ends soon: logins, setup keys, tokens and certificates."""
 
 from collections.abc import Iterator
 
@@ -101,3 +101,23 @@ def proxy_tokens(seen: Seen) -> Iterator[Finding]:
                 "It is in use: the proxy stops when it ends.",
                 until=end,
             )
+
+
+def certificates(seen: Seen) -> Iterator[Finding]:
+    """The upstream's, and our own where a gateway wants one."""
+    soon = seen.now + seen.thresholds.days["certificate_soon"] * DAY
+    if seen.upstream_ends is not None and seen.upstream_ends < soon:
+        yield seen.finding(
+            "ApiExporterUpstreamCertificateExpiresSoon",
+            "Certificate of the upstream",
+            "When it has ended, neither peers nor this exporter trust the upstream.",
+            until=seen.upstream_ends,
+        )
+    if seen.own_ends is not None and seen.own_ends < soon:
+        yield seen.finding(
+            "ApiExporterClientCertificateExpiresSoon",
+            "Certificate of the exporter",
+            "When it has ended, the upstream's gateway lets nothing through: nothing is"
+            " known of the network then.",
+            until=seen.own_ends,
+        )

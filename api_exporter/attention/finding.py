@@ -46,6 +46,9 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
         runs: how many peers were connected in the last hours.
         chosen: names and ids of the groups that matter, as the operator has named
             them; empty for those of the thresholds.
+        upstream_ends: when the upstream's certificate does; None where that is not
+            known, or where there is none.
+        own_ends: likewise, of the one that we show.
         now: seconds since the epoch.
     """
 
@@ -55,6 +58,8 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
     standings: Mapping[str, Standing] = {}
     runs: Sequence[Sequence[Count]] = ()
     chosen: tuple[str, ...] = ()
+    upstream_ends: float | None = None
+    own_ends: float | None = None
 
     @property
     def important(self) -> Sequence[str]:

@@ -1,7 +1,4 @@
-"""All there is to find, in one table.
-
-A certificate that ends is found in `endings.py` as soon as its end is known here.
-"""
+"""All there is to find, in one table."""
 
 from collections.abc import Callable, Iterator
 
@@ -16,7 +13,6 @@ from api_exporter.attention import (
     routing,
 )
 from api_exporter.attention.finding import Finding, Seen
-from api_exporter.attention.thresholds import SEVERITIES
 
 
 class Finder(Struct, frozen=True):
@@ -46,6 +42,7 @@ FINDERS = (
     Finder(routing.routes, ("routes", "groups", "peers"), single=True),
     Finder(groups.presence, ("groups", "peers"), single=True),
     Finder(groups.expired, ("groups", "peers")),
+    Finder(endings.certificates),
     Finder(endings.access_tokens, ("users", "access_tokens")),
     Finder(endings.logins, ("peers", "accounts")),
     Finder(endings.setup_keys, ("setup_keys",)),
@@ -60,16 +57,11 @@ FINDERS = (
 )
 
 
-def findings(seen: Seen) -> tuple[Finding, ...]:
-    """What needs attention, the worst first."""
-    found = [
-        finding
-        for finder in FINDERS
-        if not (finder.single and seen.outage)
-        if not _unknown(seen, finder)
-        for finding in finder.find(seen)
-    ]
-    return tuple(sorted(found, key=lambda one: SEVERITIES.index(one.severity)))
+def find(finder: Finder, seen: Seen) -> Iterator[Finding]:
+    """What one of them finds."""
+    if _unknown(seen, finder) or (finder.single and seen.outage):
+        return iter(())
+    return finder.find(seen)
 
 
 def unknown(seen: Seen) -> tuple[str, ...]:

@@ -1,35 +1,55 @@
-"""Keeps an account's findings: they are looked for when something has changed."""
+"""Keeps an account's findings: they are looked for after each round of a resource."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from operator import is_
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 from msgspec import Struct
 
 from api_exporter.attention.finding import Finding, Seen
-from api_exporter.attention.findings import findings, unknown
+from api_exporter.attention.findings import FINDERS, Finder, find, unknown
 from api_exporter.attention.thresholds import SEVERITIES, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.history import Count, History
 from api_exporter.telemetry.standing import Standing
 
-LIFE = 10.0
-"""Seconds after which they are looked for in any case: some only wait for their day."""
+MOST = 20
+"""Findings that are listed; all others are counted."""
+
+Ends = Callable[[], tuple[float | None, float | None]]
+"""When certificates end: the upstream's, our own; None for one that is not known."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
     """What was found at some time.
 
     Attributes:
-        findings: the worst first.
+        findings: the worst first, at most MOST.
         unknown: resources in which nothing could be looked for.
         counts: of all severities, the worst first; empty while nothing is known at all.
     """
 
-    findings: tuple[Finding, ...]
-    unknown: tuple[str, ...]
-    counts: Mapping[str, int]
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[str, ...] = ()
+    counts: Mapping[str, int] = {}
+
+    @property
+    def more(self) -> int:
+        """How many there are beside those that are listed."""
+        return max(0, sum(self.counts.values()) - len(self.findings))
+
+
+class Few:
+    """What one finder has found: all are counted, the first of each severity kept."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
+        self.kept: list[Finding] = []
+
+    def add(self, finding: Finding) -> None:
+        """One more."""
+        self.counts[finding.severity] += 1
+        if self.counts[finding.severity] <= MOST:
+            self.kept.append(finding)
 
 
 class Attention:
@@ -39,6 +59,10 @@ class Attention:
         inventory: what is known of its network.
         standings: by resource.
         chosen: IMPORTANT_GROUPS.
+        now: seconds since the epoch.
+
+    Attributes:
+        found: the newest.
     """
 
     def __init__(
@@ -47,48 +71,87 @@ class Attention:
         *,
         standings: Mapping[str, Standing],
         history: History,
+        now: Callable[[], float],
         chosen: tuple[str, ...] = (),
+        ends: Ends = lambda: (None, None),
     ) -> None:
+        self.found = Found()
         self._inventory = inventory
         self._standings = standings
         self._history = history
+        self._now = now
         self._chosen = chosen
+        self._ends = ends
         self._thresholds = shipped()
-        self._kept: tuple[float, Inventory, tuple[Standing, ...], Found] | None = None
+        self._by: dict[Finder, Few] = {}
 
-    def __call__(self, now: float) -> Found:
-        """What there is at a time in seconds since the epoch."""
-        inventory, standings = self._inventory(), tuple(self._standings.values())
-        if self._kept is not None:
-            at, known, before, found = self._kept
-            same = known is inventory and all(map(is_, before, standings))
-            if same and 0 <= now - at < LIFE:
-                return found
-        found = self.of(inventory, self._standings, now, self._history.runs(now))
-        self._kept = now, inventory, standings, found
-        return found
+    def look(self, resource: str) -> Generator[None, None, None]:
+        """Look anew for what a round of this resource may have changed.
+
+        After one of the peers for everything: some findings only wait for their day.
+        It has places to pause.
+        """
+        now = self._now()
+        seen = self._seen(
+            self._inventory(), self._standings, now, self._history.runs(now)
+        )
+        finders = [
+            finder
+            for finder in FINDERS
+            if resource == UP or not finder.reads or resource in finder.reads
+        ]
+        yield from self._look(seen, finders, self._by)
+        self.found = _sum(seen, self._by)
 
     def of(
+        self, inventory: Inventory, standings: Mapping[str, Standing], now: float
+    ) -> Found:
+        """What there is in what somebody else knows."""
+        seen, by = self._seen(inventory, standings, now), dict[Finder, Few]()
+        for _ in self._look(seen, FINDERS, by):
+            pass
+        return _sum(seen, by)
+
+    def _look(
+        self, seen: Seen, finders: Sequence[Finder], by: dict[Finder, Few]
+    ) -> Generator[None, None, None]:
+        for finder in finders:
+            few = Few()
+            for finding in find(finder, seen):
+                few.add(finding)
+                yield
+            by[finder] = few
+            yield
+
+    def _seen(
         self,
         inventory: Inventory,
         standings: Mapping[str, Standing],
         now: float,
         runs: Sequence[Sequence[Count]] = (),
-    ) -> Found:
-        """What there is in what somebody else knows."""
-        seen = Seen(
+    ) -> Seen:
+        upstream_ends, own_ends = self._ends()
+        return Seen(
             inventory=inventory,
             thresholds=self._thresholds,
             now=now,
             standings=standings,
             runs=runs,
             chosen=self._chosen,
+            upstream_ends=upstream_ends,
+            own_ends=own_ends,
         )
-        every = findings(seen)
-        numbers = Counter(finding.severity for finding in every)
-        started = standings[UP].up is not None
-        return Found(
-            findings=every,
-            unknown=unknown(seen),
-            counts={s: numbers[s] for s in SEVERITIES} if started else {},
-        )
+
+
+def _sum(seen: Seen, by: Mapping[Finder, Few]) -> Found:
+    every = [by[finder] for finder in FINDERS if finder in by]
+    counts: dict[str, int] = {
+        s: sum(few.counts[s] for few in every) for s in SEVERITIES
+    }
+    kept = [finding for few in every for finding in few.kept]
+    kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    return Found(
+        findings=tuple(kept[:MOST]),
+        unknown=unknown(seen),
+        counts=counts if seen.standings[UP].up is not None else {},
+    )

@@ -25,6 +25,8 @@ def lines(found: list[Finding], attention: Attention, now: float) -> Iterator[st
         yield "needs attention:"
     for finding in attending.findings:
         yield findings.line(finding, now)
+    if attending.more:
+        yield findings.more(attending)
     if attending.unknown:
         yield findings.missing(attending)
 

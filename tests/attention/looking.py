@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from api_exporter.attention.finding import Finding, Seen
-from api_exporter.attention.findings import findings
-from api_exporter.attention.thresholds import Thresholds, shipped
+from api_exporter.attention.findings import FINDERS, find
+from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 from api_exporter.telemetry.history import Count
@@ -46,6 +46,12 @@ def seen(
         runs=runs,
         chosen=chosen,
     )
+
+
+def findings(looked: Seen) -> list[Finding]:
+    """All there are, the worst first."""
+    every = [finding for finder in FINDERS for finding in find(finder, looked)]
+    return sorted(every, key=lambda one: SEVERITIES.index(one.severity))
 
 
 def found(looked: Seen) -> list[tuple[str, str, str]]:

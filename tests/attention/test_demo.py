@@ -5,11 +5,11 @@ from typing import TypeVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.findings import FINDERS, findings
+from api_exporter.attention.findings import FINDERS
 from api_exporter.demo.network import Network
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
-from tests.attention.looking import DAY, NOW, seen
+from tests.attention.looking import DAY, NOW, findings, seen
 
 T = TypeVar("T")
 

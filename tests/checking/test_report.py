@@ -36,7 +36,11 @@ async def round_of(*findings: Finding) -> AsyncIterator[Finding]:
 
 def attending(found: list[Finding]) -> Iterator[str]:
     attention = Attention(
-        Inventory, standings={}, history=History(period=30), chosen=("servers",)
+        Inventory,
+        standings={},
+        now=lambda: NOW,
+        history=History(period=30),
+        chosen=("servers",),
     )
     return lines(found, attention, NOW)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.findings import findings
 from api_exporter.attention.thresholds import Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
@@ -23,7 +22,7 @@ from api_exporter.netbird.records import (
     SetupKey,
     User,
 )
-from tests.attention.looking import DAY, HOUR, NOW, at, group, seen
+from tests.attention.looking import DAY, HOUR, NOW, at, findings, group, seen
 from tests.collectors.samples import page
 from tests.integration.programs import program
 from tests.rules import rules

@@ -8,9 +8,6 @@ from api_exporter.attention.watch import Found
 from api_exporter.web.status import tables, words
 from api_exporter.web.status.verdict import Tone
 
-MOST = 20
-"""Findings that are listed."""
-
 QUIET = "Nothing that is known of needs attention."
 
 TONES: dict[Severity, Tone] = {"critical": "bad", "warning": "warn", "info": "none"}
@@ -18,19 +15,25 @@ TONES: dict[Severity, Tone] = {"critical": "bad", "warning": "warn", "info": "no
 
 def section(found: Found, now: float) -> Tag:
     """The worst first; where something is not known, it says so."""
-    shown, more = found.findings[:MOST], len(found.findings) - MOST
-    if not found.counts and not shown:
+    if not found.counts and not found.findings:
         told: Flattenable = tags.p("Nothing is known yet.", class_="legend")
-    elif not shown:
+    elif not found.findings:
         told = tags.p(QUIET, class_="legend")
     else:
-        told = tags.ul([_item(finding, now) for finding in shown], class_="findings")
+        told = tags.ul(
+            [_item(finding, now) for finding in found.findings], class_="findings"
+        )
     return tags.section(
         tags.h2("Needs attention"),
         told,
-        tags.p(f"And {more:,} more.", class_="legend") if more > 0 else "",
+        tags.p(more(found), class_="legend") if found.more else "",
         tags.p(f"{missing(found)}", class_="legend") if found.unknown else "",
     )
+
+
+def more(found: Found) -> str:
+    """How many are not listed."""
+    return f"And {found.more:,} more."
 
 
 def missing(found: Found) -> str:

@@ -29,12 +29,14 @@ _TABLE = (
     "</tr></thead><tbody>{rows}</tbody></table></div></section>"
 )
 _ROW = (
-    '<tr><td class="lead"><a href="?account={name}">{name}</a></td>'
+    '<tr><td class="lead" role="rowheader"><a href="?account={name}">{name}</a></td>'
     '<td class="mark"><span class="state {tone}">{short}</span></td>'
     '<td class="n" data-after="peers">{peers}</td>'
-    '<td class="n" data-before="needs attention:">{attention}</td>'
-    "<td>{what}</td></tr>"
+    "{attention}<td>{what}</td></tr>"
 )
+
+_ATTENTION = '<td class="n" data-before="needs attention:">{counts}</td>'
+_VOID = f'<td class="n void">{words.NOTHING}</td>'
 
 
 class Overview(Text):
@@ -91,7 +93,7 @@ class Overview(Text):
             class_="top",
         )
         verdicts = tags.section(tags.h1(headline), class_=f"verdict {tone}")
-        rows = "".join(self._row(name, found[name], now) for name in order)
+        rows = "".join(self._row(name, found[name]) for name in order)
         table = _TABLE.format(rows=rows) if rows else ""
         return document.html(
             title=f"{working} of {len(found)} – api-exporter",
@@ -99,15 +101,15 @@ class Overview(Text):
             footer=self._footer,
         )
 
-    def _row(self, name: str, found: Verdict, now: float) -> str:
+    def _row(self, name: str, found: Verdict) -> str:
         shown = self._accounts[name]
-        peers = shown.inventory.peers
+        peers, counts = shown.inventory.peers, findings.counts(shown.attention.found)
         return _ROW.format(
             name=escape(name),
             tone=found.tone,
             short=escape(found.short),
             peers=words.NOTHING if peers is None else f"{len(peers):,}",
-            attention=findings.counts(shown.attention(now)) or words.NOTHING,
+            attention=_VOID if counts is None else _ATTENTION.format(counts=counts),
             what=escape(found.why or found.headline),
         )
 

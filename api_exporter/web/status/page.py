@@ -70,7 +70,7 @@ class Status(Text):
         main = Tag("main")(
             self._top(now),
             _headline(found),
-            findings.section(self._shown.attention(now), now),
+            findings.section(self._shown.attention.found, now),
             self._facts(inventory, now),
             self._peers(now),
             tables.resources(
