@@ -4,7 +4,7 @@ policies.
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Seen, counted
+from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import HOUR
 from api_exporter.collectors.account import addresses
 from api_exporter.collectors.policies import counted_releases, empty_sides, sizes
@@ -57,9 +57,9 @@ def old_versions(seen: Seen) -> Iterator[Finding]:
             verb = "is" if old == 1 else "are"
             yield seen.finding(
                 "NetBirdPeersOutdated",
-                f"Posture check {check.name or check.id}",
-                f"{counted(old, 'peer')} {verb} older than {demanded.min_version},"
-                " which it demands.",
+                f"Posture check {plain(check.name or check.id)}",
+                f"{counted(old, 'peer')} {verb} older than"
+                f" {plain(demanded.min_version)}, which it demands.",
             )
 
 
@@ -85,7 +85,7 @@ def policies(seen: Seen) -> Iterator[Finding]:
             verb = "is" if sides == 1 else "are"
             yield seen.finding(
                 "NetBirdPolicyEmpty",
-                f"Policy {policy.name or policy.id}",
+                f"Policy {plain(policy.name or policy.id)}",
                 f"{counted(sides, 'side')} of its rules {verb} empty: sources or"
                 " destinations that hold nothing.",
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Seen, counted
+from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import DAY
 from api_exporter.collectors.peers import login_ends
 from api_exporter.exposition.text import timestamp
@@ -36,7 +36,7 @@ def setup_keys(seen: Seen) -> Iterator[Finding]:
     for key in seen.inventory.setup_keys or ():
         if key.type != "reusable" or not (key.valid or _in_use(seen, key)):
             continue
-        named = f"Setup key {key.name or key.id}"
+        named = f"Setup key {plain(key.name or key.id)}"
         end = timestamp(key.expires)
         if end is not None and end - seen.now < days["setup_key_soon"] * DAY:
             left = counted(days["setup_key_soon"], "day")
@@ -77,7 +77,7 @@ def access_tokens(seen: Seen) -> Iterator[Finding]:
             continue
         yield seen.finding(
             alert,
-            f"Access token {token.name or token.id}",
+            f"Access token {plain(token.name or token.id)}",
             "The exporter's user has used it today: without it nothing is known of the"
             " network.",
             until=end,
@@ -97,7 +97,7 @@ def proxy_tokens(seen: Seen) -> Iterator[Finding]:
         ):
             yield seen.finding(
                 "NetBirdProxyTokenExpiresSoon",
-                f"Proxy token {token.name or token.id}",
+                f"Proxy token {plain(token.name or token.id)}",
                 "It is in use: the proxy stops when it ends.",
                 until=end,
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from unicodedata import category
 
 from msgspec import Struct
 
@@ -15,6 +16,9 @@ from api_exporter.telemetry.standing import Standing
 
 NAMED = 3
 """At most so many objects of a finding are named."""
+
+LONGEST = 60
+"""Letters of a name that are told."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -120,7 +124,29 @@ def listed(names: Iterable[str]) -> str:
     """Such as `: a, b, c and 2 more`, nothing where there are none."""
     every = sorted(names)
     more = f" and {len(every) - NAMED:,} more" if len(every) > NAMED else ""
-    return f": {', '.join(every[:NAMED])}{more}" if every else ""
+    return f": {', '.join(map(plain, every[:NAMED]))}{more}" if every else ""
+
+
+def plain(name: str) -> str:
+    """A name from elsewhere, for a line of text, of which it breaks nothing.
+
+    What does not show, such as line ends and what turns the direction of writing,
+    becomes a replacement character.
+    """
+    shown = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    if shown.isprintable():
+        return shown
+    return "".join("\N{REPLACEMENT CHARACTER}" if _breaks(c) else c for c in shown)
+
+
+def _breaks(letter: str) -> bool:
+    return category(letter) in _BREAKING and letter not in _JOINERS
+
+
+_BREAKING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
+"""Scripts and pictures are written with them."""
 
 
 def counted(number: int, noun: str) -> str:

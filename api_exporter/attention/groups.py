@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from api_exporter.attention.finding import Finding, Seen, counted
+from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.records import Group, Peer
 
@@ -19,7 +19,7 @@ def presence(seen: Seen) -> Iterator[Finding]:
             number = f"{missing:,} of {counted(group.peers_count, 'peer')}"
             yield seen.finding(
                 "NetBirdImportantPeerOffline",
-                f"Group {group.name or group.id}",
+                f"Group {plain(group.name or group.id)}",
                 f"{number} {verb} not connected{seen.names(gone)}.",
                 since=min(filter(None, left), default=None),
             )
@@ -29,7 +29,7 @@ def presence(seen: Seen) -> Iterator[Finding]:
             left = [timestamp(peer.last_seen) for peer in peers]
             yield seen.finding(
                 "NetBirdRouterGroupDown",
-                f"Group {group.name or group.id}",
+                f"Group {plain(group.name or group.id)}",
                 "None of its routers is connected: what is routed through it cannot be"
                 " reached.",
                 since=max(filter(None, left), default=None),
@@ -40,7 +40,7 @@ def presence(seen: Seen) -> Iterator[Finding]:
         if name not in names:
             yield seen.finding(
                 "NetBirdImportantGroupMissing",
-                f"Group {name}",
+                f"Group {plain(name)}",
                 "IMPORTANT_GROUPS names it, but there is none of that name.",
             )
 
@@ -53,7 +53,7 @@ def expired(seen: Seen) -> Iterator[Finding]:
             login = "login has" if len(out) == 1 else "logins have"
             yield seen.finding(
                 "NetBirdImportantLoginExpired",
-                f"Group {group.name or group.id}",
+                f"Group {plain(group.name or group.id)}",
                 f"{counted(len(out), 'peer')} of it cannot connect, as the {login}"
                 f" expired{seen.names(out)}.",
             )

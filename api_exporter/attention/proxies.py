@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Seen
+from api_exporter.attention.finding import Finding, Seen, plain
 from api_exporter.collectors.reverse_proxy import authenticated
 
 _FAILED = {
@@ -23,7 +23,7 @@ def services(seen: Seen) -> Iterator[Finding]:
     for service in seen.inventory.proxy_services or ():
         if not service.enabled:
             continue
-        named = f"Proxy service {service.name or service.domain or service.id}"
+        named = f"Proxy service {plain(service.name or service.domain or service.id)}"
         if service.meta.status in _FAILED:
             alert, words = _FAILED[service.meta.status]
             yield seen.finding(alert, named, words)
@@ -41,6 +41,6 @@ def clusters(seen: Seen) -> Iterator[Finding]:
         if not cluster.online:
             yield seen.finding(
                 "NetBirdProxyClusterOffline",
-                f"Proxy cluster {cluster.address}",
+                f"Proxy cluster {plain(cluster.address)}",
                 "No proxy of it is connected: its services cannot be reached.",
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finding, Seen, counted, listed
+from api_exporter.attention.finding import Finding, Seen, counted, listed, plain
 from api_exporter.collectors import joins
 from api_exporter.collectors.networks import network_of, routers_of
 from api_exporter.collectors.routes import destination
@@ -71,7 +71,7 @@ def networks(seen: Seen) -> Iterator[Finding]:
             for router in routers_of(network, by_id)
             if router.enabled
         )
-        named = f"Network {network.name or network.id}"
+        named = f"Network {plain(network.name or network.id)}"
         if behind.connected == 1 and behind.peers > 1:
             yield seen.finding(
                 "NetBirdNetworkRedundancyLost",
@@ -113,7 +113,7 @@ def routes(seen: Seen) -> Iterator[Finding]:
             sum(one.connected for one in each),
             max(filter(None, (one.since for one in each)), default=None),
         )
-        named = f"Route {name} to {network}"
+        named = f"Route {plain(name)} to {plain(network)}"
         if behind.connected == 0:
             yield seen.finding(
                 "NetBirdRouteUnreachable",

@@ -52,11 +52,11 @@ def counts(found: Found) -> str | None:
 
 
 def when(finding: Finding, now: float) -> str:
-    """Such as `since 12:03 UTC`, nothing where nobody knows."""
+    """Such as `since 12:03 UTC`, nothing where nobody knows or it is yet to come."""
     if finding.until is not None:
         word = "until" if finding.until > now else "ended"
         return f"{word} {words.clock(finding.until, now)}"
-    if finding.since is not None:
+    if finding.since is not None and finding.since <= now:
         return f"since {words.clock(finding.since, now)}"
     return ""
 
@@ -74,7 +74,7 @@ def _item(finding: Finding, now: float) -> Tag:
     return tags.li(
         tables.state(TONES[finding.severity], finding.severity),
         tags.div(
-            tags.b(finding.object),
+            tags.b(finding.object, dir="ltr"),
             f" {finding.words} ",
             tags.span(f"{told[:1].upper()}{told[1:]}. ", class_="when") if told else "",
             tags.a(
