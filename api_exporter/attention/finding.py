@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from heapq import nsmallest
 from unicodedata import category
 
 from msgspec import Struct
@@ -122,9 +123,10 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
 
 def listed(names: Iterable[str]) -> str:
     """Such as `: a, b, c and 2 more`, nothing where there are none."""
-    every = sorted(names)
+    every = list(names)
     more = f" and {len(every) - NAMED:,} more" if len(every) > NAMED else ""
-    return f": {', '.join(map(plain, every[:NAMED]))}{more}" if every else ""
+    first = nsmallest(NAMED, every)
+    return f": {', '.join(map(plain, first))}{more}" if every else ""
 
 
 def plain(name: str) -> str:

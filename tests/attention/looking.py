@@ -37,6 +37,8 @@ def seen(
     runs: Sequence[Sequence[Count]] = (),
     chosen: tuple[str, ...] = (),
     thresholds: Thresholds | None = None,
+    upstream_ends: float | None = None,
+    own_ends: float | None = None,
 ) -> Seen:
     return Seen(
         inventory=inventory,
@@ -45,6 +47,8 @@ def seen(
         standings=standings or {},
         runs=runs,
         chosen=chosen,
+        upstream_ends=upstream_ends,
+        own_ends=own_ends,
     )
 
 

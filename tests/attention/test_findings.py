@@ -32,7 +32,19 @@ from api_exporter.netbird.records import (
 from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.history import Count
 from api_exporter.telemetry.standing import Standing
-from tests.attention.looking import DAY, HOUR, NOW, at, found, group, only, peer, seen
+from api_exporter.web.status.findings import when
+from tests.attention.looking import (
+    DAY,
+    HOUR,
+    NOW,
+    at,
+    findings,
+    found,
+    group,
+    only,
+    peer,
+    seen,
+)
 
 REFUSED = UpstreamError("auth", "401")
 FAILING = {
@@ -314,6 +326,22 @@ class EndingsTests(SynchronousTestCase):
         ):
             changed = Inventory(proxy_tokens=(replace(token, **changes),))
             self.assertEqual([], found(seen(changed)), changes)
+
+    def test_certificates(self) -> None:
+        """A certificate that ends within a week is told, and when it has ended."""
+        week = 7 * DAY
+        for left, verb in ((week - 1, "until"), (-1, "ended"), (week, "")):
+            for alert, mine in (
+                ("ApiExporterUpstreamCertificateExpiresSoon", False),
+                ("ApiExporterClientCertificateExpiresSoon", True),
+            ):
+                looked = seen(
+                    Inventory(),
+                    own_ends=NOW + left if mine else None,
+                    upstream_ends=None if mine else NOW + left,
+                )
+                told = [(f.alert, when(f, NOW).split()[0]) for f in findings(looked)]
+                self.assertEqual([(alert, verb)] if verb else [], told)
 
 
 class ProxiesTests(SynchronousTestCase):

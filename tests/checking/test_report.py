@@ -17,7 +17,7 @@ from api_exporter.checking.report import check, once, reached
 from api_exporter.checking.survey import Finding
 from api_exporter.collectors.selection import selection
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Peer, SetupKey, User
+from api_exporter.netbird.records import Group, Peer, Route, SetupKey, User
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.history import History
@@ -167,6 +167,22 @@ class CheckTests(SynchronousTestCase):
             ],
             text.splitlines()[-4:],
         )
+
+    def test_much_attention(self) -> None:
+        """As on the status page, no more than twenty are named; names break no line."""
+        routes = tuple(
+            Route(id=f"{n}", network_id=f"{n}\n\x1b[2J", network="::/0", enabled=True)
+            for n in range(51)
+        )
+        inventory = Inventory(
+            peers=(), groups=(Group(id="g", name="servers"),), routes=routes
+        )
+        peers = Finding(resource=PEERS, inventory=inventory, records=0)
+        _, text = self.checked(peers, attending=attending)
+        lines = text.splitlines()
+        self.assertEqual("And 31 more.", lines[-1])
+        self.assertEqual(20, sum(line.startswith("critical: ") for line in lines))
+        self.assertNotIn("\x1b", text)
 
     def test_missing_groups(self) -> None:
         """Groups that PEER_DETAIL names and that do not exist are told."""

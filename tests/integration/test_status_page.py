@@ -23,7 +23,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.demo.schedules import WEEK
+from api_exporter.demo.story import GATEWAYS_UPDATE
 from api_exporter.ports import UpstreamError
+from api_exporter.web.status.findings import QUIET
 from tests.integration.programs import program
 from tests.web.watched import Watched
 
@@ -148,13 +151,13 @@ class Browser(ProcessProtocol):
         )
 
     async def picture(self, selector: str = "") -> bytes:
-        """The screen as PNG, or what an element takes of the page as WebP."""
+        """The screen, or what an element takes of the page, as PNG."""
         clip: Json = {"format": "png"}
         if selector:
             box = await self.value(
                 f"document.querySelector('{selector}').getBoundingClientRect().toJSON()"
             )
-            clip = {"format": "webp", "clip": {**_object(box), "scale": 1}}
+            clip = {"format": "png", "clip": {**_object(box), "scale": 1}}
         answer = await self.call("Page.captureScreenshot", **clip)
         return base64.b64decode(str(answer["data"]))
 
@@ -464,24 +467,35 @@ class StatusPageTests(TestCase):
             (folder / f"status-{name}.png").write_bytes(picture)
 
     async def test_pictures_of_attention(self) -> None:
-        """So can those of its section: much, nothing, and nothing known."""
+        """So can those of what needs attention: a few things, very many, nothing, and
+        what is left while the peers are not known.
+        """
         folder = Path(os.environ.get("STATUS_IMAGES") or self.mktemp())
         folder.mkdir(parents=True, exist_ok=True)
         default = [c.name for c in COLLECTORS if c.default]
-        quiet = Watched()
-        quiet.bodies = {"api/groups": b"[]", "api/users": b"[]"}
-        quiet.start(60)
-        much = Watched(collectors=default, peers=220).start(3600)
-        browser = await self.opened(much)
-        await browser.screen(1080, 800)
-        for name, watched, fault in (
-            ("much", much, None),
-            ("unknown", much, REFUSED),
-            ("nothing", quiet, None),
+        quiet = Watched(peers=14)  # the next one waits for approval
+        quiet.bodies = {
+            "api/groups": b"[]",
+            "api/users": b'[{"id":"me","is_current":true,"is_service_user":true}]',
+            "api/users/me/tokens": b"[]",
+        }
+        few = Watched(collectors=default, peers=220)
+        many = Watched(collectors=default, peers=4000)
+        many.clock.advance(GATEWAYS_UPDATE.start(many.now() + WEEK) + 300 - many.now())
+        browser = await self.opened(few)
+        await browser.screen(1080, 1600)
+        for name, watched, words in (
+            ("few", few.start(700), "Network depot"),
+            ("many", many.start(60), " more."),
+            ("nothing", quiet.start(60), QUIET),
+            ("unknown", few, "nothing is known of them now"),
         ):
-            watched.down = fault
-            self.site.resource = watched.advance(700).tree
+            if name == "unknown":
+                watched.down = REFUSED
+                watched.advance(700)
+            self.site.resource = watched.tree
             await browser.visit(self.url)
+            self.assertIn(words, str(await browser.value("document.body.innerText")))
             picture = await browser.picture("section:nth-of-type(2)")
-            self.assertTrue(picture.startswith(b"RIFF"), name)
-            (folder / f"attention-{name}.webp").write_bytes(picture)
+            self.assertTrue(picture.startswith(b"\x89PNG\r\n"), name)
+            (folder / f"attention-{name}.png").write_bytes(picture)

@@ -51,6 +51,7 @@ section { margin-top: 1rem; padding: 1.1rem 1.25rem; background: var(--card);
 .findings li + li { border-top: 1px solid var(--line); }
 .findings b { font-weight: 600; }
 .findings .when { color: var(--soft); }
+.findings .when, .findings a { white-space: nowrap; }
 .strip { margin-bottom: .8rem; color: var(--soft); font-size: .8rem; }
 .strip svg { display: block; max-width: 100%; border-bottom: 1px solid var(--soft); }
 .strip rect { fill: var(--tone); }
