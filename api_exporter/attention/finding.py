@@ -84,8 +84,6 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def fallen(self) -> float | None:
         """Since when a great part of the peers is gone; None if it is not."""
-        if self.inventory.peers is None:
-            return None
         return dropped(self.runs, self.now, self.thresholds)
 
     @property

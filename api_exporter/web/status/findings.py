@@ -76,7 +76,8 @@ def _item(finding: Finding, now: float) -> Tag:
         tags.div(
             tags.b(finding.object, dir="ltr"),
             f" {finding.words} ",
-            tags.span(f"{told[:1].upper()}{told[1:]}. ", class_="when") if told else "",
+            tags.span(f"{told[:1].upper()}{told[1:]}.", class_="when") if told else "",
+            " ",
             tags.a(
                 "What to do",
                 href=finding.runbook,

@@ -22,7 +22,8 @@ _WORKING: tuple[Tone, ...] = ("warn", "good")
 
 # Templates, not tags: those take a fifth of a second for five hundred rows.
 _TABLE = (
-    '<section><h2>Accounts</h2><div class="box"><table><thead><tr>'
+    '<section><h2>Accounts</h2><div class="box"><table aria-label="Accounts">'
+    "<thead><tr>"
     '<th scope="col" class="w">Account</th><th scope="col" class="w">State</th>'
     '<th scope="col" class="n">Peers</th><th scope="col" class="n">Needs attention</th>'
     '<th scope="col" class="w">What is known</th>'
