@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.watch import MOST, Attention, Found
+from api_exporter.attention.watch import MOST, Attention, Few, Found
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import ProxyCluster, SetupKey, User
 from api_exporter.telemetry.history import History
@@ -90,6 +90,10 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual(2985, found.more)
         severities = [finding.severity for finding in found.findings]
         self.assertEqual(5 * ["critical"] + 15 * ["warning"], severities)
+        few = Few()
+        for finding in (found.findings[0], *found.findings[-1:] * 3000):
+            few.add(finding)
+        self.assertEqual(MOST + 1, len(few.kept))
 
     def test_pauses(self) -> None:
         """While it looks there are places to pause, more where there is much."""
