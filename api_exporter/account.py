@@ -13,12 +13,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
+from api_exporter.attention.watch import Attention
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.ports import Attempt, Fetch
 from api_exporter.refresh.granted import granted
+from api_exporter.refresh.looking import Looking
 from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
@@ -26,6 +28,7 @@ from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
 from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
@@ -83,12 +86,14 @@ class Account(MultiService):
 
     Attributes:
         account: its name, empty where it is the only one.
+        now: seconds since the epoch.
         url: the upstream's base address.
         selection: what is published and asked for.
         client: may be used without starting anything, if it is stopped after it.
         pages: what is published now.
         telemetry: how its refreshes and requests went.
         history: how many peers were connected.
+        attention: what of it needs attention.
         stretched: by how much the intervals are, in a line; "" if they are not.
     """
 
@@ -104,6 +109,7 @@ class Account(MultiService):
     ) -> None:
         super().__init__()
         self._clock = reactor
+        self.now = now
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
         self.stretched = mine.stretched
@@ -144,11 +150,14 @@ class Account(MultiService):
             self._look.append(events.look)
             self.addService(events)
         client = self.client
-        CertificateEnds(
-            registry,
-            upstream=lambda: None if client.shown is None else client.shown.ends,
-            client=lambda: client.trust.own_end,
-        )
+
+        def upstream_ends() -> float | None:
+            return None if client.shown is None else client.shown.ends
+
+        def own_ends() -> float | None:
+            return client.trust.own_end
+
+        CertificateEnds(registry, upstream=upstream_ends, client=own_ends)
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(
@@ -158,6 +167,15 @@ class Account(MultiService):
             pages=self.pages,
             slicer=shared.slicer,
         )
+        self.attention = Attention(
+            lambda: self.inventory,
+            standings=self.telemetry.standings,
+            history=self.history,
+            now=now,
+            chosen=settings.important_groups,
+            ends=lambda: (upstream_ends(), own_ends()),
+        )
+        attention(registry, lambda: self.attention.found.counts)
         missing = Missing(self._log)
 
         def observe(known: Inventory) -> None:
@@ -174,6 +192,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=observe,
+            look=Looking(self.attention.look, shared.slicer, self._log),
             account=settings.name,
         )
         self.addService(self.client)

@@ -214,6 +214,14 @@ def peer_detail(text: str) -> frozenset[str] | None:
     return groups
 
 
+def groups(text: str) -> tuple[str, ...]:
+    """Names or ids of groups, each once."""
+    found = dict.fromkeys(filter(None, (name.strip() for name in text.split(","))))
+    if text and not found:
+        raise ValueError("it names no group")
+    return tuple(found)
+
+
 def patterns(text: str) -> tuple[str, ...]:
     """Names of metrics, in which `*` stands for anything."""
     found = dict.fromkeys(filter(None, (name.strip() for name in text.split(","))))

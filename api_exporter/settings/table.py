@@ -172,6 +172,17 @@ PEER_DETAIL = Setting(
     parsers.peer_detail,
     of_account=True,
 )
+IMPORTANT_GROUPS = Setting(
+    "IMPORTANT_GROUPS",
+    "",
+    "names or ids of groups, separated by commas, such as servers,databases",
+    "Groups of which each peer matters: the status page, `--check` and"
+    " `api_exporter_attention` tell when one is offline. Without it those of"
+    " `api_exporter/thresholds.json`, as for the alerts. A group with a comma in its"
+    " name is named by its id.",
+    parsers.groups,
+    of_account=True,
+)
 METRICS_ALLOW = Setting(
     "METRICS_ALLOW",
     "",
@@ -343,6 +354,7 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         METRICS_MAX_AGE,
         EXPOSE_PERSONAL_DATA,
         PEER_DETAIL,
+        IMPORTANT_GROUPS,
         METRICS_ALLOW,
         METRICS_DENY,
     ),

@@ -31,6 +31,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         name: empty where the environment tells of the only one.
         reach: what follows from all that is said of proxies and certificates.
         peer_detail: names and ids of groups; None for all peers, empty for none.
+        important_groups: names and ids; empty for those of the thresholds.
     """
 
     name: str
@@ -51,6 +52,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     metrics_max_age: float | None
     expose_personal_data: frozenset[str]
     peer_detail: frozenset[str] | None
+    important_groups: tuple[str, ...]
     metrics_allow: tuple[str, ...]
     metrics_deny: tuple[str, ...]
     events_file: Path | None
