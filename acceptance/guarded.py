@@ -13,6 +13,7 @@ import bcrypt
 from acceptance.boots import System
 from acceptance.check import program
 from acceptance.installing import same
+from acceptance.roots import SOURCE
 from tests.door.certificates import Authority
 
 PROMETHEUS = "127.0.0.1:9099"
@@ -22,6 +23,16 @@ PASSWORD, TOKEN = "a password of many words", "a-token-of-some-length"
 
 PATIENCE = 60.0
 """Seconds in which each job is scraped three times."""
+
+_SHOWN = """
+import ssl
+print(ssl.get_server_certificate(("127.0.0.1", 8080)))
+"""
+_OTHER = """
+import ssl, sys
+shown = ssl.get_server_certificate(("127.0.0.1", 8080))
+sys.exit("the same" if shown.strip() == sys.argv[1].strip() else print(shown))
+"""
 
 Restart = Callable[[Mapping[str, str]], None]
 
@@ -74,10 +85,13 @@ def guarded(system: System, etc: Path, folder: Path, restart: Restart) -> list[s
     }
     restart(doors)
     seen = [_let_in(system, folder, asked, {"password", "token"})]
+    seen.append(f"the script: {_healthy(system)}")
+    seen.append(_rotated(system, authority, etc))
     (etc / "web.yml").write_text(_CERTIFIED)
     restart({"WEB_CONFIG_FILE": doors["WEB_CONFIG_FILE"]})
     certified = {"certificate": "", "none": ""}
     seen.append(_let_in(system, folder, certified, {"certificate"}))
+    seen.append(f"the script: {_healthy(system)}")
     for name in ("web.yml", "tokens", "server.pem", "server.key", "clients.pem"):
         (etc / name).unlink()
     return seen
@@ -88,6 +102,21 @@ def _readable(system: System) -> None:
     files = "web.yml tokens server.pem server.key clients.pem"
     command = f"cd /etc/api-exporter; chgrp api-exporter {files}; chmod 640 {files}"
     system.run("sh", "-c", command)
+
+
+def _healthy(system: System) -> str:
+    """What the script for monitoring systems says; raises Failed where it fails."""
+    return system.run(f"{SOURCE}/deploy/check-health.sh").strip()
+
+
+def _rotated(system: System, authority: Authority, etc: Path) -> str:
+    """A new certificate is shown without a restart."""
+    before = system.run("python3", "-c", _SHOWN)
+    authority.server().write(etc, "server")
+    _readable(system)
+    after = system.until("CERTIFICATE", "python3", "-c", _OTHER, before)
+    same("a certificate", True, before != after)
+    return "a new certificate is shown without a restart"
 
 
 def _let_in(
@@ -105,17 +134,22 @@ def _let_in(
     )
     (folder / "prometheus.yml").write_text(text)
     with _prometheus(system, folder):
-        ups: dict[str, float] = {}
+        good: dict[str, float] = {}
         begin = time.monotonic()
         while time.monotonic() < begin + PATIENCE:
             system.until_got("success", PROMETHEUS, "/api/v1/query?query=up")
-            ups = _query(system, "min_over_time(up[1m])")
-            scrapes = _query(system, "count_over_time(up[1m])")
-            if len(scrapes) == len(jobs) and min(scrapes.values()) >= 3:
+            good = _query(system, "sum_over_time(up[5m])")
+            tried = _query(system, "count_over_time(up[5m])")
+            enough = {
+                name: good[name] if name in expected else tried[name] for name in good
+            }
+            if len(enough) == len(jobs) and min(enough.values()) >= 3:
                 break
             time.sleep(0.5)
-    same("let in", expected, {name for name, up in ups.items() if up})
-    return f"a real Prometheus: {', '.join(f'{n} up {u:g}' for n, u in ups.items())}"
+    same("let in", expected, {name for name, times in good.items() if times >= 3})
+    same("kept out", 0, sum(good[name] for name in jobs.keys() - expected))
+    out = ", ".join(sorted(jobs.keys() - expected))
+    return f"a real Prometheus: {', '.join(sorted(expected))} let in; {out} kept out"
 
 
 def _query(system: System, expression: str) -> dict[str, float]:
