@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -58,6 +57,7 @@ def builds(folder: Path) -> str:
         if text in base or text not in whole:
             raise Failed(f"{text!r} is not what the documentation's adds")
     lines = f"{len(base.splitlines())} lines, {len(whole.splitlines())} as documented"
+    _asked(whole)
     return f"{lines}\n{_mounted(_built(folder, _GUARDED))}"
 
 
@@ -88,13 +88,26 @@ def _mounted(built: str) -> str:
     return f"front-door: {', '.join(seen)}; probes {asked}"
 
 
+def _asked(built: str) -> None:
+    """Where there is a ServiceMonitor, too, it comes by TLS and with a password."""
+    things = yaml.safe_load_all(built)
+    [monitor] = [x for x in things if x["kind"] == "ServiceMonitor"]
+    [endpoint] = monitor["spec"]["endpoints"]
+    same("scheme", "https", endpoint["scheme"])
+    tls, login = endpoint["tlsConfig"], endpoint["basicAuth"]
+    for one in (tls["ca"]["secret"], login["username"], login["password"]):
+        same(f"{one['key']} of the Secret", True, _key(one["name"], one["key"]))
+
+
 def _key(secret: str, file: str) -> bool:
     """Whether the comments have a Secret made with this file."""
     said = "".join(
         path.read_text() for path in ROOT.glob("deploy/kubernetes/**/*.yaml")
     )
-    made: list[Any] = re.findall(rf"secret generic {secret} (.*)$", said, re.MULTILINE)
-    return any(re.search(rf"--from-file={re.escape(file)}\b", one) for one in made)
+    said = said.replace("\\\n#", "")
+    made: list[str] = re.findall(rf"secret generic {secret} (.*)$", said, re.MULTILINE)
+    given = rf"--from-(file|literal)={re.escape(file)}\b"
+    return any(re.search(given, one) for one in made)
 
 
 def score(folder: Path) -> str:
