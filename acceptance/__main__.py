@@ -10,6 +10,7 @@ from pathlib import Path
 from acceptance import (
     door,
     events,
+    images,
     installing,
     kubernetes,
     monitoring,
@@ -34,6 +35,8 @@ CHECKS = (
     ),
     Check("upgrade", installing.upgrades),
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
+    Check("image", images.image),
+    Check("static-image", images.static),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
     Check("event-kills", events.kills),
