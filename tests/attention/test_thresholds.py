@@ -18,6 +18,9 @@ OTHERS = {
     "ApiExporterTokenFileUnreadable",
     # The door is the process's, which may have many accounts: its log tells.
     "ApiExporterWebConfigBroken",
+    # So does it of the audit events, and their own two metrics do.
+    "ApiExporterAuditEventsMissed",
+    "ApiExporterAuditEventsNotWritten",
 }
 """Alerts without a finding."""
 
