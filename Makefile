@@ -114,7 +114,7 @@ acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or mi
 executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing but libc.
 	@rm -rf build/executable build/lib
 	@$(PYTHON) -m venv build/executable
-	@build/executable/bin/pip install --quiet --disable-pip-version-check .
+	@build/executable/bin/pip install --quiet --disable-pip-version-check '.[fast]'
 	@$(CC) -c -O2 -Wall -D_GNU_SOURCE -o build/executable/needs.o deploy/executable/needs.c
 	@LDFLAGS=$(abspath build/executable/needs.o) PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 build/executable/bin/pip install \
 		--quiet --disable-pip-version-check --no-binary pyinstaller pyinstaller

@@ -13,13 +13,11 @@ from collections.abc import Generator, Iterable, Sequence
 from msgspec import Struct
 
 from api_exporter.exposition import crc
+from api_exporter.exposition.deflate import deflated
 
 PIECE_BYTES = 512 * 1024
 """About how much text makes a piece. Larger slices are sent with fewer copies, smaller
 ones pin less memory for a reader that stops; half a mebibyte was the best of both."""
-
-_LEVEL = 1
-"""zlib's fastest: metrics are so repetitive that the levels above buy little."""
 
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no flags, no time, unknown system."""
@@ -41,11 +39,14 @@ class Piece(Struct, frozen=True):
 
 def piece(text: bytes, *, last: bool = False) -> Piece:
     """Compress a text; only the last piece of a body ends the deflate stream."""
-    deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    deflated = deflate.compress(text)
-    deflated += deflate.flush(zlib.Z_FINISH if last else zlib.Z_FULL_FLUSH)
     series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
-    return Piece(text, deflated, zlib.crc32(text), crc.shift(len(text)), series)
+    return Piece(
+        text=text,
+        deflated=deflated(text, last=last),
+        crc=zlib.crc32(text),
+        shift=crc.shift(len(text)),
+        series=series,
+    )
 
 
 Page = tuple[Piece, ...]
