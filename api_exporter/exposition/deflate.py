@@ -14,6 +14,9 @@ _LEVEL = 1
 """The fastest of both: metrics are so repetitive that the levels above buy little."""
 
 
+checksum = _library.crc32
+
+
 def deflated(text: bytes, *, last: bool = False) -> bytes:
     """Raw deflate that more may follow; only the last of a stream ends it."""
     stream = _library.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)

@@ -7,13 +7,12 @@ and a scrape compresses nothing.
 """
 
 import struct
-import zlib
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from api_exporter.exposition import crc
-from api_exporter.exposition.deflate import deflated
+from api_exporter.exposition.deflate import checksum, deflated
 
 PIECE_BYTES = 512 * 1024
 """About how much text makes a piece. Larger slices are sent with fewer copies, smaller
@@ -37,13 +36,18 @@ class Piece(Struct, frozen=True):
     series: int
 
 
-def piece(text: bytes, *, last: bool = False) -> Piece:
-    """Compress a text; only the last piece of a body ends the deflate stream."""
-    series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
+def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
+    """Compress a text; only the last piece of a body ends the deflate stream.
+
+    Args:
+        series: samples in the text; counted where nobody has.
+    """
+    if series is None:
+        series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
     return Piece(
         text=text,
         deflated=deflated(text, last=last),
-        crc=zlib.crc32(text),
+        crc=checksum(text),
         shift=crc.shift(len(text)),
         series=series,
     )
@@ -51,23 +55,6 @@ def piece(text: bytes, *, last: bool = False) -> Piece:
 
 Page = tuple[Piece, ...]
 """The text of a collector; an empty one where there is nothing to tell."""
-
-
-def page(chunks: Iterable[str]) -> Generator[None, None, Page]:
-    """Gather chunks of text into pieces, with a place to pause after each chunk."""
-    made: list[Piece] = []
-    waiting: list[str] = []
-    size = 0
-    for chunk in chunks:
-        waiting.append(chunk)
-        size += len(chunk)
-        if size >= PIECE_BYTES:
-            made.append(piece("".join(waiting).encode()))
-            waiting, size = [], 0
-        yield
-    if size:
-        made.append(piece("".join(waiting).encode()))
-    return tuple(made)
 
 
 FIRST_BYTES = 64 * 1024 + 1
