@@ -4,6 +4,7 @@ It keeps what is known, and knows neither when it is asked nor what is said abou
 """
 
 from collections.abc import Generator, Sequence
+from operator import is_
 
 from msgspec import Struct
 from twisted.internet.defer import DeferredLock
@@ -85,7 +86,8 @@ class Rounds:
         await self._rendering.acquire()
         try:
             if resource.located(self.inventory) == path:  # else it was another user's
-                await self._render(name, decoded.records)
+                if not _same(decoded.records, getattr(self.inventory, name)):
+                    await self._render(name, decoded.records)
                 self._known[name] = known
         finally:
             self._rendering.release()
@@ -117,6 +119,13 @@ class Rounds:
                 after = await self._slicer.run(made(families, before))
                 self._made[collector.name] = after
                 self._pages.publish(collector.name, after.page)
+
+
+def _same(records: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
+    """Whether they are the same objects: another body may say the same."""
+    if before is None or len(records) != len(before):
+        return False
+    return all(map(is_, records, before))
 
 
 def _digest(body: bytes) -> Generator[None, None, tuple[int, ...]]:
