@@ -48,8 +48,12 @@ run: $(VENV)/run ## Show a simulated network on http://localhost:8080/
 
 test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage erase
-	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 $(UNITS)
-	@$(MAKE) --no-print-directory -j2 --output-sync waiting working
+	@mkdir -p build && rm -f build/*.log
+	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 $(UNITS) \
+		>build/units.log 2>&1; status=$$?; cat build/units.log; \
+		test $$status = 0 || $(BIN)/python -m tests.again build/units.log
+	@$(MAKE) --no-print-directory -j2 --output-sync waiting working || \
+		PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/python -m tests.again build/w*ing.log
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
@@ -57,7 +61,8 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 waiting working: $(VENV)/dev
 	@mkdir -p build
 	@PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/coverage run -m twisted.trial \
-		--temp-directory=build/trial-$@ $($@)
+		--temp-directory=build/trial-$@ $($@) >build/$@.log 2>&1; \
+		status=$$?; cat build/$@.log; exit $$status
 
 units: $(VENV)/dev ## Run the tests that start no programs: a minute.
 	@$(BIN)/python -m twisted.trial -j2 $(UNITS)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from acceptance import (
     door,
+    events,
     installing,
     kubernetes,
     monitoring,
@@ -35,6 +36,9 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("event-kills", events.kills),
+    Check("alloy", events.alloy),
+    Check("rsyslog", events.rsyslog),
     Check("no-proxy", proxies.no_proxy),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),

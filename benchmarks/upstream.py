@@ -1,23 +1,25 @@
-"""The simulated upstream as a process: `benchmarks.upstream PORT PEERS [KIND]`.
+"""The simulated upstream, a process: `python -m benchmarks.upstream PORT PEERS [PEM]`.
 
 Its clock stands still until somebody asks for `/tick`: every body stays the same until
-then. What a tick changes is of one of the KINDS. Bodies are encoded before they are
+then. What a tick changes is of one of the KINDS: `KIND` of
+the environment says which. Bodies are encoded before they are
 asked for, because the real upstream, too, has all of a body in memory before it sends
 the first chunk of it.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 
 from twisted.internet import reactor
-from twisted.internet.endpoints import TCP4ServerEndpoint
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import PATHS, PEERS, Network
 from api_exporter.demo.server import TOKEN
+from benchmarks.listening import listen
 
 START = 1_800_000_000.0
 TICK = 600.0
@@ -110,9 +112,9 @@ class Ticking(Resource):
 
 
 def main() -> None:
-    port, peers, *kind = sys.argv[1:]
-    site = Site(Ticking(int(peers), *(kind or ["passing"])))
-    TCP4ServerEndpoint(reactor, int(port), interface="127.0.0.1").listen(site)
+    port, peers, *pem = sys.argv[1:]
+    kind = os.environ.get("KIND", "passing")
+    listen(Site(Ticking(int(peers), kind)), int(port), *pem)
     reactor.run()
 
 

@@ -20,9 +20,11 @@ from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
+from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.door import reload_successful, unauthorized
+from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.size import page_size
 from tests.bodies import inventory
 from tests.wired import process_telemetry
@@ -45,6 +47,8 @@ Made from the code by `make docs`: change it there.
 * **Gauges only.** Under `netbird_api_` everything is a gauge; instants are seconds
   since 1970, states are 1 and 0. Counters and histograms tell of the exporter itself,
   under `api_exporter_`.
+* **Units.** What is measured in seconds or bytes ends in `_seconds` or `_bytes`, and in
+  OpenMetrics has a `# UNIT` line.
 * **Joins.** Names may repeat, ids do not. A series of an object carries its id and
   name; all else stands once, on the object's `_info` series, and is joined where it is
   wanted. The Ubuntu machines that are not connected, with address and client version:
@@ -194,6 +198,8 @@ def _own() -> str:
         registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
     )
     token_readable(telemetry.registry, lambda: True)
+    EventsTelemetry(telemetry.registry)
+    attention(telemetry.registry, lambda: {"critical": 0})
     CertificateEnds(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
     page_size(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()

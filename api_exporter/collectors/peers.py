@@ -1,7 +1,8 @@
 """The machines of the network: who is connected, on what, and until when."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import TypeVar
 
 from api_exporter.collectors.once import OnceEach
 from api_exporter.exposition.each import Blocks, Each
@@ -179,6 +180,21 @@ def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
         NEVER_LOGGED_IN_PEERS,
         (peer.user_id != "" and never(peer.last_login) for peer in peers),
     )
+
+
+T = TypeVar("T")
+
+
+def login_ends(
+    peers: Iterable[tuple[T, Peer]], accounts: tuple[Account, ...]
+) -> Iterator[tuple[T, float]]:
+    """When logins end, beside what came with the peers."""
+    lifetime = _lifetime(accounts)
+    if lifetime is not None:
+        for key, peer in peers:
+            end = _login_end(lifetime, peer)
+            if end is not None:
+                yield key, end
 
 
 def _lifetime(accounts: tuple[Account, ...]) -> int | None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from api_exporter.exposition.change import Change, Records
 from api_exporter.exposition.each import Each, Identified
 from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece
-from api_exporter.exposition.text import CHUNK_SAMPLES, Family, head, render
+from api_exporter.exposition.text import CHUNK_SAMPLES, Family, heading, render
 
 
 class Lines(Struct, frozen=True):
@@ -99,7 +99,7 @@ class _Making:
     def add(self, family: Each[Identified]) -> Generator[None, None, None]:
         """A piece for each block of records, but where none of them has a line."""
         self._cut()
-        before = head(family.metric)
+        before = heading(family.metric)
         for block in family.blocks:
             old = self._before.get((family.metric.name, block[0].id))
             if old is not None and old.given != family.given:

@@ -187,9 +187,21 @@ def number(value: float) -> str:
     return f"{value:.6f}".rstrip("0").rstrip(".")
 
 
-def head(metric: Metric) -> str:
-    """What stands before a family's samples."""
-    return f"# HELP {metric.name} {metric.help}\n# TYPE {metric.name} gauge\n"
+UNITS = ("seconds", "bytes")
+"""What names end with and OpenMetrics knows as a unit."""
+
+
+def unit(name: str) -> str:
+    """That of a family, as its name says; "" where it does not."""
+    last = name.rpartition("_")[2]
+    return last if last in UNITS else ""
+
+
+def heading(metric: Metric) -> str:
+    """The lines before the samples. To the text format the unit is a comment."""
+    name = metric.name
+    lines = f"# HELP {name} {metric.help}\n# TYPE {name} gauge\n"
+    return f"{lines}# UNIT {name} {of}\n" if (of := unit(name)) else lines
 
 
 def render(families: Iterable[Family | None]) -> Iterator[str]:
@@ -202,7 +214,7 @@ def render(families: Iterable[Family | None]) -> Iterator[str]:
         if family is None:
             yield ""
             continue
-        name, before = family.metric.name, head(family.metric)
+        name, before = family.metric.name, heading(family.metric)
         samples = iter(family.samples)
         while lines := [
             f"{name}{labels} {value if isinstance(value, int) else number(value)}"
