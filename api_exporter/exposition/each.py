@@ -4,6 +4,7 @@ They know which record a sample is of, so that the next page need not make it an
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import tee
 from typing import Generic, Protocol, TypeVar
 from zlib import crc32
 
@@ -30,21 +31,19 @@ SPARSE = 1024
 class Blocks(Generic[R]):
     """Records in blocks that an id begins: who comes or goes moves no other border.
 
-    They are cut when a family wants them, once for all families.
+    They are cut one after the other when a family wants them, once for all families.
     """
 
     def __init__(self, records: Iterable[R]) -> None:
-        self._records = records
-        self._blocks: list[tuple[R, ...]] | None = None
+        self._blocks = _cut(records)
 
     def __iter__(self) -> Iterator[tuple[R, ...]]:
-        if self._blocks is None:
-            self._blocks = list(_cut(tuple(self._records)))
-        return iter(self._blocks)
+        self._blocks, mine = tee(self._blocks)
+        return mine
 
 
-def _cut(records: tuple[R, ...]) -> Iterator[tuple[R, ...]]:
-    start = 0
+def _cut(found: Iterable[R]) -> Iterator[tuple[R, ...]]:
+    records, start = tuple(found), 0
     while start < len(records):
         end = start + LONGEST
         candidates = records[start + SHORTEST : end]
