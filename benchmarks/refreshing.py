@@ -13,8 +13,8 @@ import statistics
 import sys
 import time
 import urllib.request
-from collections import deque
 from collections.abc import Generator
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
@@ -24,10 +24,8 @@ from twisted.internet.task import LoopingCall, deferLater, react
 
 from api_exporter.collectors.selection import selection
 from api_exporter.demo.server import TOKEN
-from api_exporter.exposition import pages
+from api_exporter.exposition.kept import NOTHING, Made, made
 from api_exporter.exposition.pages import Pages
-from api_exporter.exposition.text import render
-from api_exporter.netbird.bodies import Decoded
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.refresh.budget import Budget
@@ -44,7 +42,7 @@ NEVER = 1e6
 LOOK = 0.002
 """Seconds between two looks at how late the event loop is."""
 
-STAGES = ("digest", "decode", "measure", "render", "compress")
+STAGES = ("digest", "decode", "make")
 
 
 class Collections:
@@ -68,6 +66,7 @@ class Exporter:
     def __init__(self, url: str, settings: dict[str, str]) -> None:
         self.url = url
         self.receiving = 0.0
+        self._made: dict[str, Made] = {}
         environ = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN, **settings}
         checked = reading.read(environ).accounts[""]
         self.selected = selection(
@@ -179,7 +178,8 @@ class Exporter:
                 changed = digest != before.get(resource.name)
                 before[resource.name] = digest
                 if changed:
-                    decoded = _returned(resource.body.decode(body))
+                    known = getattr(inventory, resource.name) or ()
+                    decoded = _returned(resource.body.decode(body, known))
                     inventory = inventory.with_(resource.name, decoded.records)
                 times.append(watch())
                 del body
@@ -197,33 +197,25 @@ class Exporter:
     def _pages_of(
         self, resource: str, inventory: Inventory, spent: dict[str, float]
     ) -> None:
-        watch = time.process_time
+        begin = time.process_time()
         for collector in self.selected.collectors:
-            if resource not in collector.reads:
-                continue
-            times = [watch()]
-            for family in collector.measure(inventory):
-                if family is not None:
-                    deque(family.samples, maxlen=0)
-            times.append(watch())
-            chunks = list(render(collector.measure(inventory)))
-            times.append(watch())
-            deque(pages.page(chunks), maxlen=0)
-            times.append(watch())
-            measured = times[1] - times[0]
-            spent["measure"] += measured
-            spent["render"] += max(0.0, times[2] - times[1] - measured)
-            spent["compress"] += times[3] - times[2]
+            if resource in collector.reads:
+                before = self._made.get(collector.name, NOTHING)
+                steps = made(collector.measure(inventory), before)
+                self._made[collector.name] = _returned(steps)
+        spent["make"] += time.process_time() - begin
 
 
-def _returned(steps: Generator[None, None, Decoded]) -> Decoded:
+T = TypeVar("T")
+
+
+def _returned(steps: Generator[None, None, T]) -> T:
     try:
         while True:
             next(steps)
     except StopIteration as stop:
-        decoded = stop.value
-        assert isinstance(decoded, Decoded)
-        return decoded
+        returned: T = stop.value
+        return returned
 
 
 async def measured(

@@ -39,10 +39,11 @@ http {{
 
 
 @contextmanager
-def upstream(peers: int, directory: Path) -> Iterator[int]:
-    """The simulated upstream; its port."""
+def upstream(peers: int, directory: Path, kind: str = "passing") -> Iterator[int]:
+    """The simulated upstream, whose ticks are of a kind; its port."""
     port = free_port()
-    with running(module("benchmarks.upstream", port, peers), directory) as program:
+    command = module("benchmarks.upstream", port, peers)
+    with running(command, directory, {"KIND": kind}) as program:
         wait(program, port, "/api/none", status=404)
         yield port
 

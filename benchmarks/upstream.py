@@ -1,25 +1,33 @@
 """The simulated upstream, a process: `python -m benchmarks.upstream PORT PEERS [PEM]`.
 
 Its clock stands still until somebody asks for `/tick`: every body stays the same until
-then. Bodies are encoded before they are asked for, because the real upstream, too, has
-all of a body in memory before it sends the first chunk of it.
+then. What a tick changes is of one of the KINDS: `KIND` of
+the environment says which. Bodies are encoded before they are
+asked for, because the real upstream, too, has all of a body in memory before it sends
+the first chunk of it.
 """
 
+import json
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from twisted.internet import reactor
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.network import PATHS, Network
+from api_exporter.demo.network import PATHS, PEERS, Network
 from api_exporter.demo.server import TOKEN
 from benchmarks.listening import listen
 
 START = 1_800_000_000.0
 TICK = 600.0
 """Seconds that pass at once: enough for peers to come and go."""
+
+
+Revise = Callable[[int, dict[str, object]], None]
+"""Changes a record, which is told with its place in the list."""
 
 
 class Prepared(Network):
@@ -39,23 +47,65 @@ class Prepared(Network):
         pieces = self._ready.get(path)
         return None if pieces is None else iter(pieces)
 
+    def revise(
+        self, path: str, change: Callable[[int, dict[str, object]], None]
+    ) -> None:
+        """Change the records of a list, each told with its place."""
+        records = json.loads(b"".join(self._ready[path]))
+        for place, record in enumerate(records):
+            change(place, record)
+        self._ready[path] = [json.dumps(records, separators=(",", ":")).encode()]
+
+
+def passing(network: Prepared, ticks: int) -> None:
+    """Ten minutes: of the peers 4 % differ, and the sizes of groups in all of them."""
+    network.prepare(START + ticks * TICK)
+
+
+def still(network: Prepared, ticks: int) -> None:
+    """Other 2 % of the peers come or go, and the sizes of groups stand still."""
+
+    def turn(place: int, peer: dict[str, object]) -> None:
+        if place % 50 == ticks % 50:
+            peer["connected"] = not peer["connected"]
+            peer["last_seen"] = f"2026-01-01T00:00:{ticks % 60:02}Z"
+
+    network.revise(PEERS, turn)
+
+
+def everything(network: Prepared, ticks: int) -> None:
+    """All peers and users differ, in nearly all that is told of them."""
+
+    def change(_: int, record: dict[str, object]) -> None:
+        instant = f"2026-01-01T00:00:{ticks % 60:02}Z"
+        record["name"] = f"{record['name']}".partition("~")[0] + f"~{ticks}"
+        record |= dict.fromkeys(("last_seen", "last_login", "created_at"), instant)
+        record["role"] = f"role {ticks}"
+
+    network.revise(PEERS, change)
+    network.revise("/api/users", change)
+
+
+KINDS = {"passing": passing, "still": still, "everything": everything}
+
 
 class Ticking(Resource):
-    """The API, and beside it the path that lets time pass."""
+    """The API, and beside it the path that changes something."""
 
     isLeaf = True
 
-    def __init__(self, peers: int) -> None:
+    def __init__(self, peers: int, kind: str) -> None:
         super().__init__()
-        self._at = START
+        self._ticks = 0
+        self._tick = KINDS[kind]
         self._network = Prepared(peers)
-        self._network.prepare(self._at)
-        self._api = DemoApi(network=self._network, token=TOKEN, now=lambda: self._at)
+        self._network.prepare(START)
+        self._api = DemoApi(network=self._network, token=TOKEN, now=lambda: START)
 
     def render(self, request: Request) -> bytes | int:
         if request.path == b"/tick":
-            self._at += TICK
-            self._network.prepare(self._at)
+            self._ticks += 1
+            self._tick(self._network, self._ticks)
             return b"ticked"
         answer: bytes | int = self._api.render(request)
         return answer
@@ -63,7 +113,8 @@ class Ticking(Resource):
 
 def main() -> None:
     port, peers, *pem = sys.argv[1:]
-    listen(Site(Ticking(int(peers))), int(port), *pem)
+    kind = os.environ.get("KIND", "passing")
+    listen(Site(Ticking(int(peers), kind)), int(port), *pem)
     reactor.run()
 
 

@@ -74,7 +74,7 @@ if [ -d "$source" ] && [ ! "$dry_run" ]; then
     (cd "$source" && tar -cf - --exclude=./.venv --exclude=./build --exclude='./*.egg-info' .) | tar -xf - -C "$copy"
     source=$copy
 fi
-run "$new/bin/python" -I -m pip install --quiet --disable-pip-version-check "$source"
+run "$new/bin/python" -I -m pip install --quiet --disable-pip-version-check "${source}[fast]"
 # From / because twistd looks for plugins in the current directory, too.
 cd /
 run "$new/bin/twistd" api-exporter --version

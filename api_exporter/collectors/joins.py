@@ -10,12 +10,12 @@ Members = Mapping[str, Iterable[str]]
 
 def connected(peers: Iterable[Peer]) -> frozenset[str]:
     """The ids of the connected peers."""
-    return frozenset(peer.id for peer in peers if peer.connected)
+    return frozenset([peer.id for peer in peers if peer.connected])
 
 
 def existing(peers: Iterable[Peer]) -> frozenset[str]:
     """The ids of the peers that the upstream lists."""
-    return frozenset(peer.id for peer in peers)
+    return frozenset([peer.id for peer in peers])
 
 
 def members(groups: Iterable[Group], wanted: frozenset[str]) -> Members:

@@ -1,9 +1,10 @@
 """What several families share, made when the first of them wants it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import tee
 from typing import Generic, TypeVar
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -19,3 +20,18 @@ class Once(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         self._items, mine = tee(self._items)
         return mine
+
+
+class OnceEach(Generic[R, T]):
+    """A function of records, called once for each however many families ask."""
+
+    def __init__(self, function: Callable[[R], T]) -> None:
+        self._function = function
+        self._made: dict[int, tuple[T, R]] = {}
+
+    def __call__(self, record: R) -> T:
+        """By identity; as the record is held, no other gets its number."""
+        made = self._made.get(id(record))
+        if made is None:
+            made = self._made[id(record)] = self._function(record), record
+        return made[0]

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
-from api_exporter.collectors.once import Once
+from api_exporter.collectors.once import OnceEach
+from api_exporter.exposition.each import Blocks, Each
 from api_exporter.exposition.text import (
     Family,
+    Labels,
     Metric,
     boolean,
     count_true,
@@ -15,7 +17,6 @@ from api_exporter.exposition.text import (
     labels,
     never,
     timestamp,
-    timestamps,
 )
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Account, Peer
@@ -141,19 +142,19 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield from _counts(peers)
     told = inventory.personal
     info = partial(_personal_info, told) if told else _info
-    detailed = Once(inventory.detailed())
-    yield Family(INFO, ((labels(**info(peer)), 1) for peer in detailed))
-    keyed = Once((labels(peer_id=peer.id, peer=peer.name), peer) for peer in detailed)
-    yield Family(CONNECTED, ((key, int(peer.connected)) for key, peer in keyed))
-    yield timestamps(LAST_SEEN, ((key, peer.last_seen) for key, peer in keyed))
-    yield timestamps(CREATED, ((key, peer.created_at) for key, peer in keyed))
-    yield timestamps(LAST_LOGIN, ((key, peer.last_login) for key, peer in keyed))
-    yield Family(LOGIN_EXPIRED, ((key, int(peer.login_expired)) for key, peer in keyed))
-    if inventory.accounts is not None:
-        yield Family(LOGIN_EXPIRATION, login_ends(keyed, inventory.accounts))
-    yield Family(
-        APPROVAL_REQUIRED, ((key, int(peer.approval_required)) for key, peer in keyed)
-    )
+    blocks = Blocks(inventory.detailed())
+    yield Each(INFO, blocks, lambda p: labels(**info(p)), lambda _: 1, given=told)
+    key = OnceEach(_key)
+    yield Each(CONNECTED, blocks, key, lambda p: int(p.connected))
+    yield Each(LAST_SEEN, blocks, key, lambda p: timestamp(p.last_seen))
+    yield Each(CREATED, blocks, key, lambda p: timestamp(p.created_at))
+    yield Each(LAST_LOGIN, blocks, key, lambda p: timestamp(p.last_login))
+    yield Each(LOGIN_EXPIRED, blocks, key, lambda p: int(p.login_expired))
+    lifetime = _lifetime(inventory.accounts or ())
+    if lifetime is not None:
+        end = partial(_login_end, lifetime)
+        yield Each(LOGIN_EXPIRATION, blocks, key, end, given=lifetime)
+    yield Each(APPROVAL_REQUIRED, blocks, key, lambda p: int(p.approval_required))
 
 
 def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
@@ -187,23 +188,33 @@ T = TypeVar("T")
 def login_ends(
     peers: Iterable[tuple[T, Peer]], accounts: tuple[Account, ...]
 ) -> Iterator[tuple[T, float]]:
-    """When logins end, beside what came with the peers.
+    """When logins end, beside what came with the peers."""
+    lifetime = _lifetime(accounts)
+    if lifetime is not None:
+        for key, peer in peers:
+            end = _login_end(lifetime, peer)
+            if end is not None:
+                yield key, end
 
-    Only where the account and the peer want it, for a user's peer that logged in.
-    """
-    lifetimes = [
+
+def _lifetime(accounts: tuple[Account, ...]) -> int | None:
+    """Seconds that a login lasts; None where logins do not end."""
+    lifetimes = (
         account.settings.peer_login_expiration
         for account in accounts
         if account.settings.peer_login_expiration_enabled
-    ]
-    return (
-        (key, end)
-        for lifetime in lifetimes[:1]  # a token sees one account
-        for key, peer in peers
-        if peer.login_expiration_enabled and peer.user_id
-        if (login := timestamp(peer.last_login)) is not None
-        if (end := login + lifetime) >= 0
     )
+    return next(lifetimes, None)  # a token sees one account
+
+
+def _login_end(lifetime: int, peer: Peer) -> float | None:
+    """Only where the peer wants it, for a user's peer that logged in."""
+    if not (peer.login_expiration_enabled and peer.user_id):
+        return None
+    login = timestamp(peer.last_login)
+    if login is None or login + lifetime < 0:
+        return None
+    return login + lifetime
 
 
 def system(os: str) -> str:
@@ -214,6 +225,10 @@ def system(os: str) -> str:
             break
         words.append(word)
     return " ".join(words) or "unknown"
+
+
+def _key(peer: Peer) -> Labels:
+    return labels(peer_id=peer.id, peer=peer.name)
 
 
 def _info(peer: Peer) -> dict[str, str]:

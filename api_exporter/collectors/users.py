@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from functools import partial
 
-from api_exporter.collectors.once import Once
+from api_exporter.collectors.once import OnceEach
+from api_exporter.exposition.each import Blocks, Each
 from api_exporter.exposition.text import (
     Family,
+    Labels,
     Metric,
     boolean,
     count_true,
     counted,
     labels,
+    timestamp,
     timestamps,
 )
 from api_exporter.netbird.inventory import Inventory
@@ -80,12 +83,11 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield count_true(PENDING_APPROVAL, (user.pending_approval for user in users))
     told = inventory.personal
     info = partial(_personal_info, told) if told else _info
-    yield Family(INFO, ((labels(**info(user)), 1) for user in users))
-    keyed = Once((labels(user_id=user.id), user) for user in users)
-    yield timestamps(LAST_LOGIN, ((key, user.last_login) for key, user in keyed))
-    yield Family(
-        AUTO_GROUPS, ((key, len(user.auto_groups or ())) for key, user in keyed)
-    )
+    blocks = Blocks(users)
+    yield Each(INFO, blocks, lambda u: labels(**info(u)), lambda _: 1, given=told)
+    key = OnceEach(_key)
+    yield Each(LAST_LOGIN, blocks, key, lambda u: timestamp(u.last_login))
+    yield Each(AUTO_GROUPS, blocks, key, lambda u: len(u.auto_groups or ()))
     yield from _tokens(inventory)
 
 
@@ -101,6 +103,10 @@ def _tokens(inventory: Inventory) -> Iterator[Family]:
         TOKEN_EXPIRATION, ((key, token.expiration_date) for key, token in keyed)
     )
     yield timestamps(TOKEN_LAST_USED, ((key, token.last_used) for key, token in keyed))
+
+
+def _key(user: User) -> Labels:
+    return labels(user_id=user.id)
 
 
 def _info(user: User) -> dict[str, str]:

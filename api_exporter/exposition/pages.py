@@ -7,19 +7,16 @@ and a scrape compresses nothing.
 """
 
 import struct
-import zlib
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from api_exporter.exposition import crc
+from api_exporter.exposition.deflate import checksum, deflated
 
 PIECE_BYTES = 512 * 1024
 """About how much text makes a piece. Larger slices are sent with fewer copies, smaller
 ones pin less memory for a reader that stops; half a mebibyte was the best of both."""
-
-_LEVEL = 1
-"""zlib's fastest: metrics are so repetitive that the levels above buy little."""
 
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no flags, no time, unknown system."""
@@ -39,34 +36,25 @@ class Piece(Struct, frozen=True):
     series: int
 
 
-def piece(text: bytes, *, last: bool = False) -> Piece:
-    """Compress a text; only the last piece of a body ends the deflate stream."""
-    deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    deflated = deflate.compress(text)
-    deflated += deflate.flush(zlib.Z_FINISH if last else zlib.Z_FULL_FLUSH)
-    series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
-    return Piece(text, deflated, zlib.crc32(text), crc.shift(len(text)), series)
+def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
+    """Compress a text; only the last piece of a body ends the deflate stream.
+
+    Args:
+        series: samples in the text; counted where nobody has.
+    """
+    if series is None:
+        series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
+    return Piece(
+        text=text,
+        deflated=deflated(text, last=last),
+        crc=checksum(text),
+        shift=crc.shift(len(text)),
+        series=series,
+    )
 
 
 Page = tuple[Piece, ...]
 """The text of a collector; an empty one where there is nothing to tell."""
-
-
-def page(chunks: Iterable[str]) -> Generator[None, None, Page]:
-    """Gather chunks of text into pieces, with a place to pause after each chunk."""
-    made: list[Piece] = []
-    waiting: list[str] = []
-    size = 0
-    for chunk in chunks:
-        waiting.append(chunk)
-        size += len(chunk)
-        if size >= PIECE_BYTES:
-            made.append(piece("".join(waiting).encode()))
-            waiting, size = [], 0
-        yield
-    if size:
-        made.append(piece("".join(waiting).encode()))
-    return tuple(made)
 
 
 FIRST_BYTES = 64 * 1024 + 1

@@ -1,14 +1,14 @@
 """Families of samples as text that the Prometheus format and OpenMetrics both accept.
 
-The one hot loop of the program: a sample costs one f-string. Labels are rendered once
-an object, by the collector, and shared by all of the object's families.
+A sample costs one f-string. Labels are rendered once an object, by the collector, and
+shared by all of the object's families.
 """
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -42,28 +42,34 @@ class Metric(Struct, frozen=True, kw_only=True):
     self_hosted: str = ""
 
 
-class Family(NamedTuple):
+class Family:
     """A metric and its samples, which are read once, or never: make them when read.
 
     Attributes:
         at_once: how many samples may be made at one go; fewer where one is much work.
     """
 
-    metric: Metric
-    samples: Iterable[Sample]
-    at_once: int = CHUNK_SAMPLES
+    def __init__(
+        self, metric: Metric, samples: Iterable[Sample], at_once: int = CHUNK_SAMPLES
+    ) -> None:
+        self.metric = metric
+        self.samples = samples
+        self.at_once = at_once
 
 
 def escape(value: str) -> str:
-    """A label value as both formats want it; few values need it, so few pay for it."""
-    if '"' in value or "\\" in value or "\n" in value:
-        return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return value
+    """A label value as both formats want it."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def labels(**values: str) -> Labels:
-    """Label names and values, in the order given."""
-    pairs = ",".join([f'{name}="{escape(value)}"' for name, value in values.items()])
+    """Label names and values, in the order given.
+
+    Few values need escaping, so they are looked at all together.
+    """
+    pairs = ",".join([f'{name}="{value}"' for name, value in values.items()])
+    if "\\" in pairs or "\n" in pairs or pairs.count('"') != 2 * len(values):
+        pairs = ",".join([f'{n}="{escape(value)}"' for n, value in values.items()])
     return f"{{{pairs}}}"
 
 
@@ -85,6 +91,12 @@ def timestamp(instant: datetime | None, /) -> float | None:
     if since.microseconds:
         return since.total_seconds()
     return since.days * 86400 + since.seconds
+
+
+def whole(instant: datetime | None) -> int | None:
+    """Whole seconds since 1970; None for "never"."""
+    seconds = timestamp(instant)
+    return None if seconds is None else int(seconds)
 
 
 def never(instant: datetime | None, /) -> bool:
@@ -202,12 +214,11 @@ def render(families: Iterable[Family | None]) -> Iterator[str]:
         if family is None:
             yield ""
             continue
-        name = family.metric.name
-        head = heading(family.metric)
+        name, before = family.metric.name, heading(family.metric)
         samples = iter(family.samples)
         while lines := [
-            f"{name}{labels} {value if isinstance(value, int) else number(value)}\n"
+            f"{name}{labels} {value if isinstance(value, int) else number(value)}"
             for labels, value in islice(samples, family.at_once)
         ]:
-            yield head + "".join(lines)
-            head = ""
+            yield before + "\n".join(lines) + "\n"
+            before = ""

@@ -65,8 +65,9 @@ class Body(Protocol):
     ) -> Generator[None, None, Decoded]:
         """Pauses now and then; raises UpstreamError where it is not what was promised.
 
-        Records that are as they were `before` are those very objects: so two rounds of
-        a large network hardly take more memory than one.
+        Records that are as they were `before` are those very objects, in that order,
+        and new ones follow: so two rounds of a large network hardly take more memory
+        than one, and what is made of them changes as little as they do.
         """
         ...
 
@@ -95,7 +96,8 @@ class Listing:
     ) -> Generator[None, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
         old = {self._id(record): record for record in before}
-        found: dict[str, Struct] = {}
+        # Some lists of the upstream have another order at each reading.
+        found: dict[str, Struct | None] = dict.fromkeys(old)
         count = rejected = work = 0
         complaints: list[str] = []
         decode = self._decoder.decode
@@ -117,7 +119,7 @@ class Listing:
                         rejected += 1
                         if rejected <= _NAMED:
                             complaints.append(f"[{place}]: {error}")
-                        if rejected == _HOPELESS and not found and len(body) > LONG:
+                        if place + 1 == rejected == _HOPELESS and len(body) > LONG:
                             raise _unreadable(complaints) from None
                         continue
                 id_: str = self._id(record)
@@ -127,7 +129,8 @@ class Listing:
         if rejected and rejected == count:
             raise _unreadable(complaints)
         found.pop("", None)
-        return Decoded(tuple(found.values()), rejected, tuple(complaints))
+        there = tuple([record for record in found.values() if record is not None])
+        return Decoded(there, rejected, tuple(complaints))
 
 
 def _unreadable(complaints: list[str]) -> UpstreamError:

@@ -64,8 +64,11 @@ class Inventory(Struct, frozen=True, kw_only=True):
     def detailed(self) -> Iterator[records.Peer]:
         """The peers that may have series of their own."""
         ids = self.detailed_ids
+        if ids is None:
+            yield from self.peers or ()
+            return
         for peer in self.peers or ():
-            if ids is None or peer.id in ids:
+            if peer.id in ids:
                 yield peer
 
     @property

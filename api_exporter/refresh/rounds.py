@@ -4,13 +4,14 @@ It keeps what is known, and knows neither when it is asked nor what is said abou
 """
 
 from collections.abc import Generator, Sequence
+from operator import is_
 
 from msgspec import Struct
 from twisted.internet.defer import DeferredLock
 
 from api_exporter.collectors.table import Collector
-from api_exporter.exposition.pages import Pages, page
-from api_exporter.exposition.text import render
+from api_exporter.exposition.kept import NOTHING, Made, made
+from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Fetch
@@ -55,6 +56,7 @@ class Rounds:
         self._slicer = slicer
         self._rendering = DeferredLock()
         self._known: dict[str, Known] = {}
+        self._made: dict[str, Made] = {}
 
     def knows(self, name: str) -> bool:
         """Whether a resource has been read and was not withdrawn since."""
@@ -84,7 +86,8 @@ class Rounds:
         await self._rendering.acquire()
         try:
             if resource.located(self.inventory) == path:  # else it was another user's
-                await self._render(name, decoded.records)
+                if not _same(decoded.records, getattr(self.inventory, name)):
+                    await self._render(name, decoded.records)
                 self._known[name] = known
         finally:
             self._rendering.release()
@@ -111,9 +114,18 @@ class Rounds:
         self.inventory = self.inventory.with_(name, records)
         for collector in self._collectors:
             if name in collector.reads:
-                text = render(collector.measure(self.inventory))
-                made = await self._slicer.run(page(text))
-                self._pages.publish(collector.name, made)
+                families = collector.measure(self.inventory)
+                before = self._made.get(collector.name, NOTHING)
+                after = await self._slicer.run(made(families, before))
+                self._made[collector.name] = after
+                self._pages.publish(collector.name, after.page)
+
+
+def _same(records: tuple[object, ...], before: tuple[object, ...] | None) -> bool:
+    """Whether they are the same objects: another body may say the same."""
+    if before is None or len(records) != len(before):
+        return False
+    return all(map(is_, records, before))
 
 
 def _digest(body: bytes) -> Generator[None, None, tuple[int, ...]]:

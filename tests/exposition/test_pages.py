@@ -2,23 +2,18 @@
 
 import struct
 import zlib
-from collections.abc import Iterable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition import pages
 from api_exporter.exposition.pages import (
-    PIECE_BYTES,
-    Page,
     Pages,
     Payload,
     Piece,
     Whole,
     piece,
 )
-from tests.bodies import finish
 
 NAMES = ("peers", "groups", "users")
 
@@ -41,44 +36,6 @@ def gunzipped(body: Payload) -> bytes:
     assert member.eof
     assert not member.unused_data
     return text
-
-
-def paged(chunks: Iterable[str]) -> tuple[int, Page]:
-    """How often it paused, and the page."""
-    pauses = len(list(pages.page(chunks)))
-    return pauses, finish(pages.page(chunks))
-
-
-class PieceTests(SynchronousTestCase):
-    def test_small(self) -> None:
-        """Small chunks are gathered into one piece, with a pause after each."""
-        pauses, made = paged(["# HELP a ä\n", "", "a 1\n"])
-        self.assertEqual(3, pauses)
-        self.assertEqual((piece("# HELP a ä\na 1\n".encode()),), made)
-
-    def test_nothing(self) -> None:
-        """No text makes no piece."""
-        self.assertEqual((0, ()), paged([]))
-        self.assertEqual((2, ()), paged(["", ""]))
-
-    def test_exact(self) -> None:
-        """Chunks that just fill a piece leave no empty one behind."""
-        _, made = paged(["x" * PIECE_BYTES])
-        self.assertEqual((piece(b"x" * PIECE_BYTES),), made)
-
-    @settings(deadline=None, max_examples=25)
-    @given(
-        chunks=st.lists(
-            st.tuples(st.text(max_size=5), st.integers(0, PIECE_BYTES // 3)),
-            max_size=12,
-        )
-    )
-    def test_all_text(self, chunks: list[tuple[str, int]]) -> None:
-        """Pieces keep all text in its order, whatever its size."""
-        texts = [text * (count // 5) for text, count in chunks]
-        _, found = paged(texts)
-        self.assertEqual("".join(texts).encode(), b"".join(p.text for p in found))
-        self.assertTrue(all(len(p.text) >= PIECE_BYTES for p in found[:-1]))
 
 
 class PagesTests(SynchronousTestCase):

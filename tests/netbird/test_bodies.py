@@ -385,6 +385,13 @@ class LongDocumentTests(SynchronousTestCase):
 
 
 class BeforeTests(SynchronousTestCase):
+    def test_order(self) -> None:
+        """Records stay in their order, whatever that of the body; new ones follow."""
+        a, b, c, new = (b'{"id":"%b"}' % id_ for id_ in (b"a", b"b", b"c", b"new"))
+        before = decode(PEERS, listed(a, b, c)).records
+        after = decode(PEERS, listed(new, c, a), before).records
+        self.assertEqual((Peer(id="a"), Peer(id="c"), Peer(id="new")), after)
+
     def test_same_objects(self) -> None:
         """Records that have not changed are the objects that they were before."""
         first = decode(PEERS, b'[{"id":"a"},{"id":"b","name":"x"}]').records

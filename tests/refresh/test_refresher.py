@@ -111,6 +111,18 @@ class RefresherTests(SynchronousTestCase):
         standing = bench.telemetry.standings["peers"]
         self.assertEqual(1_800_000_030, standing.last_success)
 
+    def test_another_order(self) -> None:
+        """A body that says the same in another order is not rendered again."""
+        a, b = b'{"id":"a"}', b'{"id":"b"}'
+        bench = Bench(peers=b"[%b,%b]" % (a, b)).start()
+        before, page = bench.pages.whole(), bench.page()
+        bench.replies["peers"] = b"[%b,%b]" % (b, a)
+        bench.advance(31)
+        self.assertIs(before, bench.pages.whole())
+        bench.replies["peers"] = b"[%b]" % b
+        bench.advance(31)
+        self.assertNotEqual(page, bench.page())
+
     def test_only_readers_are_rendered(self) -> None:
         """When peers change, only collectors that read peers are rendered again."""
         bench = Bench("peers", "setup_keys", setup_keys=b'[{"id":"k"}]').start()

@@ -1,7 +1,9 @@
 """Machines. There is no `peer_accessible_peers_count`, which was never set, either."""
 
 from collections.abc import Container, Iterable, Iterator
+from functools import partial
 
+from api_exporter.exposition.each import Blocks, Each
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -11,7 +13,7 @@ from api_exporter.exposition.text import (
     halves,
     labels,
     single,
-    timestamp,
+    whole,
 )
 from api_exporter.netbird.records import GroupedPeer, Peer
 
@@ -78,22 +80,10 @@ def families(
     """
     yield single(PEERS, len(peers))
     yield halves(CONNECTED, "connected", (peer.connected for peer in peers))
-    yield Family(
-        LAST_SEEN,
-        (
-            (
-                labels(
-                    peer_id=peer.id,
-                    peer_name=peer.name,
-                    hostname=peer.hostname if "hostname" in told else "",
-                    user_id=peer.user_id,
-                ),
-                int(seen),
-            )
-            for peer in detailed
-            if (seen := timestamp(peer.last_seen)) is not None
-        ),
-    )
+    blocks = Blocks(detailed)
+    named = "hostname" in told
+    seen = partial(_seen, named=named)
+    yield Each(LAST_SEEN, blocks, seen, lambda p: whole(p.last_seen), given=named)
     yield counted(
         BY_OS, (peer.os or "unknown" for peer in peers), lambda os: labels(os=os)
     )
@@ -114,20 +104,24 @@ def families(
         "approval_required",
         (peer.approval_required for peer in peers),
     )
-    yield Family(
-        STATUS,
-        (
-            (
-                labels(
-                    peer_name=peer.name,
-                    peer_id=peer.id,
-                    user_id=peer.user_id or "unknown",
-                    connected=boolean(peer.connected),
-                ),
-                int(peer.connected),
-            )
-            for peer in detailed
-        ),
+    yield Each(STATUS, blocks, _status, lambda peer: int(peer.connected))
+
+
+def _seen(peer: Peer, *, named: bool) -> Labels:
+    return labels(
+        peer_id=peer.id,
+        peer_name=peer.name,
+        hostname=peer.hostname if named else "",
+        user_id=peer.user_id,
+    )
+
+
+def _status(peer: Peer) -> Labels:
+    return labels(
+        peer_name=peer.name,
+        peer_id=peer.id,
+        user_id=peer.user_id or "unknown",
+        connected=boolean(peer.connected),
     )
 
 

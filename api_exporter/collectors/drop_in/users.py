@@ -2,8 +2,11 @@
 `user_permissions`.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
+from functools import partial
 
+from api_exporter.collectors.once import OnceEach
+from api_exporter.exposition.each import Blocks, Each
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -12,7 +15,7 @@ from api_exporter.exposition.text import (
     halves,
     labels,
     single,
-    timestamp,
+    whole,
 )
 from api_exporter.netbird.records import User
 
@@ -63,7 +66,7 @@ AUTO_GROUPS = Metric(
 )
 
 
-def families(users: tuple[User, ...], told: Container[str]) -> Iterator[Family]:
+def families(users: tuple[User, ...], told: frozenset[str]) -> Iterator[Family]:
     """Names and addresses only where these kinds of personal data may be told."""
     yield single(USERS, len(users))
     yield counted(BY_ROLE, (labels(role=user.role or "unknown") for user in users))
@@ -82,21 +85,13 @@ def families(users: tuple[User, ...], told: Container[str]) -> Iterator[Family]:
     )
     yield halves(BLOCKED, "is_blocked", (user.is_blocked for user in users))
     yield halves(RESTRICTED, "is_restricted", (False for _ in users))
-    yield Family(
-        LAST_LOGIN,
-        (
-            (_labels(user, told), int(login))
-            for user in users
-            if (login := timestamp(user.last_login)) is not None
-        ),
-    )
-    yield Family(
-        AUTO_GROUPS,
-        ((_labels(user, told), len(user.auto_groups or ())) for user in users),
-    )
+    blocks = Blocks(users)
+    key = OnceEach(partial(_labels, told))
+    yield Each(LAST_LOGIN, blocks, key, lambda u: whole(u.last_login), given=told)
+    yield Each(AUTO_GROUPS, blocks, key, lambda u: len(u.auto_groups or ()), given=told)
 
 
-def _labels(user: User, told: Container[str]) -> Labels:
+def _labels(told: frozenset[str], user: User) -> Labels:
     return labels(
         user_id=user.id,
         user_email=user.email if "email" in told else "",

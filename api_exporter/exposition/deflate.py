@@ -1,0 +1,24 @@
+"""What compresses: igzip, which needs a quarter of zlib's time, or zlib without it.
+
+Both write deflate (RFC 1951), so every scraper reads either.
+"""
+
+import zlib
+
+try:
+    from isal import isal_zlib as _library
+except ImportError:  # the extra `fast` brings it
+    import zlib as _library  # type: ignore[no-redef]
+
+_LEVEL = 1
+"""The fastest of both: metrics are so repetitive that the levels above buy little."""
+
+
+checksum = _library.crc32
+
+
+def deflated(text: bytes, *, last: bool = False) -> bytes:
+    """Raw deflate that more may follow; only the last of a stream ends it."""
+    stream = _library.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    end = zlib.Z_FINISH if last else zlib.Z_FULL_FLUSH
+    return stream.compress(text) + stream.flush(end)

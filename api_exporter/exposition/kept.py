@@ -1,0 +1,169 @@
+"""A page made of the one before it: what says the same is not made again.
+
+Nothing is kept but that page and the records that its lines are of: a record that has
+not changed is the same object as before, and so is found again, with its line. What is
+not there any more is not on the new page, and so is not kept either.
+"""
+
+from collections.abc import Generator, Hashable, Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api_exporter.exposition.change import Change, Records
+from api_exporter.exposition.each import Each, Identified
+from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece
+from api_exporter.exposition.text import CHUNK_SAMPLES, Family, heading, render
+
+
+class Lines(Struct, frozen=True):
+    """A piece with the lines that a block of records has in a family.
+
+    Attributes:
+        given: all that they depend on beside the records.
+        told: the records that have a line, in the order of the lines.
+        head: how many characters stand before the first line.
+    """
+
+    piece: Piece
+    name: str
+    given: Hashable
+    block: Records
+    told: Records
+    head: int
+
+
+class Made(Struct, frozen=True):
+    """A page, and what the next one may be made of.
+
+    Attributes:
+        gathered: the pieces of families that are not of records.
+    """
+
+    page: Page = ()
+    gathered: tuple[Piece, ...] = ()
+    lines: tuple[Lines, ...] = ()
+
+
+NOTHING = Made()
+
+
+def made(
+    families: Iterable[Family | None], before: Made = NOTHING
+) -> Generator[None, None, Made]:
+    """The families as a page, with places to pause; None among them is one more.
+
+    The text is the same whatever was before: only the work is not.
+    """
+    making = _Making(before)
+    for family in families:
+        if isinstance(family, Each):
+            yield from making.add(family)
+        else:
+            for text in render([family]):
+                making.gather(text)
+                yield
+    return making.made()
+
+
+class _Making:
+    def __init__(self, before: Made) -> None:
+        self._texts = {piece.text: piece for piece in before.gathered}
+        self._before = {(old.name, old.block[0].id): old for old in before.lines}
+        self._changes: dict[tuple[int, int], Change] = {}
+        self._page: list[Piece] = []
+        self._gathered: list[Piece] = []
+        self._lines: list[Lines] = []
+        self._waiting: list[str] = []
+        self._size = 0
+
+    def made(self) -> Made:
+        self._cut()
+        return Made(tuple(self._page), tuple(self._gathered), tuple(self._lines))
+
+    def gather(self, text: str) -> None:
+        """Small texts make a piece together."""
+        self._waiting.append(text)
+        self._size += len(text)
+        if self._size >= PIECE_BYTES:
+            self._cut()
+
+    def _cut(self) -> None:
+        if self._size:
+            text = "".join(self._waiting).encode()
+            gathered = self._texts.get(text) or piece(text)
+            self._gathered.append(gathered)
+            self._page.append(gathered)
+            self._waiting, self._size = [], 0
+
+    def add(self, family: Each[Identified]) -> Generator[None, None, None]:
+        """A piece for each block of records, but where none of them has a line."""
+        self._cut()
+        before = heading(family.metric)
+        for block in family.blocks:
+            old = self._before.get((family.metric.name, block[0].id))
+            if old is not None and old.given != family.given:
+                old = None
+            lines = self._unchanged(family, old, block, before)
+            if lines is None:
+                lines = yield from self._fresh(family, old, block, before)
+            if lines is not None:
+                self._lines.append(lines)
+                self._page.append(lines.piece)
+                before = ""
+            yield
+
+    def _unchanged(
+        self, family: Each[Identified], old: Lines | None, block: Records, before: str
+    ) -> Lines | None:
+        """The lines of before, where all records say the same as then."""
+        if old is None or old.head != len(before):
+            return None
+        change = self._change(old.block, block)
+        if change.pairs is None:
+            return None
+        said, say = (family.lines(records, {}) for records in change.pairs)
+        if said != say:
+            return None
+        told = block
+        if old.told is not old.block:
+            now = dict(zip(map(id, change.pairs[0]), change.pairs[1], strict=True))
+            told = tuple([now.get(id(record), record) for record in old.told])
+        return replace(old, block=block, told=told)
+
+    def _fresh(
+        self, family: Each[Identified], old: Lines | None, block: Records, before: str
+    ) -> Generator[None, None, Lines | None]:
+        """New lines, but those of records that were there are taken over."""
+        known: dict[int, str] = {}
+        if old is not None and self._change(old.block, block).alike:
+            # As long as both blocks hold their records, no two have the same number.
+            texts = old.piece.text[old.head :].decode().split("\n")
+            known = dict(zip(map(id, old.told), texts, strict=False))
+        made: list[str] = []
+        for start in range(0, len(block), CHUNK_SAMPLES):
+            made += family.lines(block[start : start + CHUNK_SAMPLES], known)
+            yield
+        told = block
+        if not all(made):
+            told = tuple([r for r, line in zip(block, made, strict=True) if line])
+            made = list(filter(None, made))
+        if not told:
+            return None
+        text = (before + "\n".join(made) + "\n").encode()
+        return Lines(
+            piece=piece(text, series=len(told)),
+            name=family.metric.name,
+            given=family.given,
+            block=block,
+            told=told,
+            head=len(before),
+        )
+
+    def _change(self, old: Records, new: Records) -> Change:
+        """All families of a block ask for it."""
+        key = id(old), id(new)
+        found = self._changes.get(key)
+        if found is None:
+            found = self._changes[key] = Change.between(old, new)
+        return found

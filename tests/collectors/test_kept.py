@@ -1,0 +1,142 @@
+"""Whatever has been before: a page is what a process that has just begun would make."""
+
+import json
+import zlib
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.choice import Choice
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.exposition import each
+from api_exporter.exposition.kept import NOTHING, Made, made
+from api_exporter.exposition.text import render
+from api_exporter.netbird.inventory import PERSONAL, Inventory
+from tests.bodies import EVERYTHING, body, finish
+
+TIMES = st.sampled_from(("0001-01-01T00:00:00Z", "2026-05-22T12:00:00.5Z"))
+WORDS = st.sampled_from(("", "a", 'b"\\\n'))
+FLAGS = st.booleans()
+PEER = st.fixed_dictionaries(
+    {
+        "serial_number": st.just("s"),
+        "login_expiration_enabled": st.just(True),
+        "user_id": st.just("u"),
+        "last_login": st.just("2026-05-22T12:00:00Z"),
+    },
+    optional={
+        "name": WORDS,
+        "hostname": WORDS,
+        "os": WORDS,
+        "connected": FLAGS,
+        "last_seen": TIMES,
+    },
+)
+USER = st.fixed_dictionaries(
+    {"email": st.just("e")}, optional={"is_current": FLAGS, "last_login": TIMES}
+)
+
+
+LIFETIMES = st.sampled_from((0, 60, 3600))
+
+
+def account(lifetime: int) -> object:
+    """The account, in which logins last so many seconds."""
+    on = {"peer_login_expiration_enabled": True, "peer_login_expiration": lifetime}
+    return [{"id": "a", "settings": on}]
+
+
+def some(record: st.SearchStrategy[dict[str, object]]) -> st.SearchStrategy[object]:
+    """A list of records, in any order, with ids of which there are few."""
+    ids = st.integers(0, 12).map(lambda number: f"id{number}")
+    return st.dictionaries(ids, record, max_size=12).map(
+        lambda found: [{"id": id_, **fields} for id_, fields in found.items()]
+    )
+
+
+CHANGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "peers": st.none() | some(PEER),
+        "users": st.none() | some(USER),
+        "accounts": st.none() | LIFETIMES.map(account),
+        "groups": st.none() | st.just("groups"),
+    },
+)
+"""Of resources: withdrawn, another body, or one of those that are kept as files."""
+
+PATTERNS = st.lists(
+    st.sampled_from(("netbird_api_peer_*", "*_info", "*_timestamp*", "*connected*")),
+    max_size=2,
+).map(tuple)
+CHOICES = st.builds(
+    Choice,
+    allow=PATTERNS,
+    deny=PATTERNS,
+    detail=st.sampled_from((None, frozenset(), frozenset({"All", "id1"}))),
+)
+PEOPLE = st.sets(st.sampled_from(PERSONAL)).map(frozenset)
+
+ROUNDS = st.lists(st.tuples(CHANGES, CHOICES, PEOPLE), max_size=6)
+
+
+def read(inventory: Inventory, resource: str, told: object) -> Inventory:
+    """What is known after a body, or after a withdrawal."""
+    if told is None:
+        return inventory.with_(resource, None)
+    [found] = [r for r in EVERYTHING if r.name == resource]
+    raw = body(told) if isinstance(told, str) else json.dumps(told).encode()
+    before = getattr(inventory, resource) or ()
+    return inventory.with_(resource, finish(found.body.decode(raw, before)).records)
+
+
+def records(inventory: Inventory) -> set[int]:
+    """The identities of all that is known."""
+    values = (getattr(inventory, r.name) or () for r in EVERYTHING)
+    return {id(record) for found in values for record in found}
+
+
+def held(page: Made) -> set[int]:
+    """The identities of the records that it holds."""
+    return {id(r) for lines in page.lines for r in (*lines.block, *lines.told)}
+
+
+class KeptTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.patch(each, "SHORTEST", 1)
+        self.patch(each, "LONGEST", 4)
+        self.patch(each, "SPARSE", 3)
+
+    @settings(deadline=None, max_examples=60)
+    @given(rounds=ROUNDS)
+    def test_any_rounds(
+        self, rounds: list[tuple[dict[str, object], Choice, frozenset[str]]]
+    ) -> None:
+        """Peers come, go and change, resources end and come back, families and labels
+        are switched: the text is to the byte that of a new process, its compressed
+        form says the same, and nothing is held that is not known any more.
+        """
+        known = Inventory()
+        pages: dict[str, Made] = {}
+        for changes, choice, personal in rounds:
+            for resource, told in changes.items():
+                known = read(known, resource, told)
+            known = replace(known, personal=personal, detail=choice.detail)
+            there = records(known)
+            for collector in COLLECTORS:
+                chosen = choice.of(collector)
+                before = pages.pop(collector.name, NOTHING)
+                if chosen is None:
+                    continue
+                after = finish(made(chosen.measure(known), before))
+                pages[collector.name] = after
+                text = "".join(render(chosen.measure(known))).encode()
+                self.assertEqual(text, b"".join(p.text for p in after.page))
+                packed = b"".join(p.deflated for p in after.page)
+                inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+                self.assertEqual(text, inflate.decompress(packed))
+                lines = [x for x in text.split(b"\n") if x and not x.startswith(b"#")]
+                self.assertEqual(len(lines), sum(p.series for p in after.page))
+                self.assertLessEqual(held(after), there)

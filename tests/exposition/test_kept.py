@@ -1,0 +1,234 @@
+"""A page made of the one before it: the same text, for less work, with nothing left."""
+
+import sys
+from collections.abc import Iterable
+from operator import attrgetter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Struct
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition import change, each
+from api_exporter.exposition.each import Blocks, Each
+from api_exporter.exposition.kept import NOTHING, Made, made
+from api_exporter.exposition.pages import PIECE_BYTES, piece
+from api_exporter.exposition.text import Family, Metric, Sample, labels, render
+from tests.bodies import finish
+
+METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
+OTHER = Metric(name="netbird_api_others", help="Others.", source="others")
+
+
+class Thing(Struct, frozen=True):
+    id: str
+    size: int | None = 1
+    name: str = ""
+
+
+def things(*ids: str) -> tuple[Thing, ...]:
+    return tuple(map(Thing, ids))
+
+
+class Counting:
+    """Families of things, and how often a label was made for them."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def labels(self, thing: Thing) -> str:
+        self.asked += 1
+        return labels(id=thing.id, name=thing.name)
+
+    def families(self, records: Iterable[Thing], given: str = "") -> list[Family]:
+        blocks = Blocks(records)
+        size = attrgetter("size")
+        return [
+            Each(METRIC, blocks, self.labels, size, given=given),
+            Each(OTHER, blocks, lambda thing: labels(id=thing.id), size),
+        ]
+
+    def made(
+        self, records: Iterable[Thing], before: Made = NOTHING, given: str = ""
+    ) -> Made:
+        """A page that has been compared with one of nothing."""
+        after = finish(made(self.families(records, given), before))
+        self.asked, asked = 0, self.asked
+        text = "".join(render(self.families(records, given)))
+        assert text.encode() == joined(after)
+        for found in after.page:
+            assert found == piece(found.text)
+        self.asked = asked
+        return after
+
+
+def joined(found: Made) -> bytes:
+    return b"".join(p.text for p in found.page)
+
+
+def shared(first: Made, second: Made) -> int:
+    """How many pieces are the same objects."""
+    return len({*map(id, first.page)}.intersection(map(id, second.page)))
+
+
+class GatheredTests(SynchronousTestCase):
+    def paged(self, *families: Family | None, before: Made = NOTHING) -> Made:
+        return finish(made(families, before))
+
+    def family(self, *lengths: int) -> Family:
+        """Labels of such lengths."""
+        samples: list[Sample] = [("x" * length, 1) for length in lengths]
+        return Family(METRIC, samples, at_once=1)
+
+    def test_small(self) -> None:
+        """Small families are one piece, with a pause after each text."""
+        steps = made([self.family(1, 2), None, self.family(3)])
+        self.assertEqual(4, len(list(steps)))
+        found = self.paged(self.family(1, 2), None, self.family(3))
+        self.assertEqual([3], [p.series for p in found.page])
+
+    def test_nothing(self) -> None:
+        """No text makes no piece."""
+        self.assertEqual(NOTHING, self.paged())
+        self.assertEqual(NOTHING, self.paged(None, Family(METRIC, []), None))
+
+    def test_large(self) -> None:
+        """Texts that fill a piece make one."""
+        found = self.paged(self.family(PIECE_BYTES, PIECE_BYTES // 2, 3))
+        self.assertEqual([1, 2], [p.series for p in found.page])
+
+    def test_same(self) -> None:
+        """What has the same text is the same piece."""
+        before = self.paged(self.family(PIECE_BYTES, 1))
+        after = self.paged(self.family(PIECE_BYTES, 2), before=before)
+        self.assertIs(before.page[0], after.page[0])
+        self.assertIsNot(before.page[1], after.page[1])
+
+    @settings(deadline=None, max_examples=25)
+    @given(lengths=st.lists(st.integers(0, PIECE_BYTES // 2), max_size=12))
+    def test_all_text(self, lengths: list[int]) -> None:
+        """Pieces keep all text in its order, whatever its size."""
+        found = self.paged(self.family(*lengths))
+        text = "".join(render([self.family(*lengths)]))
+        self.assertEqual(text.encode(), joined(found))
+        self.assertTrue(all(len(p.text) >= PIECE_BYTES for p in found.page[:-1]))
+
+
+class EachTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.patch(each, "SHORTEST", 4)
+        self.patch(each, "LONGEST", 12)
+        self.patch(each, "SPARSE", 4)
+        self.patch(change, "FEW", 0.5)
+        self.making = Counting()
+        self.many = things(*(f"t{number}" for number in range(100)))
+        self.before = self.making.made(self.many)
+        self.making.asked = 0
+
+    def blocks(self) -> int:
+        return len(self.before.page) // 2
+
+    def test_borders(self) -> None:
+        """There are several blocks, each a piece of each family."""
+        self.assertGreater(self.blocks(), 8)
+        self.assertEqual(0, len(self.before.page) % 2)
+
+    def test_unchanged(self) -> None:
+        """Of the same records the pieces are the same, and no label is made."""
+        after = self.making.made(self.many, self.before)
+        self.assertEqual(len(after.page), shared(self.before, after))
+        self.assertEqual(0, self.making.asked)
+
+    def test_changed(self) -> None:
+        """A record that changes costs its own lines, and a piece where they differ."""
+        changed = (Thing("t0", name="new"), *self.many[1:])
+        after = self.making.made(changed, self.before)
+        self.assertEqual(1, len(self.before.page) - shared(self.before, after))
+        self.assertLessEqual(self.making.asked, 3)
+
+    def test_the_same_said(self) -> None:
+        """A record that changes and says the same costs no piece, and is not kept."""
+        old = self.many[7]
+        held = sys.getrefcount(old)
+        changed = (*self.many[:7], Thing("t7"), *self.many[8:])
+        after = self.making.made(changed, self.before)
+        self.assertEqual(len(after.page), shared(self.before, after))
+        self.before, self.many = after, changed
+        self.assertLess(sys.getrefcount(old), held)
+
+    def test_comes_and_goes(self) -> None:
+        """Who comes or goes costs one block at most, or two where it was the border."""
+        for record in (self.many[3], self.many[50], self.many[99]):
+            without = tuple(r for r in self.many if r is not record)
+            gone = self.making.made(without, self.before)
+            back = self.making.made(self.many, gone)
+            for first, second in ((self.before, gone), (gone, back)):
+                self.assertLessEqual(len(first.page) - shared(first, second), 4)
+            self.assertLess(self.making.asked, 40)
+
+    def test_given(self) -> None:
+        """Where something else changes on which lines depend, all are new."""
+        after = self.making.made(self.many, self.before, given="other")
+        self.assertEqual(self.blocks(), shared(self.before, after))
+        self.assertEqual(100, self.making.asked)
+
+    def test_nothing_left(self) -> None:
+        """Of a family that is gone no record is held."""
+        record = self.many[0]
+        held = sys.getrefcount(record)
+        self.before = finish(made([], self.before))
+        self.assertEqual(NOTHING, self.before)
+        self.assertLess(sys.getrefcount(record), held)
+
+    def test_pauses(self) -> None:
+        """There is a place to pause at every block, whatever was before."""
+        for before in (NOTHING, self.before):
+            steps = list(made(self.making.families(self.many), before))
+            self.assertGreaterEqual(len(steps), 2 * self.blocks())
+
+    @settings(deadline=None)
+    @given(
+        rounds=st.lists(
+            st.tuples(
+                st.lists(st.integers(0, 30), unique=True),
+                st.dictionaries(
+                    st.integers(0, 30),
+                    st.tuples(st.none() | st.integers(0, 2), st.sampled_from('a"\n')),
+                ),
+                st.sampled_from(("", "other")),
+            ),
+            max_size=6,
+        )
+    )
+    def test_any_rounds(
+        self,
+        rounds: list[tuple[list[int], dict[int, tuple[int | None, str]], str]],
+    ) -> None:
+        """Whatever comes, goes, moves and changes: the page is that of nothing before,
+        and holds no record that is not there.
+        """
+        known: dict[int, Thing] = {n: Thing(str(n)) for n in range(31)}
+        before = NOTHING
+        for there, changes, other in rounds:
+            known |= {n: Thing(str(n), *changed) for n, changed in changes.items()}
+            records = [known[n] for n in there]
+            before = self.making.made(records, before, other)
+            alive = set(map(id, records))
+            for lines in before.lines:
+                self.assertLessEqual({*map(id, lines.block + lines.told)}, alive)
+
+
+class CutTests(SynchronousTestCase):
+    def test_sizes(self) -> None:
+        """Blocks are of bounded length, and only the last may be short."""
+        records = things(*map(str, range(20_000)))
+        blocks = list(Blocks(records))
+        self.assertEqual(records, tuple(r for block in blocks for r in block))
+        for block in blocks[:-1]:
+            self.assertGreaterEqual(len(block), each.SHORTEST)
+        self.assertLessEqual(max(map(len, blocks)), each.LONGEST)
+
+    def test_no_border(self) -> None:
+        """Ids of which none begins a block do no harm."""
+        blocks = list(Blocks(things(*["a"] * (2 * each.LONGEST + 1))))
+        self.assertEqual([each.LONGEST, each.LONGEST, 1], list(map(len, blocks)))
