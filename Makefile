@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units waiting working lowest pythons with check format docs rules bench acceptance executable release-check clean
+.PHONY: help run test units waiting working lowest pythons with check format docs rules bench acceptance executable directory release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -48,8 +48,12 @@ run: $(VENV)/run ## Show a simulated network on http://localhost:8080/
 
 test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage erase
-	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 $(UNITS)
-	@$(MAKE) --no-print-directory -j2 --output-sync waiting working
+	@mkdir -p build && rm -f build/*.log
+	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 $(UNITS) \
+		>build/units.log 2>&1; status=$$?; cat build/units.log; \
+		test $$status = 0 || $(BIN)/python -m tests.again build/units.log
+	@$(MAKE) --no-print-directory -j2 --output-sync waiting working || \
+		PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/python -m tests.again build/w*ing.log
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
@@ -57,7 +61,8 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 waiting working: $(VENV)/dev
 	@mkdir -p build
 	@PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/coverage run -m twisted.trial \
-		--temp-directory=build/trial-$@ $($@)
+		--temp-directory=build/trial-$@ $($@) >build/$@.log 2>&1; \
+		status=$$?; cat build/$@.log; exit $$status
 
 units: $(VENV)/dev ## Run the tests that start no programs: a minute.
 	@$(BIN)/python -m twisted.trial -j2 $(UNITS)
@@ -109,21 +114,29 @@ bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/ben
 acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or minutes; ends with a table.
 	@$(BIN)/python -m acceptance $(ONLY)
 
-# The loader of the executable is compiled with its own zlib, so that libc is all it needs, and
-# with what says in one line that a thing it needs is missing.
-executable: ## Build dist/api-exporter-linux-<arch>, one file that needs nothing but libc.
-	@rm -rf build/executable build/lib
+# The loader is compiled with its own zlib, so that libc is all it needs, and with what says in
+# one line that a thing it needs is missing. The same commit makes the same bytes.
+executable: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
+executable: export PYTHONHASHSEED = 0
+executable: export ARCH := $(ARCH)
+executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, and a directory.
+	@rm -rf build/executable build/directory build/lib
 	@$(PYTHON) -m venv build/executable
 	@build/executable/bin/pip install --quiet --disable-pip-version-check .
 	@$(CC) -c -O2 -Wall -D_GNU_SOURCE -o build/executable/needs.o deploy/executable/needs.c
-	@LDFLAGS=$(abspath build/executable/needs.o) PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 build/executable/bin/pip install \
+	@LDFLAGS=$(abspath build/executable/needs.o) PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 \
+		build/executable/bin/pip install \
 		--quiet --disable-pip-version-check --no-binary pyinstaller pyinstaller
-	@build/executable/bin/pyinstaller --log-level WARN --onefile --strip --noconfirm \
-		--name api-exporter-linux-$(ARCH) --distpath dist \
-		--workpath build/executable/work --specpath build/executable \
-		--collect-submodules api_exporter --collect-data api_exporter \
-		deploy/executable/api_exporter_command.py
+	@build/executable/bin/pyinstaller --log-level ERROR --noconfirm \
+		--distpath build/directory --workpath build/executable/work \
+		deploy/executable/api-exporter.spec
+	@mkdir -p dist
+	@mv build/directory/api-exporter-linux-$(ARCH) dist/
 	@dist/api-exporter-linux-$(ARCH) --version
+	@deploy/executable/pack.sh build/directory/api-exporter dist
+
+# The directory is what packages, the static image and the archive hold.
+directory: executable ## Build the directory build/directory/api-exporter and its archive in dist.
 
 release-check: executable test ## Everything that must hold before a release is tagged.
 	@test -z "$$(git status --porcelain)" || { echo "the tree has changes" >&2; exit 1; }

@@ -1,9 +1,12 @@
 /* Linked into the executable's loader, before whose start it looks for what that needs:
- * a directory to unpack into, from which libraries may be loaded, and /dev/null. The
- * loader and Twisted say misleading things where one is missing. */
+ * /dev/null, and, where all is in one file, a directory to unpack into, from which libraries
+ * may be loaded. The loader and Twisted say misleading things where one is missing. */
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -20,6 +23,17 @@ static void fail(const char *what, const char *directory)
     exit(1);
 }
 
+/* Whether what is in the one file lies beside the executable instead. */
+static int unpacked(void)
+{
+    char path[PATH_MAX + sizeof "_internal"];
+
+    if (realpath((const char *)getauxval(AT_EXECFN), path) == NULL)
+        return 0;
+    strcpy(strrchr(path, '/') + 1, "_internal");
+    return access(path, F_OK) == 0;
+}
+
 __attribute__((constructor)) static void look(void)
 {
     /* In the loader's order. */
@@ -33,6 +47,8 @@ __attribute__((constructor)) static void look(void)
 
     if (stat("/dev/null", &found) || !S_ISCHR(found.st_mode))
         fail("there is no /dev/null", "");
+    if (unpacked())
+        return;
     while (i < count && access(directories[i], W_OK | X_OK))
         i++;
     if (i == count)
