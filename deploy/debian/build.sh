@@ -7,7 +7,7 @@ usage="usage: build.sh PROGRAM VERSION OUT
   PROGRAM  the directory with the program and what it needs
   VERSION  of the program, such as 1.2.3 or 1.2.3rc1
   OUT      the directory for api-exporter_VERSION_ARCHITECTURE.deb
-SOURCE_DATE_EPOCH is respected."
+SOURCE_DATE_EPOCH is respected. COMPRESSION names dpkg-deb's (default: xz)."
 
 [ $# = 3 ] || { echo "$usage" >&2; exit 2; }
 program=$1
@@ -27,6 +27,7 @@ docs=$tree/usr/share/doc/api-exporter
 # The program. What is loaded and never run itself need not look as if it could.
 mkdir -p "$tree/usr/lib" "$tree/usr/bin"
 cp -r "$program" "$tree/usr/lib/api-exporter"
+rm -f "$tree"/usr/lib/api-exporter/LICENSE "$tree"/usr/lib/api-exporter/*.example
 find "$tree/usr/lib/api-exporter" -type f -exec chmod 644 {} +
 chmod 755 "$tree/usr/lib/api-exporter/api-exporter"
 ln -s ../lib/api-exporter/api-exporter "$tree/usr/bin/api-exporter"
@@ -50,7 +51,7 @@ install -D -m 644 -t "$share" "$deploy/api-exporter.env.example" \
     "$deploy/systemd/api-exporter.service.d/token.conf"
 install -D -m 644 -t "$share/prometheus" "$deploy/prometheus/rules.yml" "$deploy/prometheus/alerts.yml"
 install -D -m 644 -t "$share/grafana" "$deploy"/grafana/dashboards/*.json
-install -D -m 644 -t "$share/nftables" "$deploy/nftables/api-exporter.nft"
+install -D -m 755 -t "$docs/examples" "$deploy/nftables/api-exporter.nft"
 
 # What Debian asks for.
 install -D -m 644 "$deploy/debian/copyright" "$docs/copyright"
@@ -82,5 +83,5 @@ install -m 755 -t "$tree/DEBIAN" "$deploy/debian/postinst" "$deploy/debian/prerm
 (cd "$tree" && find etc usr -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 
 mkdir -p "$out"
-dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/api-exporter_${version}_$architecture.deb" >/dev/null
+dpkg-deb --root-owner-group -Z"${COMPRESSION:-xz}" --build "$tree" "$out/api-exporter_${version}_$architecture.deb" >/dev/null
 echo "$out/api-exporter_${version}_$architecture.deb"
