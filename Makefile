@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units waiting working lowest pythons with check format docs rules bench acceptance executable directory release-check clean
+.PHONY: help run test units waiting working lowest pythons with check format docs rules lock bench acceptance executable directory release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -108,6 +108,17 @@ docs: $(VENV)/dev ## Generate docs/metrics.md and docs/configuration.md from the
 rules: $(VENV)/dev ## Make Prometheus' rules from api_exporter/thresholds.json.
 	@$(BIN)/python -m tests.rules
 
+# What is installed into images, packages and executables, to the byte. It changes only where
+# setup.cfg wants it: UPGRADE=--upgrade takes the newest of all.
+UV := build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command 'make lock' $(UPGRADE)
+lock: ## Write deploy/lock/*.txt, the dependencies that fit setup.cfg, with their hashes.
+	@$(PYTHON) -m venv build/lock
+	@build/lock/bin/pip install --quiet --disable-pip-version-check 'uv == 0.13.9'
+	@$(UV) --extra fast --output-file deploy/lock/run.txt setup.py
+	@$(UV) --constraint deploy/lock/run.txt --output-file deploy/lock/build.txt \
+		deploy/lock/build.in
+
 bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
 	@$(BIN)/python -m benchmarks $(BENCH)
 
@@ -116,17 +127,19 @@ acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or mi
 
 # The loader is compiled with its own zlib, so that libc is all it needs, and with what says in
 # one line that a thing it needs is missing. The same commit makes the same bytes.
+LOCKED := build/executable/bin/pip install --quiet --disable-pip-version-check --require-hashes
 executable: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
 executable: export PYTHONHASHSEED = 0
 executable: export ARCH := $(ARCH)
 executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, and a directory.
 	@rm -rf build/executable build/directory build/lib
 	@$(PYTHON) -m venv build/executable
-	@build/executable/bin/pip install --quiet --disable-pip-version-check .
+	@$(LOCKED) --requirement deploy/lock/run.txt
 	@$(CC) -c -O2 -Wall -D_GNU_SOURCE -o build/executable/needs.o deploy/executable/needs.c
 	@LDFLAGS=$(abspath build/executable/needs.o) PYI_STATIC_ZLIB=1 PYINSTALLER_COMPILE_BOOTLOADER=1 \
-		build/executable/bin/pip install \
-		--quiet --disable-pip-version-check --no-binary pyinstaller pyinstaller
+		$(LOCKED) --no-binary pyinstaller --requirement deploy/lock/build.txt
+	@build/executable/bin/pip install --quiet --disable-pip-version-check --no-deps \
+		--no-build-isolation .
 	@build/executable/bin/pyinstaller --log-level ERROR --noconfirm \
 		--distpath build/directory --workpath build/executable/work \
 		deploy/executable/api-exporter.spec
