@@ -12,17 +12,24 @@ from acceptance import (
     installing,
     kubernetes,
     monitoring,
+    package,
     proxies,
     pythons,
     release,
+    released,
     roots,
     service,
+    workflows,
 )
 from acceptance.check import Check, Failed, Missing
 
 CHECKS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
+    Check("release", released.release),
+    Check("lintian", package.lintian),
+    *(Check(f"deb-{number}", package.packaged(number)) for number in roots.SUITES),
+    Check("workflows", workflows.actionlint),
     Check("pythons", pythons.pythons),
     Check("lowest", pythons.lowest),
     Check("sslyze", door.sslyze),

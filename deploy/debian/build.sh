@@ -24,9 +24,9 @@ units=$tree/usr/lib/systemd/system
 share=$tree/usr/share/api-exporter
 docs=$tree/usr/share/doc/api-exporter
 
-# The program. What is loaded and never run itself need not look as if it could.
+# The program, with its times: Twisted goes by them. What is loaded and never run itself need not look as if it could.
 mkdir -p "$tree/usr/lib" "$tree/usr/bin"
-cp -r "$program" "$tree/usr/lib/api-exporter"
+cp -a "$program" "$tree/usr/lib/api-exporter"
 rm -f "$tree"/usr/lib/api-exporter/LICENSE "$tree"/usr/lib/api-exporter/*.example
 find "$tree/usr/lib/api-exporter" -type f -exec chmod 644 {} +
 chmod 755 "$tree/usr/lib/api-exporter/api-exporter"
