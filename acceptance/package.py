@@ -30,7 +30,15 @@ _TOOLS = {
 }
 """What the page's commands go through, without a person."""
 
+_COPIED = {
+    "etc/systemd/system/api-exporter.service.d",
+    "etc/systemd/system/api-exporter.service.d/token.conf",
+}
+"""What the reader of the page has put there."""
+
 UNIT = "api-exporter.service"
+
+CONFIG = "/etc/api-exporter/config"
 
 
 def lintian(_folder: Path) -> str:
@@ -52,69 +60,55 @@ def packaged(release: int) -> Callable[[Path], str]:
         tree = products()
         root = bare(folder, release)
         root.apt("install", "--no-install-recommends", "ca-certificates", "curl")
-        place = root.path / "packages"
-        [package] = (tree / "dist/release").glob("*.deb")
-        _old(tree, place)
         for name, text in _TOOLS.items():
             tool = root.path / "usr/local/bin" / name
             tool.write_text(f"#!/bin/sh\n{text}")
             tool.chmod(0o755)
+        _old(tree, root.path / "packages")
+        [package] = (tree / "dist/release").glob("*.deb")
         run("dpkg-deb", "--extract", package, root.path / "opt/upstream")
         before = _ours(root)
-        seen = []
         with booted(root) as system:
-
-            def follow(heading: str = "") -> str:
-                page = f"cd /packages\n{script('debian.md', heading)}"
-                return system.run("sh", "-c", page)
-
-            api = simulated(system, "/opt/upstream/usr/bin/api-exporter")
-            settings = f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN={TOKEN}\n"
-            (root.path / "settings").write_text(settings)
-            seen.append(_installed(system))
-            follow()
-            system.until_got(READ, HERE, "/metrics")
-            seen.append(f"by the page: {hardened(system)}")
-            shutil.copy(package, place)
-            (place / f"{_name(package, _BEFORE)}").unlink()
-            seen.append(_upgraded(system, follow, commit(tree)))
-            same("settings", settings, root.read("etc/api-exporter/config"))
-            (root.path / "settings").write_text(f"UPSTREAM_API_URL={api}\n")
-            system.run("sudoedit", "/etc/api-exporter/config")
-            _credential(system, follow)
-            seen.append("the token as a credential")
-            address = "LISTEN_ADDRESS=systemd:domain=INET6:index=0\n"
-            with (root.path / "etc/api-exporter/config").open("a") as file:
-                file.write(address)
-            system.run("systemctl", "stop", UNIT)
-            system.run("systemctl", "enable", "--now", "api-exporter.socket")
-            system.run("systemctl", "start", UNIT)
-            system.until_got(READ, "[::1]:8080", "/metrics")
-            seen.append(f"socket: {logged(system, ' is at ')[-1]}")
-            same("what went wrong", [], logged(system, "Traceback"))
+            seen = [_installed(system), *_lived(system, root, package, commit(tree))]
         with booted(root) as system:
             system.until_got('"ok"', HERE, "/health")
             seen.append("it is back after the next boot")
-            main = main_process(system)
-            system.run("sh", "-c", script("debian.md", "Remove"))
-            same("the unit", "not-found", shown(system, "LoadState"))
-            same(
-                "its process", "", system.run("sh", "-c", f"ls -d /proc/{main} 2>&-; :")
-            )
-            if "systemd:domain" not in root.read("etc/api-exporter/config"):
-                raise Failed("removing has taken the settings")
-            system.run("apt-get", "--yes", "purge", "api-exporter")
-            state = system.run("systemctl", "is-system-running").strip()
-            same("the system", "running", state)
-        system_dropin = {
-            "etc/systemd/system/api-exporter.service.d",
-            "etc/systemd/system/api-exporter.service.d/token.conf",
-        }
-        same("what is left", set(), _ours(root) - before - system_dropin)
-        seen.append("removed: the settings stay; purged: nothing but the user")
+            seen.append(_removed(system, root))
+        same("what is left", set(), _ours(root) - before - _COPIED)
         return "\n".join(seen)
 
     return check
+
+
+def _lived(system: System, root: Root, package: Path, ours: str) -> list[str]:
+    """Installed by the page, upgraded, and reached in other ways."""
+    api = simulated(system, "/opt/upstream/usr/bin/api-exporter")
+    settings = f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN={TOKEN}\n"
+    (root.path / "settings").write_text(settings)
+    _follow(system)
+    system.until_got(READ, HERE, "/metrics")
+    seen = [f"by the page: {hardened(system)}"]
+    [old] = (root.path / "packages").iterdir()
+    old.unlink()
+    shutil.copy(package, old.parent)
+    seen.append(_upgraded(system, ours))
+    same("settings", settings, root.read(CONFIG[1:]))
+    address = "LISTEN_ADDRESS=systemd:domain=INET6:index=0"
+    (root.path / "settings").write_text(f"UPSTREAM_API_URL={api}\n{address}\n")
+    system.run("sudoedit", CONFIG)
+    system.run("systemctl", "stop", UNIT)
+    system.run("systemctl", "enable", "--now", "api-exporter.socket")
+    _credential(system)
+    system.until_got(READ, "[::1]:8080", "/metrics")
+    seen.append(f"the token as a credential, and {logged(system, ' is at ')[-1]}")
+    same("what went wrong", [], logged(system, "Traceback"))
+    return seen
+
+
+def _follow(system: System, heading: str = "") -> str:
+    """What the page's commands print, where the package is."""
+    page = f"cd /packages\n{script('debian.md', heading)}"
+    return system.run("sh", "-c", page)
 
 
 def _old(tree: Path, place: Path) -> None:
@@ -124,22 +118,12 @@ def _old(tree: Path, place: Path) -> None:
     run(build, directory, _BEFORE, place, env={"COMPRESSION": "none"})
 
 
-def _name(package: Path, version: str) -> str:
-    name, _, architecture = package.name.split("_")
-    return f"{name}_{version}-1_{architecture}"
-
-
 def _installed(system: System) -> str:
     """What installing does: no service yet, and settings that are not for everybody."""
     system.run("sh", "-c", "cd /packages && apt-get --yes install ./*.deb")
-    modes = system.run(
-        "stat", "-c", "%a %U:%G %n", "/etc/api-exporter", "/etc/api-exporter/config"
-    )
-    same(
-        "modes",
-        "750 root:api-exporter /etc/api-exporter\n640 root:api-exporter /etc/api-exporter/config\n",
-        modes,
-    )
+    for mode, path in (("750", "/etc/api-exporter"), ("640", CONFIG)):
+        found = system.run("stat", "-c", "%a %U:%G", path).strip()
+        same(path, f"{mode} root:api-exporter", found)
     same("the service", "inactive", shown(system, "ActiveState"))
     same("the service", "disabled", shown(system, "UnitFileState"))
     same("the system", "running", system.run("systemctl", "is-system-running").strip())
@@ -152,10 +136,10 @@ def _installed(system: System) -> str:
     return "installed: not started, and --check says what is not set"
 
 
-def _upgraded(system: System, follow: Callable[[str], str], ours: str) -> str:
+def _upgraded(system: System, ours: str) -> str:
     """It is upgraded while it runs."""
     before = main_process(system)
-    follow("Upgrade")
+    _follow(system, "Upgrade")
     system.until_got(READ, HERE, "/metrics")
     if main_process(system) == before:
         raise Failed("it has not been restarted")
@@ -166,12 +150,26 @@ def _upgraded(system: System, follow: Callable[[str], str], ours: str) -> str:
     return f"upgraded while it runs, from {_BEFORE}-1 to {version}: {said}"
 
 
-def _credential(system: System, follow: Callable[[str], str]) -> None:
+def _credential(system: System) -> None:
     """The token as the page has it, in place of a line of the settings."""
     page = script("debian.md", "The token as a credential")
     first, *others = page.splitlines()[1:]
     system.run("sh", "-ec", f"echo {TOKEN} | {first}\n" + "\n".join(others))
     system.until_got(READ, HERE, "/metrics")
+
+
+def _removed(system: System, root: Root) -> str:
+    """Removed, then purged."""
+    main = main_process(system)
+    _follow(system, "Remove")
+    same("the unit", "not-found", shown(system, "LoadState"))
+    same("its process", "", system.run("sh", "-c", f"ls -d /proc/{main} 2>&-; :"))
+    if "systemd:domain" not in root.read(CONFIG[1:]):
+        raise Failed("removing has taken the settings")
+    system.run("apt-get", "--yes", "purge", "api-exporter")
+    state = system.run("systemctl", "is-system-running").strip()
+    same("the system", "running", state)
+    return "removed: the settings stay; purged: nothing but the user"
 
 
 def _ours(root: Root) -> set[str]:
