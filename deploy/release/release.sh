@@ -80,8 +80,9 @@ version = "$version"
 license = "MIT"
 END
 build/release/bin/cyclonedx-py environment --pyproject build/release/pyproject.toml \
-    --output-reproducible --output-file "$out/api-exporter-$version.cdx.json" \
-    build/release/run/bin/python
+    --output-reproducible --output-file build/release/bom.json build/release/run/bin/python
+build/executable/bin/python deploy/release/sbom.py <build/release/bom.json \
+    >"$out/api-exporter-$version.cdx.json"
 
 deploy/release/seal.sh "$out"
 (cd "$out" && du --bytes -- *)
