@@ -9,6 +9,7 @@ from pathlib import Path
 
 from acceptance import (
     door,
+    images,
     installing,
     kubernetes,
     monitoring,
@@ -40,6 +41,8 @@ CHECKS = (
     ),
     Check("upgrade", installing.upgrades),
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
+    Check("image", images.image),
+    Check("static-image", images.static),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
     Check("no-proxy", proxies.no_proxy),

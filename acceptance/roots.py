@@ -88,7 +88,7 @@ def bare(folder: Path, release: int) -> Root:
         raise Missing("the privilege to make root file systems") from None
     root = Root(folder / f"debian-{release}")
     root.path.mkdir()
-    run("tar", "--extract", "--file", _base(release), "--directory", root.path)
+    run("tar", "--extract", "--file", archive(release), "--directory", root.path)
     (root.path / "etc/resolv.conf").unlink(missing_ok=True)
     (root.path / "etc/resolv.conf").write_text(Path("/etc/resolv.conf").read_text())
     acquire = run("apt-config", "dump", "--format", '%F "%v";%n')
@@ -98,19 +98,19 @@ def bare(folder: Path, release: int) -> Root:
     return root
 
 
-def _base(release: int) -> Path:
+def archive(release: int, name: str = "debian", packages: str = _PACKAGES) -> Path:
     """The archive of a root as mmdebstrap makes it; made once."""
-    archive = BUILD / f"debian-{release}.tar"
-    if not archive.exists():
+    made = BUILD / f"{name}-{release}.tar"
+    if not made.exists():
         BUILD.mkdir(parents=True, exist_ok=True)
-        unfinished = archive.with_suffix(".new.tar")
-        options = ("--quiet", "--variant=minbase", f"--include={_PACKAGES}")
+        unfinished = made.with_suffix(".new.tar")
+        options = ("--quiet", "--variant=minbase", f"--include={packages}")
         try:
             run(program("mmdebstrap"), *options, SUITES[release], unfinished, _mirror())
         except Failed as error:
             raise Missing(f"packages of Debian {release}: {error}") from None
-        unfinished.rename(archive)
-    return archive
+        unfinished.rename(made)
+    return made
 
 
 def _mirror() -> str:

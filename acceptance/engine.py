@@ -1,0 +1,160 @@
+"""buildah and podman, with a storage of their own, and containers that they run.
+
+Nothing is asked of the machine but root: no daemon, no service manager, no network of
+their own, no control groups.
+"""
+
+import json
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from acceptance.check import Failed, program, run
+from tests.integration.programs import free_port
+
+ALONE = (
+    "umount --recursive /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup"
+    ' && exec podman "$@"'
+)
+"""podman, in a mount namespace whose control groups crun understands."""
+
+HARDENED = (
+    *("--read-only", "--read-only-tmpfs=false"),
+    *("--cap-drop", "all", "--security-opt", "no-new-privileges"),
+)
+"""What an operator gives a container that may nothing."""
+
+ANYWHERE = (
+    *("--network", "host", "--cgroups", "disabled"),
+    *("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"),
+    *("--health-interval", "disable"),  # it would take systemd's timers
+)
+"""What lets a container run on a machine that is a container itself."""
+
+START = 30.0
+"""Seconds within which it must listen."""
+
+
+class Running(Struct, frozen=True):
+    """A container that listens.
+
+    Attributes:
+        took: seconds from the engine's start until somebody could connect.
+    """
+
+    engine: "Engine"
+    name: str
+    port: int
+    took: float
+
+    def healthy(self) -> None:
+        """Raises Failed unless the image's own health check succeeds."""
+        self.engine.podman("healthcheck", "run", self.name)
+
+    def logs(self) -> str:
+        """What it has written."""
+        return self.engine.podman("logs", self.name)
+
+    def stop(self) -> None:
+        """Raises Failed unless it ends by itself, and well, when it is told to."""
+        self.engine.podman("stop", "--time", "20", self.name)
+        wanted = "{{.State.ExitCode}}"
+        status = self.engine.podman("inspect", "--format", wanted, self.name).strip()
+        if status != "0" or "stopped" not in self.logs():
+            raise Failed(f"it ended with status {status}\n{self.logs()}")
+
+
+class Engine(Struct, frozen=True):
+    """Both programs over one storage, which lies in a folder."""
+
+    folder: Path
+
+    @property
+    def storage(self) -> tuple[str, ...]:
+        """The options that both need before any other."""
+        stored, state = self.folder / "storage", self.folder / "state"
+        driver = ("--storage-driver", "vfs")
+        return ("--root", str(stored), "--runroot", str(state), *driver)
+
+    def buildah(self, *command: str | Path) -> str:
+        """What buildah prints."""
+        return run(program("buildah"), *self.storage, *command)
+
+    def podman(self, *command: str | Path) -> str:
+        """What podman prints."""
+        for needed in ("crun", "podman", "unshare"):
+            program(needed)
+        quiet = ("--log-level", "fatal", "--events-backend", "file")
+        own = ("--cgroup-manager", "cgroupfs", "--runtime", "crun")
+        there = ("unshare", "--mount", "sh", "-c", ALONE, "podman")
+        return run(*there, *self.storage, *own, *quiet, *command)
+
+    def wrapper(self, name: str) -> Path:
+        """A program that is one of the two with our storage, for scripts to call."""
+        script = self.folder / name
+        command = ("exec", program(name), *self.storage)
+        script.write_text(f'#!/bin/sh\n{" ".join(map(str, command))} "$@"\n')
+        script.chmod(0o755)
+        return script
+
+    def imported(self, archive: Path, name: str) -> None:
+        """Make an image of the archive of a root file system."""
+        container = self.buildah("from", "scratch").strip()
+        self.buildah("add", "--quiet", container, archive, "/")
+        self.buildah("commit", "--quiet", "--timestamp", "0", container, name)
+        self.buildah("rm", container)
+
+    def saved(self, image: str, folder: Path) -> dict[str, object]:
+        """The manifest of an image, whose blobs are put in a folder."""
+        self.buildah("push", "--quiet", image, f"dir:{folder}")
+        manifest: dict[str, object] = json.loads((folder / "manifest.json").read_text())
+        return manifest
+
+    @contextmanager
+    def started(
+        self,
+        image: str,
+        *command: str,
+        env: Mapping[str, str],
+        mounts: Mapping[Path, str] | None = None,
+    ) -> Iterator[Running]:
+        """A container that may and writes nothing, until the end of the block.
+
+        Args:
+            command: what the entry point is given.
+            mounts: where in the container files or folders of ours are to be read.
+        """
+        port = free_port()
+        name = f"api-exporter-{port}"
+        settings = {"LISTEN_ADDRESS": f"127.0.0.1:{port}", **env}
+        options = [*HARDENED, *ANYWHERE, "--name", name]
+        for key, value in settings.items():
+            options += ["--env", f"{key}={value}"]
+        for source, target in (mounts or {}).items():
+            options += ["--volume", f"{source}:{target}:ro"]
+        begin = time.monotonic()
+        self.podman("run", "--detach", *options, image, *command)
+        try:
+            while not _listens(port):
+                if time.monotonic() - begin > START:
+                    raise Failed(self.podman("logs", name))
+                time.sleep(0.02)
+            yield Running(self, name, port, time.monotonic() - begin)
+        finally:
+            self.podman("rm", "--force", "--time", "5", name)
+
+    def ended(self, image: str, *command: str, env: Mapping[str, str]) -> str:
+        """What a container prints that ends by itself; raises Failed where badly."""
+        options = [*HARDENED, *ANYWHERE, "--rm"]
+        for key, value in env.items():
+            options += ["--env", f"{key}={value}"]
+        return self.podman("run", *options, image, *command)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

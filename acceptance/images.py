@@ -1,0 +1,205 @@
+"""The images: built twice, looked into, run as hardened as can be, and asked."""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from acceptance.check import ROOT, Failed, run
+from acceptance.engine import Engine, Running
+from acceptance.roots import archive
+from api_exporter.demo.server import TOKEN
+from tests.door.certificates import Authority
+from tests.integration.programs import free_port
+
+BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+
+BASE = "localhost/base"
+"""In place of the official image of Python: Debian, with its Python's venv."""
+
+IMAGE, STATIC = "localhost/api-exporter", "localhost/api-exporter-static"
+
+MB = 1_000_000
+
+LAYER, WHOLE = 50 * MB, 30 * MB
+"""What our layer of the image may have in bytes, and the static image, compressed."""
+
+UNWANTED = re.compile(
+    r"(^|/)(pip3?(-[^/]*)?|ensurepip|c?cpp|g?cc|clang|ld|tests?)$"
+    r"|(^|/)(gcc|g\+\+|clang)-[0-9]+$"
+)
+"""Paths that tell of pip, compilers and tests."""
+
+LABELS = ("created", "revision", "version")
+
+
+def image(folder: Path) -> str:
+    """The image upon Python's: small, the same twice, hardened, and it runs."""
+    engine = prepared(folder, "image")
+    return _tried(engine, folder, "image", IMAGE)
+
+
+def static(folder: Path) -> str:
+    """The image from nothing: likewise, and it has no shell."""
+    engine = prepared(folder, "static")
+    return _tried(engine, folder, "static", STATIC)
+
+
+def prepared(folder: Path, kind: str) -> Engine:
+    """An engine that has one of the images, and what it builds on."""
+    engine = Engine(folder)
+    if kind == "image":
+        packages = "ca-certificates,python3,python3-venv"
+        engine.imported(archive(13, "python", packages), BASE)
+    elif not (ROOT / "build/directory/api-exporter").exists():
+        run("make", "directory", "PYTHON=/usr/bin/python3")
+    built(engine, kind, "buildah")
+    return engine
+
+
+def built(engine: Engine, kind: str, name: str) -> None:
+    """Build an image by the script that everybody uses."""
+    options = [IMAGE if kind == "image" else STATIC]
+    options += ["--isolation", "chroot", "--network", "host"]
+    if kind == "image":  # pip reaches its index as it does on this machine
+        configured = run("pip", "config", "list")
+        values = re.findall(r"^global\.([\w-]+)=(.*)$", configured, re.MULTILINE)
+        lines = [f"{key} = {value.strip(chr(39))}\n" for key, value in values]
+        (engine.folder / "pip.conf").write_text("".join(["[global]\n", *lines]))
+        options += ["--volume", f"{engine.folder}/pip.conf:/etc/pip.conf:ro"]
+        options += ["--volume", "/etc/ssl/certs:/etc/ssl/certs:ro"]
+    env = {"ENGINE": str(engine.wrapper(name)), "BASE": BASE, "BUILDER": BASE}
+    run("deploy/container/build.sh", kind, *options, env=env)
+
+
+def _tried(engine: Engine, folder: Path, kind: str, name: str) -> str:
+    first = _digest(engine, name, folder / "first")
+    built(engine, kind, "podman")
+    if (second := _digest(engine, name, folder / "second")) != first:
+        raise Failed(f"built by buildah {first}, by podman {second}")
+    seen = [f"built by buildah and by podman: {first}"]
+    seen.append(_sizes(folder / "first", kind))
+    seen.append(_configured(engine, name))
+    seen.append(_contents(engine, name, kind))
+    seen.append(_served(engine, name))
+    seen.append(_secured(engine, name, folder))
+    return "\n".join(seen)
+
+
+def _digest(engine: Engine, name: str, folder: Path) -> str:
+    engine.saved(name, folder)
+    manifest = (folder / "manifest.json").read_bytes()
+    return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
+
+
+def _sizes(saved: Path, kind: str) -> str:
+    """What a registry would hold of it: the last layer is ours."""
+    manifest: Any = json.loads((saved / "manifest.json").read_text())
+    layers = manifest["layers"]
+    digest = layers[-1]["digest"].removeprefix("sha256:")
+    ours = len(gzip.decompress((saved / digest).read_bytes()))
+    compressed = sum(layer["size"] for layer in layers)
+    if ours > LAYER or (kind == "static" and compressed > WHOLE):
+        raise Failed(f"our layer: {ours} bytes; compressed: {compressed}")
+    return (
+        f"our layer {ours / MB:.1f} MB ({layers[-1]['size'] / MB:.1f} compressed), "
+        f"the whole {compressed / MB:.1f} MB compressed in {len(layers)} layers"
+    )
+
+
+def _configured(engine: Engine, name: str) -> str:
+    """User, health check and labels."""
+    [found] = json.loads(engine.podman("image", "inspect", name))
+    user, labels = found["User"], found["Labels"]
+    if not re.fullmatch(r"[1-9]\d*:[1-9]\d*", user) or "Healthcheck" not in found:
+        raise Failed(f"user {user!r}, health check {found.get('Healthcheck')}")
+    told = {label: labels[f"org.opencontainers.image.{label}"] for label in LABELS}
+    commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
+    if told["revision"] != commit or not all(told.values()):
+        raise Failed(f"labels: {told}")
+    return f"user {user}; " + ", ".join(f"{x} {told[x]}" for x in LABELS)
+
+
+def _contents(engine: Engine, name: str, kind: str) -> str:
+    """Nothing that installs, compiles or tests, and nothing that raises privileges."""
+    root = Path(engine.podman("image", "mount", name).strip())
+    paths = list(root.rglob("*"))
+    found = [str(path.relative_to(root)) for path in paths]
+    unwanted = [x for x in found if UNWANTED.search(x)]
+    if kind == "static":
+        raising = [path for path in paths if path.lstat().st_mode & 0o6000]
+        unwanted += [str(x) for x in raising] + [x for x in found if x.endswith("/sh")]
+    if unwanted:
+        raise Failed(f"in the image: {', '.join(unwanted[:20])}")
+    engine.podman("image", "unmount", name)
+    return f"{len(found)} paths: no pip, no compiler, no tests"
+
+
+def _served(engine: Engine, name: str) -> str:
+    """It runs with a root that it cannot write, is well, and ends when told to."""
+    with engine.started(name, "--demo", env={"DEMO_PEERS": "50"}) as container:
+        container.healthy()
+        if b"netbird_api_peers{" not in _until(container, b"netbird_api_peers{"):
+            raise Failed("no peers")
+        container.stop()
+        took = container.took
+    if "netbird_api_peers{" not in engine.ended(name, "--demo", "--once", env={}):
+        raise Failed("--demo --once does not read the network")
+    return f"podman: listens {took:.1f} s after `podman run`, healthy, stopped well"
+
+
+def _secured(engine: Engine, name: str, folder: Path) -> str:
+    """It reads an upstream behind TLS whose authority is in the system's bundle, and no
+    other.
+    """
+    with upstream(folder) as (url, bundle):
+        env = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN}
+        with engine.started(name, env=env, mounts={bundle: BUNDLE}) as container:
+            _until(container, b"netbird_api_peer_info")
+            container.stop()
+        try:
+            engine.ended(name, "--check", env=env)
+        except Failed as error:
+            if "certificate" not in str(error):
+                raise
+        else:
+            raise Failed("an unknown authority is trusted")
+    return "https: reads an upstream of an authority in its bundle, refuses another"
+
+
+@contextmanager
+def upstream(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The URL of a simulated API behind TLS, and a bundle with its authority."""
+    authority = Authority()
+    authority.server().write(folder, "server")
+    bundle = folder / "bundle.pem"
+    bundle.write_bytes(authority.pem)
+    port = free_port()
+    command = (sys.executable, "-m", "acceptance.upstream", str(port), folder)
+    process = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ))
+    try:
+        yield f"https://localhost:{port}", bundle
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _until(container: Running, wanted: bytes, patience: float = 30) -> bytes:
+    """The metrics, once they tell of something."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        with urlopen(f"http://127.0.0.1:{container.port}/metrics") as answer:
+            page = bytes(answer.read())
+        if wanted in page:
+            return page
+        time.sleep(0.1)
+    raise Failed(f"no {wanted.decode()} within {patience:g} s\n{container.logs()}")

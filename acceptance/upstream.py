@@ -1,0 +1,28 @@
+"""A simulated management API behind TLS: `python -m acceptance.upstream PORT FOLDER`.
+
+The folder has server.pem and server.key.
+"""
+
+import sys
+import time
+
+from twisted.internet import reactor
+from twisted.internet.endpoints import serverFromString
+from twisted.web.server import Site
+
+from api_exporter.demo.api import DemoApi
+from api_exporter.demo.network import Network
+from api_exporter.demo.server import TOKEN
+
+
+def main() -> None:
+    port, folder = sys.argv[1:]
+    files = f"privateKey={folder}/server.key:certKey={folder}/server.pem"
+    served = f"ssl:{port}:interface=127.0.0.1:{files}"
+    api = DemoApi(network=Network(50), token=TOKEN, now=time.time)
+    serverFromString(reactor, served).listen(Site(api))
+    reactor.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Build an image whose labels tell version, revision and time, the same bytes for the same commit:
+#   build.sh image|static NAME [OPTION …]
+# Options go to the engine, such as --platform linux/arm64. ENGINE is podman or buildah. BASE and
+# BUILDER are what the Containerfile says they are, unless they are set. With RELEASE set, a base
+# without its digest is refused. `static` needs `make directory` before.
+set -eu
+cd "$(dirname "$0")/../.."
+
+if [ $# -lt 2 ]; then
+    echo "usage: build.sh image|static NAME [OPTION ...]" >&2
+    exit 2
+fi
+kind=$1 name=$2
+shift 2
+engine=${ENGINE:-podman}
+file=deploy/container/Containerfile
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+created=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
+commit=${SOURCE_COMMIT:-$(git rev-parse --short=12 HEAD)}
+version=$(sed -n 's/.*Version("api_exporter", \([0-9]*\), \([0-9]*\), \([0-9]*\).*/\1.\2.\3/p' \
+    api_exporter/_version.py)
+
+case $kind in
+image)
+    context=.
+    base=${BASE:-$(sed -n 's/^ARG BASE=//p' $file)}
+    case $base in
+    *@sha256:*) ;;
+    *)
+        echo "build.sh: the base $base has no digest: BASE=NAME@sha256:... gives it one" >&2
+        [ -z "${RELEASE:-}" ] || exit 1
+        ;;
+    esac
+    set -- --build-arg "BASE=$base" --build-arg "BUILDER=${BUILDER:-$base}" \
+        --build-arg "SOURCE_COMMIT=$commit" \
+        --build-arg "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH" "$@"
+    ;;
+static)
+    context=build/static file=$file.static
+    deploy/container/static-root.sh build/directory/api-exporter $context
+    ;;
+*)
+    echo "build.sh: neither image nor static: $kind" >&2
+    exit 2
+    ;;
+esac
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# podman's own format has no health checks.
+"$engine" build --format docker --file "$file" --iidfile "$work/built" \
+    --layers=false --timestamp "$SOURCE_DATE_EPOCH" --identity-label=false \
+    --label "org.opencontainers.image.version=$version" \
+    --label "org.opencontainers.image.revision=$commit" \
+    --label "org.opencontainers.image.created=$created" \
+    "$@" "$context"
+built=$(cat "$work/built")
+"$engine" push --quiet "$built" "dir:$work/image"
+python3 deploy/container/settle.py "$work/image"
+settled=$("$engine" pull --quiet "dir:$work/image")
+"$engine" tag "$settled" "$name"
+"$engine" rmi "$built" >/dev/null
+echo "$name is ${settled#sha256:}"
