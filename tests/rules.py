@@ -8,7 +8,7 @@ is stale.
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from string import Template
 from typing import Annotated, Literal
@@ -88,30 +88,35 @@ def rules(name: str, thresholds: Thresholds) -> str:
     Args:
         name: the file's, without what follows the dot.
     """
-    words = {**MACROS, **dict(_named(thresholds)), "groups": _groups(thresholds)}
+    words = {**dict(numbers(thresholds)), "groups": _groups(thresholds)}
+    return HEAD.format(name=name) + filled(name, thresholds, words)
+
+
+def filled(name: str, thresholds: Thresholds, words: Mapping[str, str]) -> str:
+    """A file of rules, with these words in place of numbers and groups."""
     text = (RULES / f"{name}.in.yml").read_text(encoding="utf-8")
     # Each begins with its name, by which its severity and its runbook are found.
     head, *parts = re.split(r"(?=- alert: )", text)
-    made = [_Rules(head).substitute(words)]
+    made = [_Rules(head).substitute({**MACROS, **words})]
     for part in parts:
         alert = part.split(maxsplit=3)[2]
         own = {
             "severity": thresholds.severities[alert],
             "runbook": f"{thresholds.runbooks}#{alert.lower()}",
         }
-        made.append(_Rules(part).substitute(words, **own))
-    return HEAD.format(name=name) + "".join(made)
+        made.append(_Rules(part).substitute({**MACROS, **words}, **own))
+    return "".join(made)
 
 
-def _named(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
+def numbers(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
     """The numbers, each by its table and its name."""
-    for table, numbers in (
+    for table, own in (
         ("hours", thresholds.hours),
         ("days", thresholds.days),
         ("shares", thresholds.shares),
         ("peers", thresholds.peers),
     ):
-        for name, number in numbers.items():
+        for name, number in own.items():
             yield f"{table}.{name}", str(number)
 
 

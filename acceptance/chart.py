@@ -1,0 +1,200 @@
+"""What the Helm chart makes is run: the settings, arguments and files of its pod."""
+
+import base64
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from acceptance.check import ROOT, Failed, run
+from acceptance.helm import examples, rendered
+from api_exporter.demo.server import TOKEN
+from tests.authority import Authority
+from tests.integration.programs import environment, free_port, get
+
+PROGRAM = Path(sys.executable).with_name("api-exporter")
+
+PATIENCE = 60.0
+"""Seconds in which an exporter becomes ready."""
+
+_AUTHORITY = Authority("authority")
+_ISSUED = _AUTHORITY.issue("api-exporter.example.org")
+
+_TLS = {"tls.crt": _ISSUED.pem, "tls.key": _ISSUED.key, "ca.crt": _AUTHORITY.pem}
+_WEB = b"tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
+_ACCOUNT = b"UPSTREAM_API_TOKEN=" + TOKEN.encode()
+
+GIVEN: Mapping[str, Mapping[str, bytes]] = {
+    "acme": {"api-token": TOKEN.encode(), "token": TOKEN.encode()},
+    "api-exporter-tls": _TLS,
+    "api-exporter-tokens": {"web-tokens": b"prometheus 012345678901234567890123\n"},
+    "api-exporter-web": {
+        "web.yml": _WEB,
+        "server.pem": _ISSUED.pem,
+        "server.key": _ISSUED.key,
+    },
+    "beta": {"token": TOKEN.encode()},
+    "company-ca": {"ca-bundle.pem": _AUTHORITY.pem},
+    "customers": {"delta": b"UPSTREAM_API_TOKEN_FILE=delta.token\n"},
+    "delta": {"token": TOKEN.encode()},
+    "exporter-certificate": _TLS,
+    "gamma": {"gamma.conf": _ACCOUNT, "token": TOKEN.encode()},
+    "metrics-api-exporter": {"token": TOKEN.encode()},
+    "more-customers": {"epsilon.conf": _ACCOUNT, "zeta.conf": _ACCOUNT},
+    "netbird": {"api-token": TOKEN.encode()},
+    "shared-token": {"token": TOKEN.encode()},
+}
+"""The Secrets and ConfigMaps that the examples say are there already."""
+
+FALSE = b"nbp_not_a_token_at_all"
+"""The token in the values of the examples."""
+
+UPSTREAM = re.compile(r"https://(?:[a-z.-]+\.example|netbird\.example|api\.netbird\.io)(?::\d+)?")
+
+
+def runs(folder: Path) -> str:
+    """The pod of each example reads a simulated API, and its probes succeed."""
+    seen = []
+    with _upstream() as upstream:
+        for path in examples():
+            objects = rendered("--values", path)
+            name = path.stem.removesuffix("-values")
+            pod = _Pod(objects, folder / name, upstream)
+            accounts: list[str] = []
+            for shard in range(pod.replicas):
+                accounts += pod.check(shard)
+                pod.probed(shard)
+            if len(set(accounts)) != len(accounts):
+                raise Failed(f"{name}: an account is kept twice: {accounts}")
+            told = f", accounts {' '.join(sorted(accounts))}" if accounts else ""
+            seen.append(f"{name}: {pod.replicas} × read and probed{told}")
+    return "\n".join(seen)
+
+
+class _Pod:
+    """A pod's first container, with its files below a folder."""
+
+    def __init__(self, objects: list[Any], folder: Path, upstream: str) -> None:
+        [work] = [o for o in objects if o["kind"] in {"Deployment", "StatefulSet"}]
+        self.replicas: int = work["spec"]["replicas"]
+        self._spec = work["spec"]["template"]["spec"]
+        self._own = self._spec["containers"][0]
+        self._stored = {**GIVEN, **_made(objects)}
+        self._folder, self._upstream = folder, upstream
+        for mount in self._own.get("volumeMounts", []):
+            self._mount(mount)
+
+    def _mount(self, mount: Mapping[str, Any]) -> None:
+        [volume] = [v for v in self._spec["volumes"] if v["name"] == mount["name"]]
+        place = self._folder / mount["mountPath"].lstrip("/")
+        place.mkdir(parents=True)
+        sources = volume.get("projected", {}).get("sources", [volume])
+        for source in sources:
+            for kind in source.keys() & {"secret", "configMap"}:
+                one = source[kind]
+                found = self._stored[one.get("secretName") or one["name"]]
+                items = one.get("items") or [{"key": k, "path": k} for k in found]
+                for item in items:
+                    text = found[item["key"]].replace(FALSE, TOKEN.encode())
+                    (place / item["path"]).write_bytes(self._reaching(text))
+
+    def _reaching(self, text: bytes) -> bytes:
+        try:
+            return UPSTREAM.sub(self._upstream, text.decode()).encode()
+        except UnicodeDecodeError:
+            return text
+
+    def _environ(self, shard: int, port: int) -> dict[str, str]:
+        found = {}
+        for one in self._own["env"]:
+            value = one.get("value", "")
+            for mount in self._own.get("volumeMounts", []):
+                value = value.replace(
+                    mount["mountPath"] + "/",
+                    f"{self._folder}{mount['mountPath']}/",
+                )
+                if value == mount["mountPath"]:
+                    value = f"{self._folder}{value}"
+            found[one["name"]] = UPSTREAM.sub(self._upstream, value)
+        found["LISTEN_ADDRESS"] = f"127.0.0.1:{port}"
+        if "SHARD" in found:
+            found["SHARD"] = found["SHARD"].replace("auto", str(shard))
+        return environment(**found)
+
+    def check(self, shard: int) -> list[str]:
+        """What `--check` says of its accounts; raises Failed where it finds a fault."""
+        environ = self._environ(shard, free_port())
+        said = run(PROGRAM, "--check", *self._own.get("args", []), env=environ)
+        return re.findall(r"^account (\S+?):? ", said, re.MULTILINE)
+
+    def probed(self, shard: int) -> None:
+        """Run it until both probes succeed."""
+        port = free_port()
+        environ = self._environ(shard, port)
+        log = self._folder / f"log-{shard}"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                [PROGRAM, *self._own.get("args", [])],
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            for kind in ("livenessProbe", "readinessProbe"):
+                end = time.monotonic() + PATIENCE
+                while not self._succeeds(self._own[kind], port, environ):
+                    if time.monotonic() > end or process.poll() is not None:
+                        raise Failed(f"{kind}: {log.read_text()}")
+                    time.sleep(0.2)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+    def _succeeds(
+        self, probe: Mapping[str, Any], port: int, environ: Mapping[str, str]
+    ) -> bool:
+        if "httpGet" in probe:
+            return get(f"http://127.0.0.1:{port}{probe['httpGet']['path']}")[0] == 200
+        name, *more = probe["exec"]["command"]
+        assert name == PROGRAM.name, shlex.join(probe["exec"]["command"])
+        done = subprocess.run(
+            [PROGRAM, *more], check=False, env=environ, capture_output=True
+        )
+        return done.returncode == 0
+
+
+def _made(objects: list[Any]) -> dict[str, dict[str, bytes]]:
+    """What the chart makes itself; a Secret and a ConfigMap of one name are one here."""
+    found: dict[str, dict[str, bytes]] = {}
+    for thing in objects:
+        name = thing["metadata"]["name"]
+        for key, value in thing.get("data", {}).items():
+            secret = thing["kind"] == "Secret"
+            content = base64.b64decode(value) if secret else value.encode()
+            found.setdefault(name, {})[key] = content
+    return found
+
+
+@contextmanager
+def _upstream() -> Iterator[str]:
+    """A simulated API; its address."""
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.upstream", str(port), "20"]
+    process = subprocess.Popen(command, cwd=ROOT)
+    try:
+        end = time.monotonic() + PATIENCE
+        while get(f"http://127.0.0.1:{port}/")[0] == 0:
+            if time.monotonic() > end or process.poll() is not None:
+                raise Failed("the simulated API does not answer")
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)

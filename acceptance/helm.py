@@ -1,0 +1,236 @@
+"""The Helm chart: what it makes of each file of `ci/`, and what it refuses."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from acceptance import schemas
+from acceptance.check import ROOT, Failed, Missing, go_tool, run
+from tests.chart import CHART, DASHBOARDS, VALUES
+from tests.rules import THRESHOLDS, read, rules
+
+NAMESPACE = "monitoring"
+
+NEWEST = schemas.VERSIONS[-1]
+
+EXPLAINED = {
+    "container-ephemeral-storage-request-and-limit": "it writes nothing",
+    "container-image-pull-policy": "a tag is not moved",
+    "container-resources": "a limit of the processor makes a refresh slow, not small",
+    "container-security-context-readonlyrootfilesystem": "others' containers",
+    "container-security-context-user-group-id": "likewise",
+    "deployment-replicas": "two pods would share one token's budget",
+    "deployment-strategy": "so would the old and the new one",
+    "pod-networkpolicy": "it is yours to turn on",
+    "pod-probes": "a pod that asks once and ends",
+    "pod-topology-spread-constraints": "there is one pod of each kind",
+    "statefulset-has-host-podantiaffinity": "each pod has accounts of its own",
+    "statefulset-has-poddisruptionbudget": "likewise",
+}
+"""Findings that stay, and why."""
+
+WRONG: tuple[tuple[str, str], ...] = (
+    ("settings: {COLECTORS: peers}", "COLECTORS"),
+    ("settings: {UPSTREAM_API_TOKEN: x}", "UPSTREAM_API_TOKEN"),
+    ('settings: {COLLECTORS: "a\\nb"}', "COLLECTORS"),
+    ("upstream: {url: netbird.example}", "upstream/url"),
+    ("upstream: {url: 'https://netbird.example/api'}", "upstream/url"),
+    ("shards: 0", "shards"),
+    ("shards: 2", "set accounts or accountsFrom"),
+    ("accounts: {a b: {settings: {}}}", "a b"),
+    ("accounts: {acme: {}}", "accounts/acme"),
+    ("accounts: {acme: {settings: {LOG_LEVEL: debug}}}", "LOG_LEVEL"),
+    ("accounts: {acme: {settings: {}, existingSecret: a}}", "accounts/acme"),
+    ("image: {digest: '1'}", "image/digest"),
+    ("image: {pullPolicy: Sometimes}", "image/pullPolicy"),
+    ("service: {type: Nodeport}", "service/type"),
+    ("service: {ipFamilies: [IPv5]}", "service/ipFamilies"),
+    ("scrape: {interval: soon}", "scrape/interval"),
+    ("web: {config: {tls_config: {}}}", "tls_config"),
+    ("prometheusRule: {disabled: [NetBirdPolicy]}", "prometheusRule/disabled"),
+    ("prometheusRule: {thresholds: {days: {soon: 1}}}", "soon"),
+    ("prometheusRule: {thresholds: {days: {login_soon: 0}}}", "login_soon"),
+    ("prometheusRule: {thresholds: {shares: {fleet_lost: 2}}}", "fleet_lost"),
+    ("prometheusRule: {thresholds: {severities: {X: info}}}", "severities"),
+    ("networkPolicy: {ranges: [10.0.0.0]}", "networkPolicy/ranges"),
+)
+"""Values that are refused, and what the refusal names."""
+
+FREE = {
+    "global",
+    "resources.requests",
+    "resources.limits",
+    "podSecurityContext",
+    "podSecurityContext.seccompProfile",
+    "securityContext",
+    "securityContext.capabilities",
+    "livenessProbe",
+    "readinessProbe",
+    "dashboards.labels",
+}
+"""Values in which there may be what the chart does not know."""
+
+
+def examples() -> list[Path]:
+    """The files of `ci/`."""
+    return sorted((CHART / "ci").glob("*.yaml"))
+
+
+def rendered(*more: str | Path, version: str = NEWEST) -> list[dict[str, Any]]:
+    """The objects that the chart makes."""
+    # helm knows no version of Kubernetes where it was built by `go install`.
+    text = run(
+        _helm(),
+        *("template", "metrics", CHART, "--namespace", NAMESPACE),
+        *("--kube-version", version.removeprefix("v"), *more),
+    )
+    return [found for found in yaml.safe_load_all(text) if found]
+
+
+def lint(_folder: Path) -> str:
+    """`helm lint --strict` has no finding, whatever the values."""
+    helm, version = _helm(), NEWEST.removeprefix("v")
+    for more in ([], *(["--values", path] for path in examples())):
+        run(helm, "lint", "--strict", "--quiet", "--kube-version", version, CHART, *more)
+    return f"no finding with the defaults and {len(examples())} files of values"
+
+
+def valid(folder: Path) -> str:
+    """All objects are as the schemas want them, and those refuse what is unknown."""
+    count, kinds = 0, {}
+    for version in schemas.VERSIONS:
+        found = [o for p in examples() for o in rendered("--values", p, version=version)]
+        judged = _judged(folder, version, found)
+        bad = [f"{name}: {status}" for name, status in judged if status != "Valid"]
+        if bad:
+            raise Failed(f"{version}: {'; '.join(bad)}")
+        kinds = {thing["kind"]: {**thing, "nonsense": 1} for thing in found}
+        judged = _judged(folder, version, list(kinds.values()))
+        blind = [name for name, status in judged if "nonsense" not in status]
+        if blind:
+            raise Failed(f"{version}: an unknown field is not refused: {blind}")
+        count += len(found)
+    return f"{count} objects of {len(kinds)} kinds, {', '.join(schemas.VERSIONS)}"
+
+
+def _judged(
+    folder: Path, version: str, objects: list[dict[str, Any]]
+) -> list[tuple[str, str]]:
+    """Kind and name of each, and "Valid" or what is wrong with it."""
+    tool = go_tool("github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0")
+    file = folder / "objects.yaml"
+    file.write_text(yaml.safe_dump_all(objects))
+    number = version.removeprefix("v")
+    where = [f"--schema-location={place}" for place in schemas.locations()]
+    said = subprocess.run(
+        [tool, "-strict", "-verbose", "-output=json", f"-kubernetes-version={number}"]
+        + [*where, file],
+        check=False,
+        capture_output=True,
+        text=True,
+    ).stdout
+    found = [
+        (
+            f"{one['kind']} {one['name']}",
+            one["msg"] or one["status"].removeprefix("status").capitalize(),
+        )
+        for one in json.loads(said)["resources"]
+    ]
+    if len(found) != len(objects):
+        raise Failed(f"{len(found)} of {len(objects)} objects were judged")
+    return found
+
+
+def refused(folder: Path) -> str:
+    """What does not exist is refused, and named, wherever it stands."""
+    unknown = list(_with_unknown(yaml.safe_load(VALUES.read_text())))
+    wrong = [(yaml.safe_load(text), named) for text, named in WRONG]
+    for values, named in [*unknown, *wrong]:
+        file = folder / "values.yaml"
+        file.write_text(json.dumps(values))
+        try:
+            rendered("--values", file)
+        except Failed as refusal:
+            if named in str(refusal).replace(".", "/"):
+                continue
+            raise Failed(f"{values}: {refusal}") from None
+        raise Failed(f"not refused: {values}")
+    return f"{len(unknown)} unknown keys and {len(wrong)} wrong values"
+
+
+def _with_unknown(
+    defaults: dict[str, Any], path: str = ""
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Values with one key too many: in each table that the defaults have."""
+    if path not in FREE:
+        yield {"nonsense": 1}, "nonsense"
+    for key, value in defaults.items():
+        if isinstance(value, dict) and value:
+            for values, named in _with_unknown(value, f"{path}.{key}".lstrip(".")):
+                yield {key: values}, named
+
+
+def score(folder: Path) -> str:
+    """kube-score has no finding that is not explained."""
+    tool = go_tool("github.com/zegl/kube-score/cmd/kube-score", "v1.20.0")
+    found: set[str] = set()
+    for path in examples():
+        file = folder / "objects.yaml"
+        file.write_text(yaml.safe_dump_all(rendered("--values", path)))
+        done = subprocess.run(
+            [tool, "score", "--output-format", "json", file],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        for thing in json.loads(done.stdout):
+            for check in thing["checks"]:
+                if not check["skipped"] and check["grade"] < 10:
+                    found.add(check["check"]["id"])
+    new = found - EXPLAINED.keys()
+    if new:
+        raise Failed(f"not explained: {', '.join(sorted(new))}")
+    return "\n".join(f"{name}: {EXPLAINED[name]}" for name in sorted(found))
+
+
+def monitoring(_folder: Path) -> str:
+    """Rules are those of `deploy/prometheus`, with the numbers of the values; alerts
+    that are turned off are not there. Dashboards are those of `deploy/grafana`.
+    """
+    on = "--set=prometheusRule.enabled=true,dashboards.enabled=true"
+    objects = rendered(on)
+    thresholds = json.loads(THRESHOLDS.read_text())
+    _same(objects, thresholds, set())
+    shown = [o["data"] for o in objects if o["metadata"]["name"].find("dashboard") > 0]
+    if shown != [{f"netbird-{p.name}": p.read_text()} for p in DASHBOARDS]:
+        raise Failed("the dashboards are not those of deploy/grafana")
+    example = CHART / "ci/monitoring-values.yaml"
+    values = yaml.safe_load(example.read_text())["prometheusRule"]
+    for name, own in values["thresholds"].items():
+        thresholds[name] = {**thresholds[name], **own} if isinstance(own, dict) else own
+    left = _same(rendered("--values", example), thresholds, set(values["disabled"]))
+    return f"{left} alerts with values, {len(shown)} dashboards"
+
+
+def _same(objects: list[Any], thresholds: Any, off: set[str]) -> int:
+    made = [o["spec"]["groups"] for o in objects if o["kind"] == "PrometheusRule"]
+    checked = read(json.dumps(thresholds).encode())
+    wanted = [yaml.safe_load(rules(n, checked))["groups"] for n in ("rules", "alerts")]
+    for groups in wanted:
+        for group in groups:
+            own = deepcopy(group["rules"]) or []
+            group["rules"] = [rule for rule in own if rule.get("alert") not in off]
+    if made != wanted:
+        raise Failed("the rules are not those of deploy/prometheus")
+    return sum("alert" in r for groups in made for g in groups for r in g["rules"])
+
+
+def _helm() -> Path:
+    return go_tool("helm.sh/helm/v3/cmd/helm", "v3.22.0")

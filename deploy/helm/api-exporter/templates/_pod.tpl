@@ -1,0 +1,139 @@
+{{/* The pod's template, for Deployment and StatefulSet alike. */}}
+
+{{- define "api-exporter.pod" -}}
+{{- $full := include "api-exporter.fullname" . -}}
+{{- $values := .Values -}}
+metadata:
+  labels:
+    {{- include "api-exporter.labels" (list . .Values.podLabels) | nindent 4 }}
+  annotations:
+    checksum/configuration: {{ list (include "api-exporter.accountFiles" .) (include "api-exporter.secrets" .) | toJson | sha256sum }}
+    {{- with mergeOverwrite (deepCopy .Values.commonAnnotations) (deepCopy .Values.podAnnotations) }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  serviceAccountName: {{ include "api-exporter.serviceAccount" . }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  {{- with concat .Values.global.imagePullSecrets .Values.image.pullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- range $key := list "priorityClassName" "runtimeClassName" "dnsPolicy" "dnsConfig" "hostAliases" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "initContainers" }}
+  {{- with index $values $key }}
+  {{ $key }}: {{ toJson . }}
+  {{- end }}
+  {{- end }}
+  terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
+  {{- with .Values.podSecurityContext }}
+  securityContext:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: api-exporter
+      image: {{ include "api-exporter.image" . | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      {{- with concat (.Values.demo | ternary (list "--demo") list) (.Values.pprof | ternary (list "--enable-pprof") list) .Values.extraArgs }}
+      args:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      env:
+        {{- include "api-exporter.env" . | nindent 8 }}
+      {{- with .Values.envFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      ports:
+        - name: http
+          containerPort: {{ .Values.containerPort }}
+          protocol: TCP
+      livenessProbe:
+        {{- include "api-exporter.probe" (list . .Values.livenessProbe "/health") | nindent 8 }}
+      readinessProbe:
+        {{- include "api-exporter.probe" (list . .Values.readinessProbe "/ready") | nindent 8 }}
+      {{- with .Values.resources }}
+      resources:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .Values.securityContext }}
+      securityContext:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- $volumes := include "api-exporter.volumes" . | fromYamlArray }}
+      {{- with concat (include "api-exporter.mounts" $volumes | fromYamlArray) .Values.extraVolumeMounts }}
+      volumeMounts:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- with .Values.extraContainers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with concat $volumes .Values.extraVolumes }}
+  volumes:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{/* Settings, those that other values stand for first. */}}
+{{- define "api-exporter.env" -}}
+{{- $accounts := or .Values.accounts .Values.accountsFrom -}}
+- name: LISTEN_ADDRESS
+  value: ":{{ .Values.containerPort }}"
+{{- with .Values.upstream.url }}
+- name: UPSTREAM_API_URL
+  value: {{ . | quote }}
+{{- end }}
+{{- if include "api-exporter.tokenSecret" . }}
+- name: UPSTREAM_API_TOKEN_FILE
+  value: /run/secrets/api-exporter/token
+{{- end }}
+{{- with .Values.upstream.ca }}
+{{- if or .existingSecret .existingConfigMap }}
+- name: UPSTREAM_CA_FILE
+  value: /run/secrets/api-exporter-ca/ca.crt
+{{- end }}
+{{- end }}
+{{- if .Values.upstream.clientCertificate.existingSecret }}
+- name: UPSTREAM_CLIENT_CERT_FILE
+  value: /run/secrets/api-exporter-client/tls.crt
+- name: UPSTREAM_CLIENT_KEY_FILE
+  value: /run/secrets/api-exporter-client/tls.key
+{{- end }}
+{{- if $accounts }}
+- name: ACCOUNTS_DIR
+  value: /etc/api-exporter/accounts
+{{- end }}
+{{- if gt (int .Values.shards) 1 }}
+- name: SHARD
+  value: auto/{{ .Values.shards }}
+{{- end }}
+{{- if or .Values.web.config .Values.web.existingSecret }}
+- name: WEB_CONFIG_FILE
+  value: /run/secrets/api-exporter-web/web.yml
+{{- end }}
+{{- if .Values.web.tokens.existingSecret }}
+- name: WEB_BEARER_TOKENS_FILE
+  value: /run/secrets/api-exporter-web-tokens/tokens
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+- name: {{ $name }}
+  value: {{ $value | toString | quote }}
+{{- end }}
+{{- with .Values.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Of (list . probe page). Behind a door it asks from inside, where no certificate or password is needed. */}}
+{{- define "api-exporter.probe" -}}
+{{- $top := index . 0 -}}
+{{- $probe := deepCopy (index . 1) -}}
+{{- $page := index . 2 -}}
+{{- if not (or $probe.httpGet $probe.exec $probe.tcpSocket) -}}
+{{- if include "api-exporter.door" $top -}}
+{{- $probe = set $probe "exec" (dict "command" (list "api-exporter" "--health" $page)) -}}
+{{- else -}}
+{{- $probe = set $probe "httpGet" (dict "path" $page "port" "http") -}}
+{{- end -}}
+{{- end -}}
+{{ toYaml $probe }}
+{{- end }}

@@ -1,0 +1,181 @@
+"""What the Helm chart and kustomize have from elsewhere: `python -m tests.chart`.
+
+A chart reads no file outside of its folder, so it holds copies: of the rules, with the
+names of numbers in place of the numbers, of the numbers, and of the dashboards. Its
+schema names the settings and the alerts, its README the values. All of it is committed;
+a test fails when it is stale.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from api_exporter.settings.setting import Setting
+from api_exporter.settings.table import SETTINGS
+from tests.rules import GROUP, ROOT, RULES, TARGET, THRESHOLDS, filled, numbers, read
+
+CHART = ROOT / "deploy/helm/api-exporter"
+
+VALUES = CHART / "values.yaml"
+
+SCHEMA = CHART / "values.schema.json"
+
+README = CHART / "README.md"
+
+PROMETHEUS_RULE = ROOT / "deploy/kubernetes/prometheusrule/prometheusrule.yaml"
+
+TABLE = "## Values\n"
+"""What follows it in the README is made."""
+
+OWN = {
+    "ACCOUNTS_DIR",
+    "LISTEN_ADDRESS",
+    "SHARD",
+    "UPSTREAM_API_TOKEN",
+    "UPSTREAM_API_TOKEN_FILE",
+    "UPSTREAM_CA_FILE",
+    "UPSTREAM_CLIENT_CERT_FILE",
+    "UPSTREAM_CLIENT_KEY_FILE",
+    "WEB_BEARER_TOKENS_FILE",
+    "WEB_CONFIG_FILE",
+}
+"""Settings that the chart sets itself, or that are secret: no values of their own."""
+
+ADDRESS = "UPSTREAM_API_URL"
+"""Is a value of its own for all accounts, and a setting in the file of one."""
+
+OF_FILES = {"UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"}
+"""Those that the file of an account may set all the same."""
+
+
+def rules(name: str) -> str:
+    """A file of rules in which the chart puts the numbers, the groups and the rest."""
+    thresholds = read(THRESHOLDS.read_bytes())
+    words = {number: f"@{{{number}}}" for number, _ in numbers(thresholds)}
+    words["groups"] = GROUP.format(target=TARGET, group='""', role="important")
+    source = f"deploy/prometheus/{name}.in.yml"
+    return f"# Made by `make rules` from {source}.\n" + filled(name, thresholds, words)
+
+
+def prometheus_rules() -> str:
+    """The rules as objects of the Prometheus operator."""
+    head = "# Made by `make rules` from deploy/prometheus/*.yml.\n"
+    return head + "---\n".join(_object(name) for name in ("rules", "alerts"))
+
+
+def _object(name: str) -> str:
+    lines = (RULES / f"{name}.yml").read_text(encoding="utf-8").splitlines()
+    start = lines.index("groups:")
+    spec = "\n".join(f"  {line}".rstrip() for line in lines[start:])
+    return f"""\
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: api-exporter-{name}
+  labels:
+    app.kubernetes.io/name: api-exporter
+    # The Prometheus of kube-prometheus-stack reads those with the name of its Helm release.
+    release: kube-prometheus-stack
+spec:
+{spec}
+"""
+
+
+def schema() -> str:
+    """The schema, with the names that there are now."""
+    found = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    thresholds = read(THRESHOLDS.read_bytes())
+    own = found["$defs"]
+    settings = {s.name: s for s in SETTINGS}
+    both = [name for name in settings if name not in OWN | {ADDRESS}]
+    of_account = [
+        s.name for s in SETTINGS if s.of_account and s.name not in OWN - OF_FILES
+    ]
+    own["settings"]["properties"] = {name: _told(settings[name]) for name in both}
+    own["accountSettings"]["properties"] = {
+        name: _told(settings[name]) for name in of_account
+    }
+    own["alert"]["enum"] = list(thresholds.severities)
+    names = own["thresholds"]["properties"]
+    for table in ("hours", "days", "shares", "peers"):
+        one = {"$ref": f"#/$defs/{'share' if table == 'shares' else 'whole'}"}
+        known = getattr(thresholds, table)
+        names[table]["properties"] = dict.fromkeys(known, one)
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+def _told(setting: Setting[Any]) -> dict[str, str]:
+    return {"$ref": "#/$defs/setting", "description": setting.meaning}
+
+
+def values() -> list[tuple[str, str, str]]:
+    """Key, default and meaning of each value, or title, "" and "" of a part."""
+    text = VALUES.read_text(encoding="utf-8")
+    return list(_rows(yaml.compose(text), "", text.splitlines()))
+
+
+def _rows(
+    node: yaml.Node | None, path: str, lines: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    assert isinstance(node, yaml.MappingNode)
+    for key, value in node.value:
+        name = path + key.value
+        meaning = _comment(lines, key.start_mark.line)
+        below = (
+            list(_rows(value, f"{name}.", lines))
+            if isinstance(value, yaml.MappingNode)
+            else []
+        )
+        if any(told for _, _, told in below):
+            yield from ((k, v, told or f"{meaning}") for k, v, told in below)
+        else:
+            plain = yaml.safe_load(yaml.serialize(value))
+            yield name, json.dumps(plain, ensure_ascii=False), meaning
+
+
+def _comment(lines: list[str], number: int) -> str:
+    """The comment above a line."""
+    found: list[str] = []
+    while number and lines[number - 1].lstrip().startswith("# "):
+        number -= 1
+        found.insert(0, lines[number].lstrip()[2:])
+    return " ".join(found)
+
+
+def readme() -> str:
+    """The README, with the values as they are now."""
+    head, mark, _ = README.read_text(encoding="utf-8").partition(TABLE)
+    rows = [
+        f"| `{name}` | `{default}` | {meaning} |".replace("<", "&lt;")
+        for name, default, meaning in values()
+    ]
+    made = ["", "Made from `values.yaml` by `make docs`.", ""]
+    return "\n".join(
+        [head + mark.rstrip(), *made, "| key | default | meaning |", "| --- " * 3 + "|"]
+        + rows
+        + [""]
+    )
+
+
+def _copy(source: Path) -> Callable[[], str]:
+    return lambda: source.read_text(encoding="utf-8")
+
+
+DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))
+
+FILES: dict[Path, Callable[[], str]] = {
+    CHART / "files/thresholds.json": _copy(THRESHOLDS),
+    CHART / "files/rules.yml": lambda: rules("rules"),
+    CHART / "files/alerts.yml": lambda: rules("alerts"),
+    **{CHART / "files/dashboards" / path.name: _copy(path) for path in DASHBOARDS},
+    PROMETHEUS_RULE: prometheus_rules,
+    SCHEMA: schema,
+    README: readme,
+}
+
+if __name__ == "__main__":
+    for path, made in FILES.items():
+        path.write_text(made(), encoding="utf-8")
