@@ -64,6 +64,8 @@ def packaged(release: int) -> Callable[[Path], str]:
             tool = root.path / "usr/local/bin" / name
             tool.write_text(f"#!/bin/sh\n{text}")
             tool.chmod(0o755)
+        yes = 'APT::Get::Assume-Yes "true";\n'  # what a person answers
+        (root.path / "etc/apt/apt.conf.d/99yes").write_text(yes)
         _old(tree, root.path / "packages")
         [package] = (tree / "dist/release").glob("*.deb")
         run("dpkg-deb", "--extract", package, root.path / "opt/upstream")
@@ -120,7 +122,7 @@ def _old(tree: Path, place: Path) -> None:
 
 def _installed(system: System) -> str:
     """What installing does: no service yet, and settings that are not for everybody."""
-    system.run("sh", "-c", "cd /packages && apt-get --yes install ./*.deb")
+    system.run("sh", "-c", "cd /packages && apt-get install ./*.deb")
     for mode, path in (("750", "/etc/api-exporter"), ("640", CONFIG)):
         found = system.run("stat", "-c", "%a %U:%G", path).strip()
         same(path, f"{mode} root:api-exporter", found)
@@ -132,7 +134,7 @@ def _installed(system: System) -> str:
     )
     if "UPSTREAM_API_URL is not set" not in said:
         raise Failed(said)
-    system.run("apt-get", "--yes", "purge", "api-exporter")
+    system.run("apt-get", "purge", "api-exporter")
     return "installed: not started, and --check says what is not set"
 
 
@@ -166,7 +168,7 @@ def _removed(system: System, root: Root) -> str:
     same("its process", "", system.run("sh", "-c", f"ls -d /proc/{main} 2>&-; :"))
     if "systemd:domain" not in root.read(CONFIG[1:]):
         raise Failed("removing has taken the settings")
-    system.run("apt-get", "--yes", "purge", "api-exporter")
+    system.run("apt-get", "purge", "api-exporter")
     state = system.run("systemctl", "is-system-running").strip()
     same("the system", "running", state)
     return "removed: the settings stay; purged: nothing but the user"

@@ -6,14 +6,19 @@ import re
 import shutil
 from pathlib import Path
 
-from acceptance.check import BUILD, ROOT, Failed, program, run
+from acceptance.check import BUILD, ROOT, Failed, go_tool, program, run
+from acceptance.engine import Engine
 from acceptance.installing import same
 from acceptance.pages import TOKEN, URL, script
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 """One with a shared library, as the executables need it."""
 
+_HELM = ("helm.sh/helm/v3/cmd/helm", "v3.22.0")
+
 _FORMS = (
+    r"api-exporter-{v}\.tgz",
+    r"api-exporter-{v}-static-linux-\w+\.tar",
     r"api_exporter-{v}-py3-none-any\.whl",
     r"api_exporter-{v}\.tar\.gz",
     r"api-exporter-linux-\w+",
@@ -33,7 +38,17 @@ def products() -> Path:
         shutil.rmtree(BUILD / "release", ignore_errors=True)
         unfinished = BUILD / "release" / "unfinished"
         run("git", "clone", "--quiet", ROOT, unfinished)
-        printed = run("make", "release", f"PYTHON={_SYSTEM_PYTHON}", cwd=unfinished)
+        tools = unfinished / "build" / "tools"
+        tools.mkdir(parents=True)
+        (tools / "helm").symlink_to(go_tool(*_HELM))
+        env = {
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "ENGINE": str(Engine(tools).wrapper("buildah")),
+            "BUILDAH_ISOLATION": "chroot",
+        }
+        goal = ("release", f"PYTHON={_SYSTEM_PYTHON}")
+        printed = run("make", *goal, cwd=unfinished, env=env)
+        shutil.rmtree(tools)
         (unfinished / "printed").write_text(printed)
         unfinished.rename(made)
     return made

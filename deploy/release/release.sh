@@ -7,7 +7,7 @@ umask 022
 usage="usage: release.sh [OUT]
   OUT  the directory to fill (default: dist/release); what was in it goes
 It needs what \`make executable\` has built. SIGN names the key of gpg's that signs the
-checksums. With COMPLETE=yes it fails where anything but the signature is left out."
+checksums, ENGINE what builds images (default: buildah). With COMPLETE=yes it fails where anything but the signature is left out."
 
 case ${1:-} in -*) echo "$usage" >&2; exit 2 ;; esac
 cd "$(dirname "$0")/../.."
@@ -56,15 +56,17 @@ else
     without "chart" "helm is not here"
 fi
 
+engine=${ENGINE:-buildah}
 for kind in image static; do
     name=api-exporter-$version-$kind-linux-$architecture
-    if ! has buildah; then
-        without "$kind" "buildah is not here"
-    elif ENGINE=buildah deploy/container/build.sh $kind --tag "$name" >"build/release/$kind.log" 2>&1 \
-        && buildah push --quiet "$name" "oci-archive:build/release/$name.tar:$version"; then
-        mv "build/release/$name.tar" "$out"
+    log=build/release/$kind.log
+    if ! has "$engine"; then
+        without "$kind" "$engine is not here"
+    elif ENGINE=$engine RELEASE=yes deploy/container/build.sh $kind "localhost/$name" >"$log" 2>&1 \
+        && "$engine" push --quiet "localhost/$name" "oci-archive:$out/$name.tar:$version" >>"$log" 2>&1; then
+        "$engine" rmi "localhost/$name" >/dev/null
     else
-        without "$kind" "build/release/$kind.log ends with: $(tail -n 1 "build/release/$kind.log")"
+        without "$kind" "$log ends with: $(tail -n 1 "$log")"
     fi
 done
 
