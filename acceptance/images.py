@@ -68,7 +68,7 @@ def prepared(folder: Path, kind: str) -> Engine:
 
 def built(engine: Engine, kind: str, name: str) -> None:
     """Build an image by the script that everybody uses."""
-    options = [IMAGE if kind == "image" else STATIC]
+    options = ["--tag", IMAGE if kind == "image" else STATIC]
     options += ["--isolation", "chroot", "--network", "host"]
     if kind == "image":  # pip reaches its index as it does on this machine
         configured = run("pip", "config", "list")

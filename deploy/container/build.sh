@@ -1,18 +1,18 @@
 #!/bin/sh
 # Build an image whose labels tell version, revision and time, the same bytes for the same commit:
-#   build.sh image|static NAME [OPTION …]
+#   build.sh image|static --tag NAME [OPTION …]
 # Options go to the engine, such as --platform linux/arm64. ENGINE is podman or buildah. BASE and
 # BUILDER are what the Containerfile says they are, unless they are set. With RELEASE set, a base
 # without its digest is refused. `static` needs `make directory` before.
 set -eu
 cd "$(dirname "$0")/../.."
 
-if [ $# -lt 2 ]; then
-    echo "usage: build.sh image|static NAME [OPTION ...]" >&2
+if [ $# -lt 3 ] || [ "$2" != --tag ]; then
+    echo "usage: build.sh image|static --tag NAME [OPTION ...]" >&2
     exit 2
 fi
-kind=$1 name=$2
-shift 2
+kind=$1 name=$3
+shift 3
 engine=${ENGINE:-podman}
 file=deploy/container/Containerfile
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
