@@ -102,11 +102,13 @@ format: $(VENV)/dev ## Format the code.
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 
-docs: $(VENV)/dev ## Generate docs/metrics.md and docs/configuration.md from the code.
+docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md and the chart's README.
 	@$(BIN)/python -m tests.documents
+	@$(BIN)/python -m tests.chart
 
 rules: $(VENV)/dev ## Make Prometheus' rules from api_exporter/thresholds.json.
 	@$(BIN)/python -m tests.rules
+	@$(BIN)/python -m tests.chart
 
 # What is installed into images, packages and executables, to the byte. It changes only where
 # setup.cfg wants it: UPGRADE=--upgrade takes the newest of all.

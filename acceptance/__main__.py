@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 
 from acceptance import (
+    chart,
     door,
+    helm,
     images,
     installing,
     kubernetes,
@@ -45,6 +47,12 @@ CHECKS = (
     Check("static-image", images.static),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("helm-lint", helm.lint),
+    Check("helm-valid", helm.valid),
+    Check("helm-refused", helm.refused),
+    Check("helm-score", helm.score),
+    Check("helm-rules", helm.monitoring),
+    Check("helm-runs", chart.runs),
     Check("no-proxy", proxies.no_proxy),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),

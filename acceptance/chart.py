@@ -54,7 +54,9 @@ GIVEN: Mapping[str, Mapping[str, bytes]] = {
 FALSE = b"nbp_not_a_token_at_all"
 """The token in the values of the examples."""
 
-UPSTREAM = re.compile(r"https://(?:[a-z.-]+\.example|netbird\.example|api\.netbird\.io)(?::\d+)?")
+UPSTREAM = re.compile(
+    r"https://(?:[a-z.-]+\.example|netbird\.example|api\.netbird\.io)(?::\d+)?"
+)
 
 
 def runs(folder: Path) -> str:
@@ -130,7 +132,7 @@ class _Pod:
         """What `--check` says of its accounts; raises Failed where it finds a fault."""
         environ = self._environ(shard, free_port())
         said = run(PROGRAM, "--check", *self._own.get("args", []), env=environ)
-        return re.findall(r"^account (\S+?):? ", said, re.MULTILINE)
+        return re.findall(r"^account: (\S+)$", said, re.MULTILINE)
 
     def probed(self, shard: int) -> None:
         """Run it until both probes succeed."""
@@ -171,7 +173,7 @@ class _Pod:
 
 
 def _made(objects: list[Any]) -> dict[str, dict[str, bytes]]:
-    """What the chart makes itself; a Secret and a ConfigMap of one name are one here."""
+    """What the chart makes itself; Secret and ConfigMap of one name are one here."""
     found: dict[str, dict[str, bytes]] = {}
     for thing in objects:
         name = thing["metadata"]["name"]

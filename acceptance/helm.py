@@ -1,9 +1,7 @@
 """The Helm chart: what it makes of each file of `ci/`, and what it refuses."""
 
 import json
-import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import yaml
 
 from acceptance import schemas
-from acceptance.check import ROOT, Failed, Missing, go_tool, run
+from acceptance.check import Failed, go_tool, run
 from tests.chart import CHART, DASHBOARDS, VALUES
 from tests.rules import THRESHOLDS, read, rules
 
@@ -40,12 +38,14 @@ WRONG: tuple[tuple[str, str], ...] = (
     ("settings: {COLECTORS: peers}", "COLECTORS"),
     ("settings: {UPSTREAM_API_TOKEN: x}", "UPSTREAM_API_TOKEN"),
     ('settings: {COLLECTORS: "a\\nb"}', "COLLECTORS"),
+    ("settings: {UPSTREAM_PROXY: 'http://a:b@proxy.example'}", "UPSTREAM_PROXY"),
     ("upstream: {url: netbird.example}", "upstream/url"),
     ("upstream: {url: 'https://netbird.example/api'}", "upstream/url"),
     ("shards: 0", "shards"),
     ("shards: 2", "set accounts or accountsFrom"),
-    ("accounts: {a b: {settings: {}}}", "a b"),
+    ("accounts: {a b: {settings: {}}}", "'a b'"),
     ("accounts: {acme: {}}", "accounts/acme"),
+    ("accounts: {acme: {token: {}}}", "accounts/acme/token"),
     ("accounts: {acme: {settings: {LOG_LEVEL: debug}}}", "LOG_LEVEL"),
     ("accounts: {acme: {settings: {}, existingSecret: a}}", "accounts/acme"),
     ("image: {digest: '1'}", "image/digest"),
@@ -58,7 +58,7 @@ WRONG: tuple[tuple[str, str], ...] = (
     ("prometheusRule: {thresholds: {days: {soon: 1}}}", "soon"),
     ("prometheusRule: {thresholds: {days: {login_soon: 0}}}", "login_soon"),
     ("prometheusRule: {thresholds: {shares: {fleet_lost: 2}}}", "fleet_lost"),
-    ("prometheusRule: {thresholds: {severities: {X: info}}}", "severities"),
+    ("prometheusRule: {thresholds: {severities: {NetBirdX: info}}}", "NetBirdX"),
     ("networkPolicy: {ranges: [10.0.0.0]}", "networkPolicy/ranges"),
 )
 """Values that are refused, and what the refusal names."""
@@ -97,8 +97,10 @@ def rendered(*more: str | Path, version: str = NEWEST) -> list[dict[str, Any]]:
 def lint(_folder: Path) -> str:
     """`helm lint --strict` has no finding, whatever the values."""
     helm, version = _helm(), NEWEST.removeprefix("v")
-    for more in ([], *(["--values", path] for path in examples())):
-        run(helm, "lint", "--strict", "--quiet", "--kube-version", version, CHART, *more)
+    for more in ((), *(("--values", path) for path in examples())):
+        run(
+            helm, "lint", "--strict", "--quiet", "--kube-version", version, CHART, *more
+        )
     return f"no finding with the defaults and {len(examples())} files of values"
 
 
@@ -106,7 +108,9 @@ def valid(folder: Path) -> str:
     """All objects are as the schemas want them, and those refuse what is unknown."""
     count, kinds = 0, {}
     for version in schemas.VERSIONS:
-        found = [o for p in examples() for o in rendered("--values", p, version=version)]
+        found = [
+            o for p in examples() for o in rendered("--values", p, version=version)
+        ]
         judged = _judged(folder, version, found)
         bad = [f"{name}: {status}" for name, status in judged if status != "Valid"]
         if bad:
@@ -129,9 +133,9 @@ def _judged(
     file.write_text(yaml.safe_dump_all(objects))
     number = version.removeprefix("v")
     where = [f"--schema-location={place}" for place in schemas.locations()]
+    asked = ("-strict", "-verbose", "-output=json", "-kubernetes-version", number)
     said = subprocess.run(
-        [tool, "-strict", "-verbose", "-output=json", f"-kubernetes-version={number}"]
-        + [*where, file],
+        [tool, *asked, *where, file],
         check=False,
         capture_output=True,
         text=True,

@@ -10,8 +10,10 @@ from acceptance.check import ROOT, Failed, go_tool, run
 _ALONE = "resources: [api-exporter/deploy/kubernetes]"
 
 ADDED = (
+    "alert: NetBirdFleetDropped",
     "cidr: 100.64.0.0/10",
     "cidr: fc00::/7",
+    'grafana_dashboard: "1"',
     "image: registry.example/api-exporter:",
     "namespace: monitoring",
     "release: kube-prometheus-stack",
@@ -38,7 +40,8 @@ def builds(folder: Path) -> str:
     the components have.
     """
     base, whole = _built(folder, _ALONE), _built(folder, _documented())
-    for built, kinds in ((base, KINDS), (whole, KINDS | {"ServiceMonitor"})):
+    operated = {"PrometheusRule", "ServiceMonitor"}
+    for built, kinds in ((base, KINDS), (whole, KINDS | operated)):
         found = set(re.findall(r"^kind: (.*)$", built, re.MULTILINE))
         if found != kinds:
             raise Failed(f"kinds: {sorted(found)}")

@@ -42,7 +42,9 @@ def _kubernetes() -> Path:
             raise Missing(f"{WHEEL}: {error}") from None
         made = _begun(home)
         for version in VERSIONS:
-            source = f"kubernetes_validate/kubernetes-json-schema/{version}-local-strict"
+            source = (
+                f"kubernetes_validate/kubernetes-json-schema/{version}-local-strict"
+            )
             (made / version).mkdir()
             for file in (wheel / source).iterdir():
                 text = file.read_text().replace('"/api/_definitions', '"_definitions')

@@ -77,7 +77,7 @@ metadata:
   name: api-exporter-{name}
   labels:
     app.kubernetes.io/name: api-exporter
-    # The Prometheus of kube-prometheus-stack reads those with the name of its Helm release.
+    # What the Prometheus of kube-prometheus-stack selects by: its Helm release.
     release: kube-prometheus-stack
 spec:
 {spec}
@@ -100,6 +100,8 @@ def schema() -> str:
     }
     own["alert"]["enum"] = list(thresholds.severities)
     names = own["thresholds"]["properties"]
+    severity = {"$ref": "#/$defs/severity"}
+    names["severities"]["properties"] = dict.fromkeys(thresholds.severities, severity)
     for table in ("hours", "days", "shares", "peers"):
         one = {"$ref": f"#/$defs/{'share' if table == 'shares' else 'whole'}"}
         known = getattr(thresholds, table)
@@ -107,8 +109,9 @@ def schema() -> str:
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
-def _told(setting: Setting[Any]) -> dict[str, str]:
-    return {"$ref": "#/$defs/setting", "description": setting.meaning}
+def _told(setting: Setting[Any]) -> dict[str, object]:
+    kind = "address" if setting.secret else "setting"
+    return {"$ref": f"#/$defs/{kind}", "description": setting.meaning}
 
 
 def values() -> list[tuple[str, str, str]]:

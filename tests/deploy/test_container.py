@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter._version import __version__
 from api_exporter.settings.table import SETTINGS
+from tests.chart import DASHBOARDS, PROMETHEUS_RULE
 from tests.deploy.programs import DEPLOY
 from tests.deploy.yaml_files import documents
 from tests.integration.programs import ROOT
@@ -62,6 +63,7 @@ class KubernetesTests(SynchronousTestCase):
         [self.base] = documents(KUBERNETES / "kustomization.yaml")
         self.objects = self.listed(KUBERNETES)
         self.objects |= self.listed(KUBERNETES / "servicemonitor")
+        self.objects |= self.listed(KUBERNETES / "prometheusrule")
 
     def listed(self, directory: Path) -> dict[str, Any]:
         """The objects that a directory lists: all that are in it."""
@@ -89,6 +91,30 @@ class KubernetesTests(SynchronousTestCase):
             },
             self.objects["ServiceMonitor"]["metadata"]["labels"],
         )
+
+    def test_rules(self) -> None:
+        """The rules are `rules.yml` and `alerts.yml`, for the operator's selector."""
+        found = documents(PROMETHEUS_RULE)
+        names = [one["metadata"]["name"] for one in found]
+        self.assertEqual(["api-exporter-rules", "api-exporter-alerts"], names)
+        for one, name in zip(found, ("rules", "alerts"), strict=True):
+            [source] = documents(DEPLOY / f"prometheus/{name}.yml")
+            self.assertEqual(source, one["spec"])
+            monitor = self.objects["ServiceMonitor"]["metadata"]["labels"]
+            self.assertEqual(monitor, one["metadata"]["labels"])
+
+    def test_dashboards(self) -> None:
+        """Each dashboard is a ConfigMap with the label that the sidecar looks for."""
+        folder = DEPLOY / "grafana/dashboards"
+        [component] = documents(folder / "kustomization.yaml")
+        files = [
+            file for one in component["configMapGenerator"] for file in one["files"]
+        ]
+        self.assertEqual(
+            [f"netbird-{path.name}={path.name}" for path in DASHBOARDS], files
+        )
+        options = component["generatorOptions"]
+        self.assertEqual("1", options["labels"]["grafana_dashboard"])
 
     def test_version(self) -> None:
         """Every object has the recommended labels, and the image a tag: our version."""

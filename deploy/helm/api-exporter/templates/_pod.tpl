@@ -126,7 +126,7 @@ spec:
 {{/* Of (list . probe page). Behind a door it asks from inside, where no certificate or password is needed. */}}
 {{- define "api-exporter.probe" -}}
 {{- $top := index . 0 -}}
-{{- $probe := deepCopy (index . 1) -}}
+{{- $probe := deepCopy (default dict (index . 1)) -}}
 {{- $page := index . 2 -}}
 {{- if not (or $probe.httpGet $probe.exec $probe.tcpSocket) -}}
 {{- if include "api-exporter.door" $top -}}

@@ -1,0 +1,140 @@
+"""The Helm chart, as far as it can be judged without helm."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter._version import __version__
+from api_exporter.settings.table import SETTINGS
+from tests.chart import CHART, FILES, OWN, SCHEMA, VALUES, readme, values
+from tests.deploy.programs import DEPLOY
+from tests.rules import ROOT
+
+TEMPLATES = sorted((CHART / "templates").rglob("*.*"))
+
+
+def defaults() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(VALUES.read_text())
+    return found
+
+
+def tables(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """All that a schema says of tables whose keys are known, and where it does."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict):
+            yield path, schema
+        for name, inner in schema.items():
+            yield from tables(inner, f"{path}/{name}")
+
+
+class ChartTests(SynchronousTestCase):
+    maxDiff = None
+
+    def setUp(self) -> None:
+        self.schema = json.loads(SCHEMA.read_text())
+
+    def test_fresh(self) -> None:
+        """What is made is what its sources make (`python -m tests.chart`)."""
+        for path, made in FILES.items():
+            written = path.read_text(encoding="utf-8")
+            self.assertEqual(made().split("\n"), written.split("\n"), path)
+
+    def test_nothing_else(self) -> None:
+        """The chart's files are those that are made."""
+        found = {path for path in (CHART / "files").rglob("*") if path.is_file()}
+        self.assertEqual(
+            found, {path for path in FILES if CHART / "files" in path.parents}
+        )
+
+    def test_version(self) -> None:
+        """The chart's version and the program's are one."""
+        chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        version = __version__.public()
+        self.assertEqual((version, version), (chart["version"], chart["appVersion"]))
+
+    def test_values(self) -> None:
+        """The schema knows each value, and no other."""
+        self.same(defaults(), self.schema, "")
+
+    def same(self, given: dict[str, Any], schema: dict[str, Any], path: str) -> None:
+        known = schema["properties"]
+        self.assertEqual(set(given), set(known), path)
+        for name, value in given.items():
+            one = known[name]
+            if "$ref" in one:
+                one = self.schema["$defs"][one["$ref"].rpartition("/")[2]]
+            if isinstance(value, dict) and value and "properties" in one:
+                optional = {"resources"}  # of Kubernetes, which has more
+                if name not in optional:
+                    self.same(value, one, f"{path}.{name}")
+
+    def test_closed(self) -> None:
+        """The schema refuses what it does not know, but for what others read, too."""
+        for path, table in tables(self.schema):
+            if path == "/properties/global" or "/anyOf/" in path:
+                continue
+            self.assertIs(False, table.get("additionalProperties"), path)
+
+    def test_settings(self) -> None:
+        """Whatever variable the chart sets is a setting of the program; the others are
+        values, by their own names.
+        """
+        text = "".join(path.read_text() for path in TEMPLATES)
+        found = set(re.findall(r"- name: ([A-Z][A-Z_]+)$", text, re.MULTILINE))
+        known = {setting.name for setting in SETTINGS}
+        self.assertEqual(known & found, found)
+        self.assertEqual(OWN - {"UPSTREAM_API_TOKEN"} | {"UPSTREAM_API_URL"}, found)
+        others = set(self.schema["$defs"]["settings"]["properties"])
+        self.assertEqual(known - found - {"UPSTREAM_API_TOKEN"}, others)
+
+    def test_secrets(self) -> None:
+        """A setting that may hold a secret is no value, or one that may not hold it."""
+        secret = {setting.name for setting in SETTINGS if setting.secret}
+        self.assertIn("UPSTREAM_API_TOKEN", secret)
+        login = re.compile(self.schema["$defs"]["address"]["pattern"])
+        self.assertIsNone(login.search("http://user:password@proxy.example:3128"))
+        self.assertIsNotNone(login.search("http://proxy.example:3128"))
+        for name in ("settings", "accountSettings"):
+            known = self.schema["$defs"][name]["properties"]
+            for setting in secret & set(known):
+                self.assertEqual("#/$defs/address", known[setting]["$ref"])
+
+    def test_used(self) -> None:
+        """Each value is read by a template."""
+        text = "".join(path.read_text() for path in TEMPLATES)
+        for name in defaults():
+            self.assertRegex(text, rf'\.{name}\b|"{name}"', name)
+
+    def test_told(self) -> None:
+        """The README tells of every value what it means."""
+        told = {name.split(".")[0] for name, _, _ in values()}
+        self.assertEqual(set(defaults()), told)
+        for name, _, meaning in values():
+            self.assertRegex(meaning, r"[.:)`]$", name)
+        self.assertEqual(readme(), (CHART / "README.md").read_text())
+
+    def test_image(self) -> None:
+        """It is the one that is published, and the pod is as kustomize's."""
+        image = defaults()["image"]
+        self.assertEqual(
+            "ghcr.io/api-exporter/api-exporter",
+            f"{image['registry']}/{image['repository']}",
+        )
+        [deployment] = yaml.safe_load_all(
+            (DEPLOY / "kubernetes/deployment.yaml").read_text()
+        )
+        pod = deployment["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        self.assertEqual(pod["securityContext"], defaults()["podSecurityContext"])
+        self.assertEqual(container["securityContext"], defaults()["securityContext"])
+        self.assertEqual(container["resources"], defaults()["resources"])
+
+    def test_example(self) -> None:
+        """The documentation installs what the README of the chart installs."""
+        address = "oci://ghcr.io/api-exporter/charts/api-exporter"
+        for path in (CHART / "README.md", ROOT / "docs/install/helm.md"):
+            self.assertIn(f"helm install api-exporter {address}", path.read_text())
