@@ -95,12 +95,12 @@ def _synopsis() -> Iterator[str]:
 def _options() -> Iterator[str]:
     yield ".SH OPTIONS\n"
     for name, short, meaning in CommandOptions.optFlags:
-        yield _option(name, short, meaning)
+        yield _option(str(name), short, str(meaning))
     for name, short, _, meaning in CommandOptions.optParameters:
         # The help calls it FILE or NAME in its synopsis.
         found = re.search(rf"--{name} ([A-Z]+)", CommandOptions.synopsis)
         assert found is not None, name
-        yield _option(name, short, meaning, found[1])
+        yield _option(str(name), short, str(meaning), found[1])
     yield _option("version", None, "Print the version and exit.")
     yield _option("help", None, "Print the options and exit.")
 
