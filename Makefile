@@ -102,7 +102,7 @@ format: $(VENV)/dev ## Format the code.
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 
-docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md and the chart's README.
+docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual page and the chart's README.
 	@$(BIN)/python -m tests.documents
 	@$(BIN)/python -m tests.chart
 
