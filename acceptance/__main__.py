@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from acceptance import (
+    critics,
     door,
     images,
     installing,
@@ -36,6 +37,8 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("image", images.image),
     Check("static-image", images.static),
+    Check("hadolint", critics.hadolint),
+    Check("checkov", critics.checkov),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
     Check("no-proxy", proxies.no_proxy),
