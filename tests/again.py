@@ -1,8 +1,9 @@
 """The tests that failed beside others, run once more by themselves.
 
-Real programs under a bound in time can fail because the machine was busy with the other half of
-the tests. `python -m tests.again LOG ...` reads what trial printed, names the tests that failed
-and runs them alone: what is wrong fails again. More than a few are never bad luck.
+Real programs under a bound in time can fail because the machine was busy with the other
+half of the tests. `python -m tests.again LOG ...` reads what trial printed, names the
+tests that failed and runs them alone: what is wrong fails again. More than a few are
+never bad luck.
 """
 
 import re
@@ -10,9 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from twisted.trial.runner import TestLoader
 from twisted.trial.reporter import VerboseTextReporter
-from twisted.trial.runner import TrialRunner
+from twisted.trial.runner import TestLoader, TrialRunner
 
 MOST = 3
 NAME = re.compile(r"^tests[\w.]+$", re.MULTILINE)
@@ -39,9 +39,7 @@ def main(logs: Sequence[str]) -> int:
     if not 0 < len(names) <= MOST:
         sys.stderr.write(f"{len(names)} tests failed.\n")
         return 1
-    sys.stderr.write(
-        "Failed beside others, alone once more: " + ", ".join(names) + "\n"
-    )
+    sys.stderr.write("Failed beside others, now alone: " + ", ".join(names) + "\n")
     runner = TrialRunner(VerboseTextReporter, workingDirectory="build/trial-again")
     return 0 if runner.run(TestLoader().loadByNames(names)).wasSuccessful() else 1
 

@@ -49,7 +49,7 @@ class AgainTests(SynchronousTestCase):
         self.assertEqual([], failed(GOOD))
 
     def test_broken_off(self) -> None:
-        """A run without its last line is never excused, nor is one that failed unnamed."""
+        """A run without its last line is not excused, nor is an unnamed failure."""
         for printed in (
             "",
             GOOD.replace("PASSED", ""),

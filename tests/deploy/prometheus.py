@@ -63,6 +63,6 @@ class Prometheus:
         """How the rules fare, and why."""
         return {
             (rule["health"], rule.get("lastError"))
-            for group in self.read("rules")["groups"]
+            for group in (self.read("rules") or {"groups": []})["groups"]
             for rule in group["rules"]
         }

@@ -105,7 +105,7 @@ class SocketTests(SynchronousTestCase):
         activate = program("systemd-socket-activate")
         said = (UNITS / "api-exporter.socket").read_text()
         [address] = re.findall(r"LISTEN_ADDRESS=(\S+)", said)
-        host = f"[::1]:{free_port()}"
+        host = f"[::1]:{free_port('::1')}"
         # The name is what systemd itself gives; Twisted wants one.
         command = [activate, "--fdname=api-exporter.socket", "-l", host]
         command += ["-E", f"LISTEN_ADDRESS={address}"]
@@ -115,4 +115,4 @@ class SocketTests(SynchronousTestCase):
         waiting = start(self, [*command, *exporter], directory)
         until(lambda: "Listening" in waiting.said(), "the socket")
         until(lambda: get(f"http://{host}/health")[0] == 200, "the exporter")
-        self.assertIn(f" is at {address} ({host})", waiting.said())
+        until(lambda: f" is at {address} ({host})" in waiting.said(), "the line")

@@ -63,6 +63,8 @@ async def looping(port: int, count: int, end: float) -> int:
 
 def main() -> None:
     kind, port, count, seconds = sys.argv[1:]
+    sys.stdout.write("begin\n")
+    sys.stdout.flush()
     end = time.monotonic() + float(seconds)
     if kind == "idle":
         done = idle(int(port), int(count), end)

@@ -1,6 +1,6 @@
 """Guesses passwords: `python -m tests.integration.guessing PORT CLIENTS SECONDS`.
 
-Prints how many answers of each status there were.
+Prints that they begin, and at last how many answers of each status there were.
 """
 
 import base64
@@ -16,7 +16,7 @@ PAUSE = 0.05
 
 def guess(port: int, end: float, seen: "Counter[int]", number: int) -> None:
     """One client."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     tries = 0
     while time.monotonic() < end:
         tries += 1
@@ -44,6 +44,8 @@ def main() -> None:
     ]
     for thread in threads:
         thread.start()
+    sys.stdout.write("begin\n")
+    sys.stdout.flush()
     for thread in threads:
         thread.join()
     sys.stdout.write(f"{dict(seen)}\n")

@@ -1,5 +1,6 @@
 """Real programs, started for a test and gone after it."""
 
+import http.client
 import os
 import shutil
 import signal
@@ -20,8 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 ALL_READ = 'api_exporter_resource_up{resource="instance_version"} 1.0'
 """A line of the metrics that is there once the first round is over."""
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds after which something that should have happened counts as not happening."""
+
+SOON = 4.0
+"""Seconds to an end that should take less than one: machines may be busy."""
+
+_KEPT: list[socket.socket] = []
+_STARTED: list["Running"] = []
 
 
 def program(name: str) -> str:
@@ -34,11 +41,17 @@ def program(name: str) -> str:
     return found
 
 
-def free_port() -> int:
-    """A port on which nobody listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port on which nobody listens, and which nobody else is given while we run.
+
+    It stays bound, so the system gives it neither to a program that asks for any port
+    nor to a client. Servers, which reuse addresses, can listen on it all the same.
+    """
+    kept = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind((host, 0))
+    _KEPT.append(kept)
+    return int(kept.getsockname()[1])
 
 
 def environment(**settings: str) -> dict[str, str]:
@@ -69,7 +82,13 @@ class Running:
 
     def said(self) -> str:
         """All that it has written so far."""
-        return self.output.read_text()
+        return self.output.read_text(errors="replace")
+
+    def told(self) -> str:
+        """What it was, how it is, and the end of what it has written."""
+        state = self.process.poll()
+        how = "runs" if state is None else f"ended with {state}"
+        return f"{self.process.args!r} {how}:\n{self.said()[-3000:]}"
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, float]:
         """Send a signal; the exit status and the seconds that it took to end."""
@@ -93,17 +112,38 @@ def start(
 ) -> Running:
     """Start a program that ends with the test at the latest."""
     running = Running(command, directory, environment() if environ is None else environ)
+    _STARTED.append(running)
+    test.addCleanup(_STARTED.remove, running)
     test.addCleanup(running.kill)
     return running
 
 
 def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Wait, within reason, for something to happen."""
+    """Wait, within reason, for something to happen; else tell what programs said."""
     end = time.monotonic() + patience
     while not happened():
         if time.monotonic() > end:
-            raise AssertionError(f"not within {patience:g} s: {what}")
+            told = [running.told() for running in _STARTED]
+            raise AssertionError(
+                "\n".join([f"not within {patience:g} s: {what}", *told])
+            )
         time.sleep(0.05)
+
+
+def becomes(
+    expected: object, found: Callable[[], object], patience: float = PATIENCE
+) -> None:
+    """Wait, within reason, until something is found as expected; else tell it."""
+    seen: list[object] = []
+
+    def same() -> bool:
+        seen[:] = [found()]
+        return seen == [expected]
+
+    try:
+        until(same, repr(expected), patience)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\nfound at last: {seen[0]!r}") from None
 
 
 def get(url: str, **headers: str) -> tuple[int, str, bytes]:
@@ -111,11 +151,11 @@ def get(url: str, **headers: str) -> tuple[int, str, bytes]:
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=5) as answer:
+        with opener.open(request, timeout=20) as answer:
             return answer.status, answer.headers["Content-Type"], answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers["Content-Type"], error.read()
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return 0, "", b""
 
 

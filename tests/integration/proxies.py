@@ -200,11 +200,11 @@ def _served(
     configure: Callable[[int], list[str]],
     login: str = "",
 ) -> Served:
-    port = free_port()
+    port = free_port(host)
     running = start(test, configure(port), directory)
 
     def listening() -> bool:
-        assert running.process.poll() is None, running.said()
+        assert running.process.poll() is None, running.told()
         try:
             socket.create_connection((host, port), 1).close()
         except OSError:

@@ -17,7 +17,9 @@ from twisted.trial.unittest import TestCase
 
 from tests.integration.programs import (
     ALL_READ,
+    PATIENCE,
     ROOT,
+    SOON,
     Running,
     environment,
     free_port,
@@ -80,7 +82,7 @@ class DaemonTests(TestCase):
             env=environ or environment(),
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=PATIENCE,
             check=False,
         )
 
@@ -112,8 +114,9 @@ class DaemonTests(TestCase):
             self.assertRegex(ended.stdout, r"^api-exporter \d+\.\d+\.\d+")
 
     def test_console_script(self) -> None:
-        """The console script serves, and SIGTERM ends it within a second, well."""
+        """The console script serves, and SIGTERM ends it soon, well."""
         running = self.started([str(self.venv / "bin/api-exporter"), "--demo"])
+        until(lambda: "reached the upstream" in running.said(), "the second line")
         where, reached = running.said().splitlines()
         self.assertIn(f"is at http://127.0.0.1:{self.port}/ and its metrics", where)
         self.assertIn("reached the upstream", reached)
@@ -123,7 +126,7 @@ class DaemonTests(TestCase):
         self.assertEqual(404, get(self.url("/nothing"))[0])
         status, seconds = running.stop()
         self.assertEqual(0, status, running.said())
-        self.assertLess(seconds, 1.0)
+        self.assertLess(seconds, SOON)
         self.assertEqual(["output"], os.listdir(self.directory))
 
     def test_foreground(self) -> None:
@@ -142,7 +145,7 @@ class DaemonTests(TestCase):
         self.addCleanup(_kill, pid)
         until(lambda: scraped(self.url(), ALL_READ), "the first round")
         os.kill(pid, signal.SIGTERM)
-        until(lambda: not _alive(pid), "the end of the daemon", patience=5)
+        until(lambda: not _alive(pid), "the end of the daemon")
         self.assertFalse((self.directory / "our.pid").exists())
         for line in (self.directory / "our.log").read_text().splitlines():
             self.assertRegex(line, r"^\d{4}-\d\d-\d\dT[\d:.]+Z (info|warning|error) ")
@@ -172,8 +175,8 @@ class DaemonTests(TestCase):
                 self.assertEqual(1, sum("error" in line for line in lines), lines)
             else:
                 # The daemon reports to the terminal first, then logs and cleans up.
-                until(lambda: reason in self.logged(), "a log line", patience=5)
-            until(lambda: not self.has_pid_file(), "a clean end", patience=5)
+                until(lambda: reason in self.logged(), "a log line")
+            until(lambda: not self.has_pid_file(), "a clean end")
 
     def logged(self) -> str:
         return (self.directory / "twistd.log").read_text()
@@ -272,7 +275,7 @@ class DaemonTests(TestCase):
         self.assertEqual(200, get(self.url("/health"))[0])
         self.assertIn("warning cannot reach the upstream", running.said())
         with socket.create_server(("127.0.0.1", upstream)) as server:
-            server.settimeout(10)
+            server.settimeout(PATIENCE)
             until(lambda: _answered(server), "a request")
         self.assertNotIn("canary", running.said())
         self.assertEqual(0, running.stop()[0])

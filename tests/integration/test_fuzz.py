@@ -14,6 +14,7 @@ from twisted.trial.unittest import TestCase
 
 from tests.integration.programs import (
     ALL_READ,
+    PATIENCE,
     ROOT,
     environment,
     free_port,
@@ -186,7 +187,7 @@ class FuzzTests(TestCase):
 
     def ask(self, request: bytes, *, finished: bool) -> socket.socket | None:
         """Send a request on a new connection; `finished` says that nothing follows."""
-        one = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+        one = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
         try:
             one.sendall(request)
             if finished:
@@ -250,7 +251,9 @@ class FuzzTests(TestCase):
     def test_malformed_requests(self) -> None:
         """Whatever is sent is answered, refused or closed, and disturbs nobody else."""
         chance = Random(20_261_121)
-        self.health = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+        self.health = socket.create_connection(
+            ("127.0.0.1", self.port), timeout=PATIENCE
+        )
         self.addCleanup(self.health.close)
         for _ in range(0, REQUESTS, AT_ONCE):
             finished = chance.random() < 0.5

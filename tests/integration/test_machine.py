@@ -12,6 +12,7 @@ from threading import Thread
 
 from tests.integration.programs import (
     PATIENCE,
+    SOON,
     Running,
     environment,
     get,
@@ -29,9 +30,6 @@ from tests.integration.test_operations import (
 
 UNREADABLE = "\napi_exporter_token_readable 0.0\n"
 """A line of the metrics."""
-
-SOON = 2.0
-"""Seconds to an end that should take one: machines may be busy."""
 
 
 class MachineTestCase(OperatedTestCase):
@@ -68,6 +66,7 @@ class SignalTests(MachineTestCase):
     def test_stopped(self) -> None:
         """A clean stop says one line."""
         running = self.started([*self.exporter, "--demo"], self.settings())
+        until(lambda: "reached the upstream" in running.said(), "the last line")
         before = len(running.said().splitlines())
         self.assert_ends(running)
         [line] = running.said().splitlines()[before:]
@@ -225,9 +224,15 @@ class StreamsTests(MachineTestCase):
         until(lambda: self.sample(dropped) > 10, "lines that are dropped")
         self.assertTrue(os.get_blocking(process.stdout.fileno()))
         os.read(process.stdout.fileno(), 1_000_000)
-        get(self.url("/health"))
-        said = os.read(process.stdout.fileno(), 1_000_000)
-        self.assertRegex(said, rb"warning \d+ log lines were dropped: nobody took them")
+        said = bytearray()
+
+        def told() -> bool:
+            get(self.url("/health"))  # which is a line
+            said.extend(os.read(process.stdout.fileno(), 1_000_000))  # type: ignore[union-attr]
+            return b" log lines were dropped: nobody took them" in said
+
+        until(told, "a line about those lines")
+        self.assertRegex(bytes(said), rb"warning \d+ log lines were dropped")
         until(lambda: self.sample(dropped) > 50, "another full pipe")
         begin = time.monotonic()
         process.terminate()
@@ -327,7 +332,7 @@ class FileTests(MachineTestCase):
             running = self.started(self.exporter, environ)
             token.unlink()
             make(token)
-            until(lambda: scraped(self.url(), UNREADABLE), "the metric", patience=5)
+            until(lambda: scraped(self.url(), UNREADABLE), "the metric")
             self.assertIn("it is no regular file", running.said())
             self.assertTrue(scraped(self.url(), "netbird_api_up 1.0"))
             self.assert_ends(running)

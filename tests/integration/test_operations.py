@@ -8,12 +8,15 @@ import signal
 import socket
 import ssl
 import stat
+import statistics
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from unittest import SkipTest
 
@@ -24,6 +27,7 @@ from api_exporter.demo.network import Network
 from tests.integration.programs import (
     ALL_READ,
     PATIENCE,
+    SOON,
     Running,
     environment,
     free_port,
@@ -172,7 +176,7 @@ class OperatedTestCase(TestCase):
         running = start(self, command, self.directory, environ)
         until(
             lambda: scraped(self.url(), sign) or running.process.poll() is not None,
-            f"{sign}: {running.said()}",
+            sign,
         )
         self.assertIsNone(running.process.poll(), running.said())
         return running
@@ -228,15 +232,18 @@ class SupervisedTests(OperatedTestCase):
         self.assertEqual(200, get(self.url("/health"))[0])
         status = self.wait_for("STATUS=")
         self.assertEqual("STATUS=peers starting", status)
-        status = self.wait_for("STATUS=", 5)
+        status = self.wait_for("STATUS=")
         self.assertRegex(status, r"^STATUS=peers fresh, \d+ peers, \d+\.\d s$")
-        for _ in range(4):
-            begin = time.monotonic()
-            self.assertEqual("WATCHDOG=1", self.heard(5))
-            self.assertLess(time.monotonic() - begin, 1.0)
+        times = []
+        for _ in range(6):
+            self.wait_for("WATCHDOG=1")
+            times.append(time.monotonic())
+        # Half of them: a busy machine may keep us, or it, waiting now and then.
+        gaps = [later - sooner for sooner, later in pairwise(times)]
+        self.assertLess(statistics.median(gaps), 1.0, gaps)
         code, _ = running.stop()
         self.assertEqual(0, code, running.said())
-        self.assertEqual("STOPPING=1\nSTATUS=stopping", self.wait_for("STOPPING", 5))
+        self.assertEqual("STOPPING=1\nSTATUS=stopping", self.wait_for("STOPPING"))
         with self.assertRaises(TimeoutError):
             self.heard(0.1)
 
@@ -250,7 +257,7 @@ class SupervisedTests(OperatedTestCase):
         with self.assertRaises(TimeoutError):
             self.heard(1.5)
         running.process.send_signal(signal.SIGCONT)
-        self.wait_for("WATCHDOG=1", 5)
+        self.wait_for("WATCHDOG=1")
 
     def wait_for_silence(self) -> None:
         """Read what was sent before."""
@@ -263,8 +270,11 @@ class SupervisedTests(OperatedTestCase):
     def test_blocked_loop(self) -> None:
         """Signs of life come from the event loop: one that is stuck sends none."""
         code = (
-            "import signal, sys, time\n"
-            "signal.signal(signal.SIGUSR2, lambda *_: time.sleep(2.5))\n"
+            "import os, signal, sys, time\n"
+            "def sleep(*_):\n"
+            "    os.write(1, b'asleep\\n')\n"
+            "    time.sleep(6)\n"
+            "signal.signal(signal.SIGUSR2, sleep)\n"
             "sys.argv[:] = ['api-exporter', '--demo']\n"
             "from api_exporter.cli import main\n"
             "main()\n"
@@ -274,10 +284,11 @@ class SupervisedTests(OperatedTestCase):
         running = start(self, command, self.directory, self.environ)
         self.wait_for("WATCHDOG=1")
         running.process.send_signal(signal.SIGUSR2)
+        until(lambda: "asleep" in running.said(), "a loop that is stuck")
         self.wait_for_silence()
         with self.assertRaises(TimeoutError):
             self.heard(1.2)
-        self.wait_for("WATCHDOG=1", 10)
+        self.wait_for("WATCHDOG=1")
 
     def test_not_started(self) -> None:
         """A program that cannot listen never says that it is ready."""
@@ -330,7 +341,7 @@ class StopTests(OperatedTestCase):
         status, seconds = running.stop()
         self.assertEqual(0, status, running.said())
         self.assertGreater(seconds, 4.5)
-        self.assertLess(seconds, 7.0)
+        self.assertLess(seconds, 5.0 + SOON)
         self.assertNotIn("Traceback", running.said())
 
     def test_refused_meanwhile(self) -> None:
@@ -338,7 +349,7 @@ class StopTests(OperatedTestCase):
         running = self.large()
         self.scraper().recv(1)
         running.process.send_signal(signal.SIGTERM)
-        until(lambda: get(self.url("/health"))[0] == 0, "a refusal", patience=3)
+        until(lambda: get(self.url("/health"))[0] == 0, "a refusal")
         self.assertIsNone(running.process.poll())
         self.assertEqual(0, running.process.wait(PATIENCE), running.said())
 
@@ -347,7 +358,7 @@ class StopTests(OperatedTestCase):
         running = self.large()
         self.scraper().recv(1)
         running.process.send_signal(signal.SIGTERM)
-        until(lambda: get(self.url("/health"))[0] == 0, "a refusal", patience=3)
+        until(lambda: get(self.url("/health"))[0] == 0, "a refusal")
         status, _ = running.stop()
         self.assertEqual(0, status, running.said())
         self.assertNotIn("Traceback", running.said())
@@ -361,7 +372,7 @@ class StopTests(OperatedTestCase):
             until(lambda: get(self.url("/health"))[0] == 200, "the start")
             status, seconds = running.stop()
         self.assertEqual(0, status, running.said())
-        self.assertLess(seconds, 1.0)
+        self.assertLess(seconds, SOON)
         self.assertNotIn("Traceback", running.said())
 
 
@@ -422,7 +433,7 @@ class ReportTests(OperatedTestCase):
                 API_RETRY_ATTEMPTS="3",
             )
             self.assertEqual(1, status)
-            self.assertLess(time.monotonic() - begin, 10.0, flag)
+            self.assertLess(time.monotonic() - begin, 25.0, flag)
 
     def test_refused_token(self) -> None:
         """A token that is refused is told once, with what to do."""
@@ -525,7 +536,10 @@ class TokenTests(OperatedTestCase):
                 REFRESH_INTERVALS="peers=1s",
             ),
         )
-        file.write_text(f"  {new}\n")
+        replacing = self.directory / "replacing"
+        replacing.write_text(f"  {new}\n")
+        upstream.tokens = {old, new}
+        replacing.rename(file)
         upstream.tokens = {new}
         rounds = len(upstream.asked)
         until(lambda: len(upstream.asked) > rounds + 3, "three rounds")
@@ -889,6 +903,9 @@ class LogTests(OperatedTestCase):
         [read] = [e["fields"] for e in events if e["message"] == "refreshed peers"]
         self.assertEqual("peers", read["resource"])
 
+    def has_said(self, running: Running, expected: str) -> bool:
+        return re.search(expected, running.said()) is not None
+
     def test_debug(self) -> None:
         """Each attempt, each refresh and each request is explained in a line."""
         environ = self.settings(LOG_LEVEL="debug")
@@ -899,7 +916,7 @@ class LogTests(OperatedTestCase):
             r"debug refreshed peers records=\d+ rejected=0 milliseconds=\d+",
             r"debug GET /metrics status=200 client=127\.0\.0\.1 bytes=\d+",
         ):
-            self.assertRegex(running.said(), expected)
+            until(partial(self.has_said, running, expected), expected)
         for line in running.said().splitlines():
             self.assertRegex(line, r"^\d{4}-\d\d-\d\dT[\d:.]+Z (debug|info|warning) ")
 
@@ -948,5 +965,4 @@ class TelemetryTests(OperatedTestCase):
         until(
             lambda: scraped(self.url(), "\napi_exporter_reactor_threads_in_use 1.0\n"),
             "a thread at work",
-            patience=5,
         )

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from twisted.internet import reactor
-from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
     SSL4ClientEndpoint,
     SSL4ServerEndpoint,
@@ -33,6 +32,7 @@ from api_exporter.serving.sending import Sender
 from api_exporter.serving.site import BoundedSite
 from tests.integration.ports import listening
 from tests.integration.programs import (
+    PATIENCE,
     ROOT,
     Running,
     environment,
@@ -89,6 +89,7 @@ class CrowdTests(TestCase):
         """A client that takes little at a time and has asked for a page."""
         client = socket.socket()
         self.addCleanup(client.close)
+        client.settimeout(PATIENCE)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(("127.0.0.1", self.port))
         client.sendall(REQUEST % path)
@@ -125,19 +126,17 @@ class CrowdTests(TestCase):
         for client in [self.reader() for _ in range(self.readers + 10)]:
             self.assertTrue(client.recv(1))
         refused = self.reader()
-        refused.settimeout(5)
         self.assertTrue(refused.recv(10_000).startswith(b"HTTP/1.1 503 "))
         self.assertEqual(b"", self.received(refused))
         health = self.reader(b"/health")
         self.assertTrue(health.recv(100).startswith(b"HTTP/1.1 200 "))
         waiting = [self.silent() for _ in range(20)]
-        waiting[0].settimeout(5)
         self.assertEqual(b"", self.received(waiting[0]))
         waiting[-1].sendall(REQUEST % b"/health")
         self.assertTrue(waiting[-1].recv(100).startswith(b"HTTP/1.1 200 "))
 
     def silent(self) -> socket.socket:
-        client = socket.create_connection(("127.0.0.1", self.port))
+        client = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
         self.addCleanup(client.close)
         return client
 
@@ -168,7 +167,7 @@ class MannersTests(TestCase):
     def crowd(self, kind: str, count: int) -> Running:
         """Clients of this kind for five seconds."""
         module = [sys.executable, "-m", "tests.integration.crowd", kind]
-        directory = self.directory / kind
+        directory = Path(self.mktemp())
         directory.mkdir()
         arguments = [str(self.port), str(count), "5"]
         path = {"PYTHONPATH": str(ROOT)}
@@ -176,6 +175,7 @@ class MannersTests(TestCase):
 
     def answers(self, crowd: Running, *paths: str) -> list[float]:
         """The seconds that each answer took while there was a crowd, ascending."""
+        until(lambda: "begin" in crowd.said(), "the crowd")
         time.sleep(1)
         seconds = []
         while crowd.process.poll() is None:
@@ -186,18 +186,26 @@ class MannersTests(TestCase):
                 seconds.append(time.monotonic() - begin)
                 self.assertEqual(200, status, path)
         self.assertEqual(0, crowd.process.returncode, crowd.said())
-        self.assertGreater(int(crowd.said()), 1000)
+        self.assertGreater(int(crowd.said().split()[-1]), 1000)
         return sorted(seconds)
+
+    def assert_within(self, bound: float, kind: str, count: int, *paths: str) -> None:
+        """All but one answer of a hundred come within a bound, in one of three tries:
+        others use this machine, too.
+        """
+        found: list[float] = []
+        while len(found) < 3 and bound <= min(found, default=bound):
+            seconds = self.answers(self.crowd(kind, count), *paths)
+            found.append(seconds[int(0.99 * len(seconds))])
+        self.assertLess(min(found), bound, found)
 
     def test_idle(self) -> None:
         """A thousand idle connections of one address shut nobody else out."""
-        seconds = self.answers(self.crowd("idle", 1000), "/health", "/metrics")
-        self.assertLess(seconds[int(0.99 * len(seconds))], 1.0)
+        self.assert_within(1.0, "idle", 1000, "/health", "/metrics")
 
     def test_looping(self) -> None:
         """Fifty who look at the status page without a break hold nobody up."""
-        seconds = self.answers(self.crowd("looping", 50), "/health")
-        self.assertLess(seconds[int(0.99 * len(seconds))], 0.25)
+        self.assert_within(0.25, "looping", 50, "/health")
 
 
 class Endless(ReadOnly):
@@ -261,8 +269,10 @@ class LookTests(TestCase):
         await self.pause()
         return client
 
-    def pause(self) -> Deferred[None]:
-        return deferLater(reactor, 0.3)
+    async def pause(self) -> None:
+        """Many turns of the loop, not one long one: all that can happen happens."""
+        for _ in range(30):
+            await deferLater(reactor, 0.01)
 
     async def outwait(self, there: Sized) -> None:
         """Look as often as it takes to drop the one client that is there until then."""
