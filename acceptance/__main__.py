@@ -9,6 +9,7 @@ from pathlib import Path
 
 from acceptance import (
     chart,
+    critics,
     door,
     helm,
     images,
@@ -45,6 +46,8 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("image", images.image),
     Check("static-image", images.static),
+    Check("hadolint", critics.hadolint),
+    Check("checkov", critics.checkov),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
     Check("helm-lint", helm.lint),

@@ -2,24 +2,45 @@
 
 Plugins are looked up in directories; a one-file executable has none. So twistd's runner
 is handed our ServiceMaker directly.
+
+What only a running program needs is imported when it runs: --version and --help do not
+wait for it.
 """
 
+import gc
 import sys
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from twisted.application.service import IServiceMaker, ServiceMaker
+from twisted.application.service import IServiceMaker, MultiService, ServiceMaker
 from twisted.internet.defer import Deferred
-from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import react
 from twisted.python import usage
 from twisted.scripts._twistd_unix import ServerOptions
 from twisted.scripts.twistd import runApp
 
-from api_exporter.daemon.life import refusal
 from api_exporter.settings.options import Options
 
-MAKER = ServiceMaker("api-exporter", "api_exporter.service", "", "api-exporter")
+if TYPE_CHECKING:
+    from twisted.internet.posixbase import PosixReactorBase
+
+__all__ = ["Options", "main", "makeService"]
+
+MAKER = ServiceMaker("api-exporter", "api_exporter.cli", "", "api-exporter")
+
+
+def makeService(options: Options) -> MultiService:
+    """What `twistd` calls.
+
+    What is imported stays for good. The garbage collector need not look through it, not
+    now, again and again, and not later.
+    """
+    gc.disable()
+    from api_exporter import service  # noqa: PLC0415
+
+    gc.freeze()
+    gc.enable()
+    return service.makeService(options)
 
 
 class CommandOptions(Options):
@@ -65,13 +86,14 @@ def main() -> None:
             react(_report, [options])
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:
+        from api_exporter.daemon.life import refusal  # noqa: PLC0415
+
         problem = f"{error}; see api-exporter --help"
         raise refusal([problem], lasting=True) from None
     runApp(config)
 
 
-def _report(reactor: PosixReactorBase, options: CommandOptions) -> Deferred[None]:
-    # Importing it takes time that --version and --help need not.
+def _report(reactor: "PosixReactorBase", options: CommandOptions) -> Deferred[None]:
     from api_exporter.checking import report  # noqa: PLC0415
 
     return Deferred.fromCoroutine(report.run(reactor, options))

@@ -1,6 +1,7 @@
 """Where the `api-exporter` command begins: what must come before Twisted is imported.
 
-`--health` is asked again and again by supervisors, and has to be quick.
+`--health` is asked again and again by supervisors, and has to be quick; `--version`
+need not wait either.
 """
 
 import os
@@ -14,6 +15,11 @@ def main() -> None:
         from api_exporter.checking import health  # noqa: PLC0415
 
         raise SystemExit(health.main(sys.argv[1:], os.environ))
+    if "--version" in sys.argv[1:]:
+        from api_exporter.version import this_build  # noqa: PLC0415
+
+        sys.stdout.write(f"{this_build()}\n")
+        return
     from api_exporter import cli  # noqa: PLC0415
 
     cli.main()

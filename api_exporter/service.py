@@ -32,13 +32,11 @@ from api_exporter.web.tree import Around, of_one
 if TYPE_CHECKING:  # nobody but those who want a front door pay for importing it
     from api_exporter.door.front import Front
 
-__all__ = ["Options", "assemble", "makeService"]
-
 log = Logger()
 
 
 def makeService(options: Options) -> MultiService:
-    """What `twistd` calls. Wrong settings end it here, before it becomes a daemon."""
+    """All of it, as twistd starts it. Wrong settings end it, before it is a daemon."""
     life.need_standard_streams()
     from twisted.internet import reactor  # noqa: PLC0415 - installed by now, not before
 

@@ -51,6 +51,26 @@ class Program:
         [line] = [x for x in status.splitlines() if x.startswith(f"{field}:")]
         return int(line.split()[1]) / 1024
 
+    def memory_now(self) -> tuple[float, float]:
+        """Mebibytes that are resident, and those of them that nobody shares."""
+        rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        sizes = {
+            field: int(size) / 1024
+            for field, size, _ in map(str.split, rollup.splitlines()[1:])
+        }
+        return sizes["Rss:"], sizes["Private_Clean:"] + sizes["Private_Dirty:"]
+
+    @property
+    def wakes(self) -> int:
+        """How often it has waited so far and was woken, its threads included."""
+        word = "voluntary_ctxt_switches:"
+        return sum(
+            int(line.removeprefix(word))
+            for task in Path(f"/proc/{self.process.pid}/task").iterdir()
+            for line in (task / "status").read_text().splitlines()
+            if line.startswith(word)
+        )
+
     def check(self) -> None:
         """Raise what it said if it has ended."""
         if self.process.poll() is not None:

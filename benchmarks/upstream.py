@@ -1,4 +1,4 @@
-"""The simulated upstream as a process: `python -m benchmarks.upstream PORT PEERS`.
+"""The simulated upstream, a process: `python -m benchmarks.upstream PORT PEERS [PEM]`.
 
 Its clock stands still until somebody asks for `/tick`: every body stays the same until
 then. Bodies are encoded before they are asked for, because the real upstream, too, has
@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterator
 
 from twisted.internet import reactor
-from twisted.internet.endpoints import TCP4ServerEndpoint
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import PATHS, Network
 from api_exporter.demo.server import TOKEN
+from benchmarks.listening import listen
 
 START = 1_800_000_000.0
 TICK = 600.0
@@ -62,9 +62,8 @@ class Ticking(Resource):
 
 
 def main() -> None:
-    port, peers = map(int, sys.argv[1:])
-    site = Site(Ticking(peers))
-    TCP4ServerEndpoint(reactor, port, interface="127.0.0.1").listen(site)
+    port, peers, *pem = sys.argv[1:]
+    listen(Site(Ticking(int(peers))), int(port), *pem)
     reactor.run()
 
 

@@ -46,6 +46,8 @@ Made from the code by `make docs`: change it there.
 * **Gauges only.** Under `netbird_api_` everything is a gauge; instants are seconds
   since 1970, states are 1 and 0. Counters and histograms tell of the exporter itself,
   under `api_exporter_`.
+* **Units.** What is measured in seconds or bytes ends in `_seconds` or `_bytes`, and in
+  OpenMetrics has a `# UNIT` line.
 * **Joins.** Names may repeat, ids do not. A series of an object carries its id and
   name; all else stands once, on the object's `_info` series, and is joined where it is
   wanted. The Ubuntu machines that are not connected, with address and client version:

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.exposition.text import unit
 from api_exporter.netbird.inventory import Inventory
 from tests.bodies import body, decoded, inventory
 from tests.collectors import incumbent
@@ -182,10 +183,16 @@ class GoldenTests(SynchronousTestCase):
             self.assertEqual(expected, found)
 
     def test_formats(self) -> None:
-        """Both formats read the same from it: gauges only, each explained once."""
+        """Both formats read the same from it: gauges only, each explained once.
+
+        The unit is for OpenMetrics alone.
+        """
         text = page(inventory(), COLLECTORS)
         plain = list(text_string_to_metric_families(text))
         strict = list(openmetrics.text_string_to_metric_families(f"{text}# EOF\n"))
+        for family in strict:
+            self.assertEqual(unit(family.name), family.unit)
+            family.unit = ""
         self.assertEqual(plain, strict)
         self.assertEqual(len(CONTRACT) + len(incumbent.LABELS), len(plain))
         for family in plain:

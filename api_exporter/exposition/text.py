@@ -175,6 +175,23 @@ def number(value: float) -> str:
     return f"{value:.6f}".rstrip("0").rstrip(".")
 
 
+UNITS = ("seconds", "bytes")
+"""What names end with and OpenMetrics knows as a unit."""
+
+
+def unit(name: str) -> str:
+    """That of a family, as its name says; "" where it does not."""
+    last = name.rpartition("_")[2]
+    return last if last in UNITS else ""
+
+
+def heading(metric: Metric) -> str:
+    """The lines before the samples. To the text format the unit is a comment."""
+    name = metric.name
+    lines = f"# HELP {name} {metric.help}\n# TYPE {name} gauge\n"
+    return f"{lines}# UNIT {name} {of}\n" if (of := unit(name)) else lines
+
+
 def render(families: Iterable[Family | None]) -> Iterator[str]:
     """The families' text in small chunks, so that whoever joins them may pause.
 
@@ -186,7 +203,7 @@ def render(families: Iterable[Family | None]) -> Iterator[str]:
             yield ""
             continue
         name = family.metric.name
-        head = f"# HELP {name} {family.metric.help}\n# TYPE {name} gauge\n"
+        head = heading(family.metric)
         samples = iter(family.samples)
         while lines := [
             f"{name}{labels} {value if isinstance(value, int) else number(value)}\n"

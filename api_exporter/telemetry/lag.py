@@ -1,12 +1,18 @@
-"""How late the event loop is."""
+"""How late the event loop is.
+
+Each measurement is what anything else that was due at that moment had to wait, too. A
+stall that is shorter than the interval is met in proportion to its length, a longer one
+always, but only once. As refreshes are jittered, none can hide between two measurements
+for long.
+"""
 
 from collections.abc import Callable
 
 from twisted.application.service import Service
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
-INTERVAL = 0.25
-"""Seconds between two measurements. A shorter stall may fall between them unseen."""
+INTERVAL = 1.0
+"""Seconds between two measurements: at rest, most of what wakes the process."""
 
 
 class LagMeter(Service):

@@ -58,7 +58,7 @@ class ProcessTelemetry:
         )
         self.reactor_lag = Histogram(
             "api_exporter_reactor_lag_seconds",
-            "How late a timer of the event loop fires.",
+            "How late a timer of the event loop fires, looked at once a second.",
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
             registry=registry,
         )

@@ -1,6 +1,7 @@
 """The agent: requests on kept connections, by the way that leads to the upstream."""
 
 from collections.abc import Callable
+from functools import partial
 
 from OpenSSL.crypto import X509
 from twisted.internet.defer import Deferred
@@ -29,8 +30,6 @@ from api_exporter.upstream.connection import (
     SecuredEndpoint,
     plain,
 )
-from api_exporter.upstream.proxied import ToProxy
-from api_exporter.upstream.tunnel import Tunnel
 
 IDLE_CONNECTION = 50
 """Seconds for which an idle connection to the upstream is kept: proxies grant 60."""
@@ -65,7 +64,7 @@ class Endpoints:
 
     Args:
         policy: for the upstream's TLS.
-        through: the proxy and its endpoint, where there is one.
+        through: makes a tunnel to a host and port, where a proxy is on the way.
         timeout: seconds for connecting.
         seen: told of the upstream's certificate, once for each connection.
     """
@@ -75,7 +74,7 @@ class Endpoints:
         reactor: PosixReactorBase,
         policy: IPolicyForHTTPS,
         *,
-        through: tuple[Proxy, IStreamClientEndpoint] | None,
+        through: Callable[[str, int], IStreamClientEndpoint] | None,
         timeout: float,
         seen: Callable[[X509], None],
     ) -> None:
@@ -91,8 +90,7 @@ class Endpoints:
         if self._through is None:
             endpoint = plain(self._reactor, host, uri.port, self._timeout)
         else:
-            proxy, to_proxy = self._through
-            endpoint = Tunnel(to_proxy, proxy, host, uri.port)
+            endpoint = self._through(host, uri.port)
         if uri.scheme != b"https":
             return BoundedEndpoint(endpoint, Bounded)
         secured = SecuredEndpoint(endpoint, self._policy, uri.host, uri.port)
@@ -138,9 +136,12 @@ class Reaching:
         through = None
         self._whole_addresses: IAgent | None = None
         self._login: bytes | None = None
-        if proxy is not None:
+        if proxy is not None:  # nobody else pays for importing the ways through one
+            from api_exporter.upstream.proxied import ToProxy  # noqa: PLC0415
+            from api_exporter.upstream.tunnel import Tunnel  # noqa: PLC0415
+
             to_proxy = ToProxy(reactor, proxy_policy, proxy, timeout)
-            through = proxy, to_proxy
+            through = partial(Tunnel, to_proxy, proxy)
             bounded = BoundedEndpoint(to_proxy, Bounded)
             self._whole_addresses = ProxyAgent(bounded, reactor, pool)
             if proxy.login is not None:

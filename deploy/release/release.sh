@@ -63,7 +63,7 @@ for kind in image static; do
     if ! has "$engine"; then
         without "$kind" "$engine is not here"
     elif ENGINE=$engine RELEASE=yes deploy/container/build.sh $kind "localhost/$name" >"$log" 2>&1 \
-        && "$engine" push --quiet "localhost/$name" "oci-archive:$out/$name.tar:$version" >>"$log" 2>&1; then
+        && "$engine" push --quiet "localhost/$name" "docker-archive:$out/$name.tar:localhost/api-exporter:$version" >>"$log" 2>&1; then
         "$engine" rmi "localhost/$name" >/dev/null
     else
         without "$kind" "$log ends with: $(tail -n 1 "$log")"

@@ -54,6 +54,23 @@ def samples(family: Family) -> list[Sample]:
 HOSTILE = st.text() | st.text('"\\\n\r\t{},=# \x00\x85\u2028n')
 
 
+class UnitTests(SynchronousTestCase):
+    def test_told(self) -> None:
+        """A family that is named for seconds or bytes tells its unit, no other does."""
+        for end in ("seconds", "bytes"):
+            metric = Metric(name=f"things_{end}", help="Things.", source="things")
+            page = text(Family(metric, [("", 1)]))
+            self.assertEqual(
+                f"# HELP things_{end} Things.\n# TYPE things_{end} gauge\n"
+                f"# UNIT things_{end} {end}\nthings_{end} 1\n",
+                page,
+            )
+            [read] = openmetrics.text_string_to_metric_families(page + "# EOF\n")
+            self.assertEqual(end, read.unit)
+            self.assertEqual(([(metric.name, {}, 1.0)],) * 2, read_both(page))
+        self.assertNotIn("UNIT", text(Family(METRIC, [("", 1)])))
+
+
 class RoundTripTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(found=st.lists(st.tuples(HOSTILE, HOSTILE), unique=True))

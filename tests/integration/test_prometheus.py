@@ -1,5 +1,6 @@
 """A real Prometheus scrapes the demo."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -82,3 +83,17 @@ class PrometheusTests(TestCase):
             " group_left (os, version) netbird_api_peer_info)"
         )
         becomes([0.0], lambda: self.query(f"{join} - sum(netbird_api_peers)"))
+
+    def test_units(self) -> None:
+        """It knows the units, those of the network's metrics and those of our own."""
+        until(lambda: bool(self.query("netbird_api_up")), "the first scrape")
+        url = f"http://127.0.0.1:{self.prometheus}/api/v1/metadata?metric="
+        for name, unit in (
+            ("netbird_api_peer_last_seen_timestamp_seconds", "seconds"),
+            ("api_exporter_reactor_lag_seconds", "seconds"),
+            ("api_exporter_page_bytes", "bytes"),
+            ("netbird_api_peers", ""),
+        ):
+            _, _, body = get(f"{url}{name}")
+            [known] = json.loads(body)["data"][name]
+            self.assertEqual(unit, known["unit"], name)

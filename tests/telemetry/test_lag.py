@@ -1,5 +1,7 @@
 """How late the event loop is, measured with a clock of our own."""
 
+import random
+
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -8,15 +10,37 @@ from api_exporter.telemetry.lag import INTERVAL, LagMeter
 
 class LagMeterTests(SynchronousTestCase):
     def test_lag(self) -> None:
-        """What a timer is late by is reported, four times a second."""
+        """What a timer is late by is reported, once a second."""
         clock, seen = Clock(), list[float]()
         meter = LagMeter(clock, seen.append)
         meter.startService()
         clock.advance(INTERVAL)
         clock.advance(INTERVAL + 0.7)
         self.assertEqual([0.0, 0.7], [round(lag, 6) for lag in seen])
+        self.assertEqual(1.0, INTERVAL)
         meter.stopService()
         self.assertEqual([], clock.getDelayedCalls())
+
+    def test_short_stalls(self) -> None:
+        """Stalls shorter than the interval are met in proportion to their length."""
+        clock, chance, seen = Clock(), random.Random(1), list[float]()
+        meter = LagMeter(clock, seen.append)
+        meter.startService()
+        for _ in range(2000):  # four tenths of a second in five, at any moment of them
+            before = chance.uniform(0, 4.6)
+            for step in (before, 0.4, 5 - before - 0.4):
+                self._live(clock, step, at_once=step == 0.4)
+        meter.stopService()
+        late = sum(lag > 0.2 for lag in seen) / len(seen)
+        self.assertLess(abs(late - 0.2 / 5), 0.005)
+
+    @staticmethod
+    def _live(clock: Clock, seconds: float, *, at_once: bool) -> None:
+        """Let time pass, timers on time, or all of it in one stall."""
+        end = clock.seconds() + seconds
+        while not at_once and clock.calls and clock.calls[0].getTime() < end:
+            clock.advance(clock.calls[0].getTime() - clock.seconds())
+        clock.advance(end - clock.seconds())
 
     def test_never_started(self) -> None:
         """Stopping what never ran does nothing."""

@@ -44,3 +44,12 @@ class TextTests(SynchronousTestCase):
                 page.index("netbird_api_up 1"),
                 page.index('api_exporter_build_info{built=""'),
             )
+
+    def test_units(self) -> None:
+        """In OpenMetrics a family that is measured in seconds or bytes says so."""
+        _, page = texts()
+        families = list(openmetrics.text_string_to_metric_families(page))
+        for unit in ("seconds", "bytes"):
+            named = {f.name for f in families if f.name.endswith(f"_{unit}")}
+            self.assertEqual(named, {f.name for f in families if f.unit == unit})
+            self.assertTrue(named)

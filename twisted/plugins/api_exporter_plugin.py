@@ -4,7 +4,7 @@ from twisted.application.service import ServiceMaker
 
 api_exporter = ServiceMaker(
     "api-exporter",
-    "api_exporter.service",
+    "api_exporter.cli",
     "Prometheus exporter for the management API of NetBird networks.",
     "api-exporter",
 )

@@ -1,0 +1,22 @@
+"""Where what is measured listens: on this machine, with TLS where it has a PEM file."""
+
+from pathlib import Path
+
+from twisted.internet import reactor
+from twisted.internet.endpoints import SSL4ServerEndpoint, TCP4ServerEndpoint
+from twisted.internet.ssl import PrivateCertificate
+from twisted.web.server import Site
+
+
+def listen(site: Site, port: int, *pem: str) -> None:
+    """Open the port.
+
+    Args:
+        pem: a file with key and certificate, if any.
+    """
+    interface = "127.0.0.1"
+    if pem:
+        context = PrivateCertificate.loadPEM(Path(*pem).read_bytes()).options()
+        SSL4ServerEndpoint(reactor, port, context, interface=interface).listen(site)
+    else:
+        TCP4ServerEndpoint(reactor, port, interface=interface).listen(site)

@@ -1,0 +1,206 @@
+"""What the daemon costs while nothing changes, and how soon it is there.
+
+`python -m benchmarks.resting [ANOTHER TREE]`, with 100 peers; another tree of ours is
+measured in the same run, in turns. Beside them stand `twistd web` and a bare Twisted
+site with TLS.
+"""
+
+import argparse
+import operator
+import socket
+import ssl
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks import servers, starting
+from benchmarks.client import PATIENCE, Client, wait
+from benchmarks.processes import ROOT, Program, free_port, module, running
+from tests.authority import Authority
+
+PEERS = 100
+
+AUTHORITIES = (
+    Path("/etc/ssl/certs/ca-certificates.crt"),
+    Path("/etc/pki/tls/certs/ca-bundle.crt"),
+)
+"""Where distributions keep whom they trust."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("other", nargs="?", type=Path)
+    parser.add_argument("--pairs", type=int, default=15, help="of starts")
+    parser.add_argument("--starts", type=int, default=5, help="to look at memory")
+    parser.add_argument("--minutes", type=float, default=2, help="at rest")
+    options = parser.parse_args()
+    trees = {"this": ROOT} | ({"other": options.other} if options.other else {})
+    with (
+        tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
+        servers.upstream(PEERS, Path(name)) as upstream,
+    ):
+        each = Each(trees, upstream, Path(name))
+        for lines in (
+            each.starts(options.pairs),
+            each.memory(options.starts),
+            each.rest(options.minutes),
+        ):
+            for line in lines:
+                print(line, flush=True)
+
+
+class Each:
+    """Every tree, in turns."""
+
+    def __init__(
+        self, trees: Mapping[str, Path], upstream: int, directory: Path
+    ) -> None:
+        self._trees = trees
+        self._upstream = upstream
+        self._directory = directory
+
+    def starts(self, pairs: int) -> Iterator[str]:
+        """How long each takes to its first answer, as multiples of `twistd web`."""
+        bare: list[float] = []
+        seen: dict[str, list[float]] = {name: [] for name in self._trees}
+        for turn in range(pairs + 1):
+            seconds = starting.bare(self._directory)
+            taken = {name: self._start(name) for name in self._trees}
+            if turn:  # the first one compiles
+                bare.append(seconds)
+                for name, its in taken.items():
+                    seen[name].append(its)
+        yield f"start, twistd web: {statistics.median(bare) * 1e3:.0f} ms"
+        for name, found in seen.items():
+            ratio = statistics.median(s / b for s, b in zip(found, bare, strict=True))
+            yield (
+                f"start, {name}: {statistics.median(found) * 1e3:.0f} ms,"
+                f" {ratio:.2f} × twistd web"
+            )
+
+    def _start(self, name: str) -> float:
+        port = free_port()
+        with servers.daemon(
+            self._upstream, self._directory, port, **self._settings(name)
+        ) as program:
+            return wait(program, port, "/health")
+
+    def memory(self, starts: int) -> Iterator[str]:
+        """What is resident, and what of it is nobody else's, after a scrape or two.
+
+        The upstream speaks TLS, and is trusted beside all whom this machine trusts.
+        """
+        bare = "a bare site with TLS"
+        seen: dict[str, list[tuple[float, float]]] = {bare: []}
+        authority = Authority("a test")
+        issued = authority.issue("localhost")
+        pem, trusted = self._directory / "pem", self._directory / "trusted"
+        pem.write_bytes(issued.key + issued.pem)
+        usual = Path(ssl.get_default_verify_paths().openssl_cafile)
+        known = (path for path in (usual, *AUTHORITIES) if path.is_file())
+        trusted.write_bytes(next(known).read_bytes() + authority.pem)
+        pages = self._directory / "pages"
+        pages.mkdir()
+        (pages / "plain").write_bytes(b"well\n")
+        upstream = free_port()
+        secured = {
+            "UPSTREAM_API_URL": f"https://localhost:{upstream}",
+            "SSL_CERT_FILE": str(trusted),
+        }
+        few = {"MALLOC_ARENA_MAX": "2"}
+        command = module("benchmarks.upstream", upstream, PEERS, pem)
+        with running(command, self._directory) as api:
+            _greet(api, upstream)
+            for _ in range(starts):
+                port = free_port()
+                command = module("benchmarks.static", port, pages, pem)
+                with running(command, self._directory, few) as site:
+                    _greet(site, port)
+                    seen[bare].append(site.memory_now())
+                for name in self._trees:
+                    with ExitStack() as stack:
+                        ours, port = self._daemon(stack, name, **secured)
+                        for encoding in ("identity", "gzip"):
+                            Client(port).get("/metrics", f"Accept-Encoding: {encoding}")
+                        seen.setdefault(name, []).append(ours.memory_now())
+        middle = {
+            name: [statistics.median(column) for column in zip(*found, strict=True)]
+            for name, found in seen.items()
+        }
+        for name, sizes in middle.items():
+            whole, own = sizes
+            above, own_above = map(operator.sub, sizes, middle[bare])
+            yield (
+                f"memory, {name}: {whole:.1f} MiB (+ {above:.1f}) resident,"
+                f" {own:.1f} MiB (+ {own_above:.1f}) its own"
+            )
+
+    def rest(self, minutes: float) -> Iterator[str]:
+        """Processor time a minute, with the usual refreshes and without any."""
+        with ExitStack() as stack:
+            running = {
+                (name, what): self._daemon(stack, name, **settings)[0]
+                for name in self._trees
+                for what, settings in (
+                    ("refreshing", {}),
+                    ("alone", {"REFRESH_INTERVALS": servers.ONCE}),
+                )
+            }
+            time.sleep(5)
+            before = {k: (p.cpu, p.wakes) for k, p in running.items()}
+            time.sleep(minutes * 60)
+            for (name, what), program in running.items():
+                cpu, wakes = before[name, what]
+                yield (
+                    f"rest, {name}, {what}:"
+                    f" {(program.cpu - cpu) * 1e3 / minutes:.1f} ms a minute,"
+                    f" awake {(program.wakes - wakes) / minutes:.0f} times"
+                )
+
+    def _daemon(
+        self, stack: ExitStack, name: str, **settings: str
+    ) -> tuple[Program, int]:
+        """One that has read everything, and its port."""
+        port = free_port()
+        settings = self._settings(name) | settings
+        program = stack.enter_context(
+            servers.daemon(self._upstream, self._directory, port, **settings)
+        )
+        wait(program, port, "/health")
+        client = Client(port)
+        while not starting.everything_read(client):
+            program.check()
+            time.sleep(0.1)
+        client.close()
+        return program, port
+
+    def _settings(self, name: str) -> dict[str, str]:
+        return {"PYTHONPATH": str(self._trees[name])}
+
+
+def _greet(program: Program, port: int) -> None:
+    """Wait until it listens, and shake hands with it, twice."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    end, greeted = time.monotonic() + PATIENCE, 0
+    while greeted < 2:
+        program.check()
+        try:
+            with (
+                socket.create_connection(("127.0.0.1", port), timeout=60) as plain,
+                context.wrap_socket(plain) as secured,
+            ):
+                secured.sendall(b"GET /plain HTTP/1.0\r\n\r\n")
+                secured.recv(4096)
+                greeted += 1
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main()
