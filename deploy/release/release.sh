@@ -62,7 +62,7 @@ for kind in image static; do
     log=build/release/$kind.log
     if ! has "$engine"; then
         without "$kind" "$engine is not here"
-    elif ENGINE=$engine RELEASE=yes deploy/container/build.sh $kind "localhost/$name" >"$log" 2>&1 \
+    elif ENGINE=$engine RELEASE=yes deploy/container/build.sh $kind --tag "localhost/$name" >"$log" 2>&1 \
         && "$engine" push --quiet "localhost/$name" "docker-archive:$out/$name.tar:localhost/api-exporter:$version" >>"$log" 2>&1; then
         "$engine" rmi "localhost/$name" >/dev/null
     else
