@@ -10,6 +10,7 @@ from pathlib import Path
 from acceptance import (
     critics,
     door,
+    events,
     images,
     installing,
     kubernetes,
@@ -41,6 +42,9 @@ CHECKS = (
     Check("checkov", critics.checkov),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
+    Check("event-kills", events.kills),
+    Check("alloy", events.alloy),
+    Check("rsyslog", events.rsyslog),
     Check("no-proxy", proxies.no_proxy),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),

@@ -35,7 +35,7 @@ ANYWHERE = (
 )
 """What lets a container run on a machine that is a container itself."""
 
-START = 30.0
+START = 120.0
 """Seconds within which it must listen."""
 
 

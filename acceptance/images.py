@@ -16,6 +16,7 @@ from typing import Any
 from urllib.request import urlopen
 
 from acceptance.check import ROOT, Failed, run
+from acceptance.contained import guarded
 from acceptance.engine import Engine, Running
 from acceptance.roots import archive
 from api_exporter.demo.server import TOKEN
@@ -103,6 +104,7 @@ def _tried(engine: Engine, folder: Path, kind: str, name: str) -> str:
     seen.append(_contents(engine, name, kind))
     seen.append(_served(engine, name))
     seen.append(_secured(engine, name, folder))
+    seen += guarded(engine, name, folder)
     return "\n".join(seen)
 
 

@@ -5,9 +5,20 @@ import re
 import subprocess
 from pathlib import Path
 
+import yaml
+
 from acceptance.check import ROOT, Failed, go_tool, run
+from acceptance.installing import same
 
 _ALONE = "resources: [api-exporter/deploy/kubernetes]"
+
+_GUARDED = f"{_ALONE}\ncomponents: [api-exporter/deploy/kubernetes/front-door]"
+
+PROBES = {
+    "livenessProbe": ["api-exporter", "--health"],
+    "readinessProbe": ["api-exporter", "--health", "/ready"],
+}
+"""What asks behind a front door."""
 
 ADDED = (
     "cidr: 100.64.0.0/10",
@@ -45,7 +56,58 @@ def builds(folder: Path) -> str:
     for text in ADDED:
         if text in base or text not in whole:
             raise Failed(f"{text!r} is not what the documentation's adds")
-    return f"{len(base.splitlines())} lines, {len(whole.splitlines())} as documented"
+    lines = f"{len(base.splitlines())} lines, {len(whole.splitlines())} as documented"
+    _asked(whole)
+    return f"{lines}\n{_mounted(_built(folder, _GUARDED))}"
+
+
+def _mounted(built: str) -> str:
+    """The component of the front door mounts one Secret more, which the exporter's user
+    can read and nobody can write, where the setting says; the probes ask from inside.
+    """
+    things = yaml.safe_load_all(built)
+    [pod] = [x["spec"]["template"]["spec"] for x in things if x["kind"] == "Deployment"]
+    [container] = pod["containers"]
+    settings = {one["name"]: one["value"] for one in container["env"]}
+    mounts = {Path(one["mountPath"]): one for one in container["volumeMounts"]}
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    same("volumes", sorted(one["name"] for one in mounts.values()), sorted(volumes))
+    seen = []
+    for name in ("UPSTREAM_API_TOKEN_FILE", "WEB_CONFIG_FILE"):
+        file = Path(settings[name])
+        mount = mounts[file.parent]
+        secret = volumes[mount["name"]]["secret"]
+        same("a mount that is read only", True, mount["readOnly"])
+        same("a file of the Secret", True, _key(secret["secretName"], file.name))
+        same("its mode", 0o440, secret["defaultMode"])
+        seen.append(f"{secret['secretName']} at {file.parent}")
+    context = pod["securityContext"]
+    same("the files' group", context["runAsGroup"], context["fsGroup"])
+    asked = {name: container[name]["exec"]["command"] for name in PROBES}
+    same("probes", PROBES, asked)
+    return f"front-door: {', '.join(seen)}; probes {asked}"
+
+
+def _asked(built: str) -> None:
+    """Where there is a ServiceMonitor, too, it comes by TLS and with a password."""
+    things = yaml.safe_load_all(built)
+    [monitor] = [x for x in things if x["kind"] == "ServiceMonitor"]
+    [endpoint] = monitor["spec"]["endpoints"]
+    same("scheme", "https", endpoint["scheme"])
+    tls, login = endpoint["tlsConfig"], endpoint["basicAuth"]
+    for one in (tls["ca"]["secret"], login["username"], login["password"]):
+        same(f"{one['key']} of the Secret", True, _key(one["name"], one["key"]))
+
+
+def _key(secret: str, file: str) -> bool:
+    """Whether the comments have a Secret made with this file."""
+    said = "".join(
+        path.read_text() for path in ROOT.glob("deploy/kubernetes/**/*.yaml")
+    )
+    said = said.replace("\\\n#", "")
+    made: list[str] = re.findall(rf"secret generic {secret} (.*)$", said, re.MULTILINE)
+    given = rf"--from-(file|literal)={re.escape(file)}\b"
+    return any(re.search(given, one) for one in made)
 
 
 def score(folder: Path) -> str:

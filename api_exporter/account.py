@@ -4,20 +4,23 @@ It fetches, keeps and renders; what the process has once, it is not concerned wi
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
+from api_exporter.attention.watch import Attention
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import UP
-from api_exporter.ports import Attempt
+from api_exporter.netbird.resources import BY_NAME, UP
+from api_exporter.ports import Attempt, Fetch
 from api_exporter.refresh.granted import granted
+from api_exporter.refresh.looking import Looking
 from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
@@ -25,6 +28,7 @@ from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
 from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.history import History
@@ -34,6 +38,9 @@ from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.certificates import Trusts
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.large import LargeBodies
+
+if TYPE_CHECKING:
+    from api_exporter.events.wiring import Journals
 
 log = Logger()
 
@@ -55,12 +62,20 @@ class Shared:
     """
 
     def __init__(
-        self, clock: IReactorTime, accounts: Iterable[AccountSettings]
+        self, reactor: PosixReactorBase, accounts: Iterable[AccountSettings]
     ) -> None:
+        self._reactor = clock = reactor
         self.slicer = Slicer(clock)
         self.trusts = Trusts()
         self.large = LargeBodies(clock)
         self.granted = granted(accounts)
+
+    @cached_property
+    def journals(self) -> "Journals":
+        """Write audit events. Nobody else pays for importing them."""
+        from api_exporter.events.wiring import Journals  # noqa: PLC0415
+
+        return Journals(self._reactor, self.slicer.run)
 
 
 class Account(MultiService):
@@ -71,12 +86,14 @@ class Account(MultiService):
 
     Attributes:
         account: its name, empty where it is the only one.
+        now: seconds since the epoch.
         url: the upstream's base address.
         selection: what is published and asked for.
         client: may be used without starting anything, if it is stopped after it.
         pages: what is published now.
         telemetry: how its refreshes and requests went.
         history: how many peers were connected.
+        attention: what of it needs attention.
         stretched: by how much the intervals are, in a line; "" if they are not.
     """
 
@@ -92,6 +109,7 @@ class Account(MultiService):
     ) -> None:
         super().__init__()
         self._clock = reactor
+        self.now = now
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
         self.stretched = mine.stretched
@@ -124,21 +142,40 @@ class Account(MultiService):
         token = self.client.token
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
+        fetch: Fetch = self.client.upstream.fetch
+        self._look: list[Callable[[], object]] = [token]
+        if settings.events_file is not None:
+            events = shared.journals.journal(settings, registry, self._log)
+            fetch = events.tapping(fetch, BY_NAME["events"].path)
+            self._look.append(events.look)
+            self.addService(events)
         client = self.client
-        CertificateEnds(
-            registry,
-            upstream=lambda: None if client.shown is None else client.shown.ends,
-            client=lambda: client.trust.own_end,
-        )
+
+        def upstream_ends() -> float | None:
+            return None if client.shown is None else client.shown.ends
+
+        def own_ends() -> float | None:
+            return client.trust.own_end
+
+        CertificateEnds(registry, upstream=upstream_ends, client=own_ends)
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(
                 personal=settings.expose_personal_data, detail=settings.peer_detail
             ),
-            fetch=self.client.upstream.fetch,
+            fetch=fetch,
             pages=self.pages,
             slicer=shared.slicer,
         )
+        self.attention = Attention(
+            lambda: self.inventory,
+            standings=self.telemetry.standings,
+            history=self.history,
+            now=now,
+            chosen=settings.important_groups,
+            ends=lambda: (upstream_ends(), own_ends()),
+        )
+        attention(registry, lambda: self.attention.found.counts)
         missing = Missing(self._log)
 
         def observe(known: Inventory) -> None:
@@ -155,6 +192,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=observe,
+            look=Looking(self.attention.look, shared.slicer, self._log),
             account=settings.name,
         )
         self.addService(self.client)
@@ -180,7 +218,8 @@ class Account(MultiService):
 
     def look(self) -> None:
         """Look at files that may have been replaced, and complain where one is gone."""
-        self.client.token()
+        for look in self._look:
+            look()
 
     @property
     def collectors(self) -> Sequence[Collector]:

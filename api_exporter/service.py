@@ -48,6 +48,10 @@ def makeService(options: Options) -> MultiService:
     if problems := listen.wrong(configured.settings.listen_address, reactor):
         told = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
         raise life.refusal(told, lasting=True)
+    if configured.settings.events_to_output and (
+        problem := life.no_output(options.parent)
+    ):
+        raise life.refusal([f"EVENTS_FILE: {problem}"], lasting=True)
     file = life.log_file(options.parent)
     observer = life.log_observer(configured.settings, options.parent, file)
     exporter = life.Exporter(observer)

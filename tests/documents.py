@@ -20,9 +20,11 @@ from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
+from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import token_readable
 from api_exporter.telemetry.door import reload_successful, unauthorized
+from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.size import page_size
 from tests.bodies import inventory
 from tests.wired import process_telemetry
@@ -196,6 +198,8 @@ def _own() -> str:
         registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
     )
     token_readable(telemetry.registry, lambda: True)
+    EventsTelemetry(telemetry.registry)
+    attention(telemetry.registry, lambda: {"critical": 0})
     CertificateEnds(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
     page_size(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()

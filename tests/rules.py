@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from string import Template
-from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+
+from api_exporter.attention.thresholds import Thresholds, read
 
 ROOT = Path(__file__).parent.parent
 
@@ -44,42 +44,9 @@ GROUP = """\
 """
 
 
-Whole = Annotated[int, Meta(gt=0)]
-Share = Annotated[float, Meta(gt=0, lt=1)]
-
-
-class Groups(Struct, frozen=True, forbid_unknown_fields=True):
-    """Names of groups, by why they matter."""
-
-    important: list[str]
-    routers: list[str]
-
-
-class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `thresholds.json` holds.
-
-    Attributes:
-        runbooks: the address of the page whose sections are the alerts'.
-        severities: of all alerts, in their order.
-    """
-
-    runbooks: Annotated[str, Meta(pattern=r"^https?://\S+$")]
-    groups: Groups
-    hours: dict[str, Whole]
-    days: dict[str, Whole]
-    shares: dict[str, Share]
-    peers: dict[str, Whole]
-    severities: dict[str, Literal["critical", "warning", "info"]]
-
-
 class _Rules(Template):
     delimiter = "@"
     idpattern = r"(?-i:[a-z][a-z_.]*)"
-
-
-def read(text: bytes) -> Thresholds:
-    """Raises ValidationError or DecodeError for what cannot be meant."""
-    return msgspec.json.decode(text, type=Thresholds)
 
 
 def rules(name: str, thresholds: Thresholds) -> str:
@@ -97,7 +64,7 @@ def rules(name: str, thresholds: Thresholds) -> str:
         alert = part.split(maxsplit=3)[2]
         own = {
             "severity": thresholds.severities[alert],
-            "runbook": f"{thresholds.runbooks}#{alert.lower()}",
+            "runbook": thresholds.runbook(alert),
         }
         made.append(_Rules(part).substitute(words, **own))
     return HEAD.format(name=name) + "".join(made)

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.events.listing import listed
+from api_exporter.events.telling import line
 from api_exporter.exposition.text import escape
+from api_exporter.netbird.inventory import PERSONAL as PERSONS
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.web.discovery.query import Query
@@ -105,3 +108,14 @@ class PrivacyTests(SynchronousTestCase):
             kind = key.removesuffix("_name")
             self.assertIn(f'"__meta_netbird_{kind}":', personal)
             self.assertNotIn(f'"__meta_netbird_{kind}":', public)
+
+    def test_audit_log(self) -> None:
+        """The log of events tells no personal string by default, and all on demand."""
+        events = finish(listed(body("events")))
+        public = b"".join(line(e, "", frozenset()) for e in events).decode()
+        everything = b"".join(line(e, "", frozenset(PERSONS)) for e in events).decode()
+        for string in told({"events": NEVER["events"]}):
+            self.assertEqual([], self.lines(string, public))
+            self.assertNotEqual([], self.lines(string, everything), string)
+        for event in events:
+            self.assertIn(f'"id":"{event.id}"', public)

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import ValidationError
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.rules import FILES, RULES, TARGET, THRESHOLDS, read, rules
+from api_exporter.attention.thresholds import read
+from tests.rules import FILES, RULES, TARGET, THRESHOLDS, rules
 
 MATCHING = re.compile(r"\b(?:on|by) \(([^)]*)\)")
 

@@ -4,8 +4,10 @@ from collections.abc import Callable, Container, Mapping
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
+from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
+from api_exporter.attention.watch import Attention
 from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.selection import selection
 from api_exporter.exposition.pages import Pages, piece
@@ -13,10 +15,12 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt, Fetch
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.looking import Looking
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.telemetry.size import page_size
@@ -56,6 +60,7 @@ class Wired:
         metrics_max_age: float | None = None,
         choice: Choice = EVERYTHING,
         budget: Budget | None = None,
+        important_groups: tuple[str, ...] = (),
         observe: Callable[[Inventory], None] = lambda _: None,
     ) -> None:
         self.clock = clock
@@ -70,13 +75,22 @@ class Wired:
         )
         self.history = History(period=self.selected.periods[UP])
         self.pages = Pages([c.name for c in self.collectors])
+        self.attention = Attention(
+            lambda: self.inventory,
+            standings=self.telemetry.standings,
+            history=self.history,
+            now=now,
+            chosen=important_groups,
+        )
+        attention(self.registry, lambda: self.attention.found.counts)
         page_size(self.registry, self.pages)
+        slicer = Slicer(clock)
         self.rounds = Rounds(
             collectors=self.collectors,
             inventory=Inventory(detail=choice.detail),
             fetch=fetch,
             pages=self.pages,
-            slicer=Slicer(clock),
+            slicer=slicer,
         )
         self.refresher = Refresher(
             selection=self.selected,
@@ -88,6 +102,7 @@ class Wired:
             now=now,
             jitter=jitter,
             observe=observe,
+            look=Looking(self.attention.look, slicer, Logger()),
         )
 
     def observed(self, attempt: Attempt) -> None:

@@ -20,6 +20,7 @@ from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
 from api_exporter.account import Account, Shared
+from api_exporter.checking.attending import lines
 from api_exporter.checking.survey import Finding, survey
 from api_exporter.collectors.table import Collector
 from api_exporter.daemon import logs
@@ -31,7 +32,7 @@ from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
 from api_exporter.settings.values import AccountSettings
-from api_exporter.upstream.advice import PARTIAL, advice
+from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetching import UNREACHABLE
 
 if TYPE_CHECKING:
@@ -133,7 +134,11 @@ async def _report(
         unreachable = await reached(account.client.upstream.reach)
         if (shown := account.client.shown) is not None:
             _print(f"certificate: {shown}")
-        good = await check(unreachable, findings)
+        good = await check(
+            unreachable,
+            findings,
+            lambda found: lines(found, account.attention, account.now()),
+        )
     await account.client.stopService()
     return good
 
@@ -156,11 +161,17 @@ async def reached(reach: Callable[[], Awaitable[str]]) -> str:
         return f"a defect: {type(error).__name__}"
 
 
-async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:
-    """A table with a line for each resource, then what to do about the failures.
+async def check(
+    unreachable: str,
+    findings: AsyncIterator[Finding],
+    attending: Callable[[list[Finding]], Iterable[str]],
+) -> bool:
+    """A table with a line for each resource, what to do about the failures, then what
+    needs attention.
 
     Args:
         unreachable: why the upstream cannot be reached, "" where it can.
+        attending: lines about what needs attention.
 
     Returns:
         Whether the peers could be read.
@@ -185,14 +196,12 @@ async def check(unreachable: str, findings: AsyncIterator[Finding]) -> bool:
             names.append(finding.resource.name)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
-    for line in _concerns(found[-1].inventory):
+    for line in (*_concerns(found[-1].inventory), *attending(found)):
         _print(line)
     return _has_peers(found)
 
 
 def _concerns(inventory: Inventory) -> Iterator[str]:
-    if inventory.partial:
-        yield PARTIAL
     for name in inventory.missing_groups:
         yield f"PEER_DETAIL names {name!r}, which is neither name nor id of a group."
 

@@ -139,7 +139,7 @@ def _networks(
     routed = Once(
         (labels(network_id=n.id, router_id=router.id), router)
         for n in networks
-        for router in _routers(n, by_id)
+        for router in routers_of(n, by_id)
     )
     yield Family(ROUTER_ENABLED, ((key, int(r.enabled)) for key, r in routed))
     yield Family(ROUTER_METRIC, ((key, r.metric) for key, r in routed))
@@ -164,7 +164,7 @@ def _each_resource(
     yield Family(RESOURCE_GROUPS, ((key, len(r.groups or ())) for key, r in keyed))
 
 
-def _network_of(networks: Iterable[Network]) -> dict[str, str]:
+def network_of(networks: Iterable[Network]) -> dict[str, str]:
     """The id of each resource's network, which is the last that lists it."""
     return {id_: n.id for n in networks for id_ in n.resources or ()}
 
@@ -172,12 +172,12 @@ def _network_of(networks: Iterable[Network]) -> dict[str, str]:
 def _info(
     resources: Iterable[NetworkResource], networks: Iterable[Network]
 ) -> Iterator[Sample]:
-    network_of = _network_of(networks)
+    found = network_of(networks)
     for resource in resources:
         key = labels(
             network_resource_id=resource.id,
             network_resource=resource.name,
-            network_id=network_of.get(resource.id, ""),
+            network_id=found.get(resource.id, ""),
             resource_type=resource.type,
             address=resource.address,
         )
@@ -189,10 +189,10 @@ def _reached(
     networks: Iterable[Network],
     connected: Connected,
 ) -> Iterator[Sample]:
-    network_of, counts = _network_of(networks), dict(connected)
+    found, counts = network_of(networks), dict(connected)
     for key, resource in keyed:
-        if resource.id in network_of:
-            yield key, counts[network_of[resource.id]]
+        if resource.id in found:
+            yield key, counts[found[resource.id]]
 
 
 def _resources(
@@ -219,11 +219,11 @@ def _behind(
     existing = joins.existing(peers)
     connected = joins.connected(peers)
     for key, network in keyed:
-        found = _routing_peers(network, routers, members) & existing
+        found = routing_peers(network, routers, members) & existing
         yield key, len(found), len(found & connected)
 
 
-def _routers(
+def routers_of(
     network: Network, by_id: Mapping[str, NetworkRouter]
 ) -> Iterator[NetworkRouter]:
     """The routers that the network lists and that exist, each once."""
@@ -232,13 +232,14 @@ def _routers(
             yield by_id[router_id]
 
 
-def _routing_peers(
+def routing_peers(
     network: Network, by_id: Mapping[str, NetworkRouter], members: joins.Members
 ) -> frozenset[str]:
+    """The ids of the peers behind the network's enabled routers."""
     return frozenset().union(
         *(
             joins.routing_peers(router.peer, router.peer_groups, members)
-            for router in _routers(network, by_id)
+            for router in routers_of(network, by_id)
             if router.enabled
         )
     )

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import TypeVar
 
 from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
-    Labels,
     Metric,
     boolean,
     count_true,
@@ -150,7 +150,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield timestamps(LAST_LOGIN, ((key, peer.last_login) for key, peer in keyed))
     yield Family(LOGIN_EXPIRED, ((key, int(peer.login_expired)) for key, peer in keyed))
     if inventory.accounts is not None:
-        yield _login_expiration(keyed, inventory.accounts)
+        yield Family(LOGIN_EXPIRATION, login_ends(keyed, inventory.accounts))
     yield Family(
         APPROVAL_REQUIRED, ((key, int(peer.approval_required)) for key, peer in keyed)
     )
@@ -181,25 +181,28 @@ def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
     )
 
 
-def _login_expiration(
-    keyed: Iterable[tuple[Labels, Peer]], accounts: tuple[Account, ...]
-) -> Family:
-    """Only where the account and the peer want it, for a user's peer that logged in."""
+T = TypeVar("T")
+
+
+def login_ends(
+    peers: Iterable[tuple[T, Peer]], accounts: tuple[Account, ...]
+) -> Iterator[tuple[T, float]]:
+    """When logins end, beside what came with the peers.
+
+    Only where the account and the peer want it, for a user's peer that logged in.
+    """
     lifetimes = [
         account.settings.peer_login_expiration
         for account in accounts
         if account.settings.peer_login_expiration_enabled
     ]
-    return Family(
-        LOGIN_EXPIRATION,
-        (
-            (key, end)
-            for lifetime in lifetimes[:1]  # a token sees one account
-            for key, peer in keyed
-            if peer.login_expiration_enabled and peer.user_id
-            if (login := timestamp(peer.last_login)) is not None
-            if (end := login + lifetime) >= 0
-        ),
+    return (
+        (key, end)
+        for lifetime in lifetimes[:1]  # a token sees one account
+        for key, peer in peers
+        if peer.login_expiration_enabled and peer.user_id
+        if (login := timestamp(peer.last_login)) is not None
+        if (end := login + lifetime) >= 0
     )
 
 

@@ -117,12 +117,22 @@ def _policies(
 def _each_empty(
     keyed: Iterable[tuple[Labels, Policy]], groups: Iterable[Group]
 ) -> Iterator[Sample]:
-    sizes = {group.id: group.peers_count + group.resources_count for group in groups}
+    known = sizes(groups)
     for key, policy in keyed:
-        yield key, _empty_sides(policy, sizes)
+        yield key, empty_sides(policy, known)
 
 
-def _empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
+def sizes(groups: Iterable[Group]) -> dict[str, int]:
+    """How many peers and network resources each group has, by its id."""
+    return {group.id: group.peers_count + group.resources_count for group in groups}
+
+
+def empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
+    """How many sides of its enabled rules reach nothing; none where it is not enabled.
+
+    Args:
+        sizes: of the groups, by their ids.
+    """
     if not policy.enabled:
         return 0
     return sum(
@@ -182,7 +192,7 @@ def release(version: str) -> Release | None:
 def counted_releases(peers: tuple[Peer, ...]) -> dict[Release, int]:
     """How many peers run each release."""
     counts: dict[Release, int] = {}
-    for version, count in Counter(peer.version for peer in peers).items():
+    for version, count in Counter([peer.version for peer in peers]).items():
         number = release(version)
         if number is not None:
             counts[number] = counts.get(number, 0) + count

@@ -134,14 +134,15 @@ def _services(services: tuple[ProxyService, ...]) -> Iterator[Family]:
     yield Family(SERVICE_ENABLED, ((key, int(s.enabled)) for key, s in keyed))
     yield Family(
         SERVICE_AUTHENTICATED,
-        ((key, int(_authenticated(s))) for key, s in keyed if s.mode == "http"),
+        ((key, int(authenticated(s))) for key, s in keyed if s.mode == "http"),
     )
     yield timestamps(
         CERTIFICATE_ISSUED, ((key, s.meta.certificate_issued_at) for key, s in keyed)
     )
 
 
-def _authenticated(service: ProxyService) -> bool:
+def authenticated(service: ProxyService) -> bool:
+    """Whether the proxy asks who is there, or lets only peers in."""
     ways = (
         way
         for under in (service.auth or {}).values()

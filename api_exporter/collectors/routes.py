@@ -91,12 +91,16 @@ def _behind(
 
 
 def _info(route: Route) -> str:
-    network = route.network
-    if route.network_type == "Domain":  # the upstream sends a placeholder address
-        network = ",".join(sorted(route.domains or ()))
     return labels(
         route_id=route.id,
         network_id=route.network_id,
         network_type=route.network_type,
-        network=network,
+        network=destination(route),
     )
+
+
+def destination(route: Route) -> str:
+    """Where it leads: the address, or the domains."""
+    if route.network_type == "Domain":  # the upstream sends a placeholder address
+        return ",".join(sorted(route.domains or ()))
+    return route.network

@@ -1,6 +1,6 @@
 """What is published, and with it what is asked for."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,16 +31,18 @@ def selection(
     omitted: Container[str] = frozenset(),
     *,
     choice: Choice = EVERYTHING,
+    beside: Iterable[str] = (),
 ) -> Selection:
     """The collectors of these names, but for those of which nothing is wanted.
 
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
         omitted: resources that are not asked for, whoever reads them.
+        beside: resources that are asked for, whoever reads them.
     """
     chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
-    read = ALWAYS.union(*(collector.reads for collector in collectors))
+    read = ALWAYS.union(beside, *(collector.reads for collector in collectors))
     bodies = {name: body for c in collectors for name, body in c.bodies.items()}
     wanted = (r for r in RESOURCES if r.name in read)
     resources = tuple(

@@ -37,6 +37,15 @@ def need_standard_streams() -> None:
     os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - it is what runs already
 
 
+def no_output(options: Mapping[str, object]) -> str:
+    """Why what is written to standard output would be lost; "" where it would not."""
+    if not options["nodaemon"]:
+        return "a daemon has no standard output to write to"
+    if os.path.samestat(os.fstat(1), os.stat(os.devnull)):
+        return f"standard output is closed, or {os.devnull}: what it gets is lost"
+    return ""
+
+
 def refusal(problems: list[str], *, lasting: bool) -> SystemExit:
     """Say why the program does not start, a line each.
 
@@ -99,7 +108,10 @@ def log_observer(
         return None
     form = settings.log_format
     if file is None:
-        return logs.observer(settings.log_level, *logs.to_streams(form, os.environ))
+        out, err = logs.to_streams(form, os.environ)
+        if settings.events_to_output:
+            out = err
+        return logs.observer(settings.log_level, out, err)
     lines = logs.to_file(form, file)
     return logs.observer(settings.log_level, lines, lines)
 

@@ -7,10 +7,11 @@ from api_exporter.demo.moment import Moment
 from api_exporter.demo.peers import LOGIN_EXPIRATION
 from api_exporter.demo.people import OWNER_ID
 from api_exporter.demo.schedules import DAY, FOUNDED, HOUR, MINUTE
+from api_exporter.demo.story import NARROW_RANGE
 from api_exporter.demo.wire import ZERO_TIME, rfc3339, xid
 
 
-def accounts(_moment: Moment) -> Iterator[object]:
+def accounts(moment: Moment) -> Iterator[object]:
     yield {
         "created_at": "2021-01-01T09:00:00Z",
         "created_by": OWNER_ID,
@@ -40,7 +41,7 @@ def accounts(_moment: Moment) -> Iterator[object]:
             "local_auth_disabled": False,
             "local_mfa_enabled": False,
             "metrics_push_enabled": False,
-            "network_range": "100.64.0.0/14",
+            "network_range": f"100.64.0.0/{_prefix(moment)}",
             "network_range_v6": "fd00:4e42:1a2b::/64",
             "peer_expose_enabled": False,
             "peer_expose_groups": None,
@@ -52,6 +53,13 @@ def accounts(_moment: Moment) -> Iterator[object]:
             "routing_peer_dns_resolution_enabled": True,
         },
     }
+
+
+def _prefix(moment: Moment) -> int:
+    """Of the address range."""
+    if NARROW_RANGE.lasts(moment.at):
+        return 32 - (moment.machines + 1).bit_length()
+    return 14
 
 
 def instance_version(_moment: Moment) -> object:

@@ -8,6 +8,8 @@ from random import Random
 from msgspec import Struct, field
 
 from api_exporter.demo.machines import (
+    BUILD,
+    LAB_ROUTER,
     LAPTOP,
     PHONE,
     ROUTER,
@@ -20,7 +22,10 @@ from api_exporter.demo.machines import (
 )
 from api_exporter.demo.schedules import (
     DAY,
+    HOUR,
+    MONDAY,
     SETTLED,
+    WEEK,
     Schedule,
     connected_since,
     offline_since,
@@ -45,18 +50,24 @@ class Part(Struct, frozen=True):
 _UP = connected_since(SETTLED + 40 * DAY)
 _DOWN = offline_since(SETTLED + 200 * DAY)
 
+_LEFT_ON = Schedule(MONDAY + 7 * HOUR, WEEK, (0, WEEK - 11 * HOUR))
+"""Until Sunday evening, when the login is about to expire."""
+
+_LONG_WEEKEND = Schedule(SETTLED, WEEK + DAY // 2, (0, 6 * DAY))
+"""Half a day longer than a login lasts."""
+
 CAST = (
     Part(ROUTER, _UP, {"name": "gw-hq-1"}),
     Part(ROUTER, _UP, {"name": "gw-hq-2"}),
-    Part(ROUTER, _UP, {"name": "gw-lab-1"}),
-    Part(ROUTER, _DOWN, {"name": "gw-lab-2"}),
+    Part(LAB_ROUTER, _UP, {"name": "gw-lab-1"}),
+    Part(LAB_ROUTER, _DOWN, {"name": "gw-lab-2"}),
     Part(ROUTER, _DOWN, {"name": "gw-depot-1"}),
     Part(ROUTER, _DOWN, {"name": "gw-depot-2"}),
-    Part(LAPTOP, fields={"name": 'Zoë\'s "Büro" laptop \\ R&D'}),
+    Part(LAPTOP, _LEFT_ON, {"name": 'Zoë\'s "Büro" laptop \\ R&D'}),
     Part(RUNNER),
     Part(SERVER, fields={"name": "db-primary", "extra_dns_labels": ["pg"]}),
     Part(SERVER, fields={"name": "db-primary", "version": "development"}, lonely=True),
-    Part(SERVER, fields={"name": "build & <deploy>", "version": "0.59.13"}),
+    Part(BUILD, _LONG_WEEKEND, {"name": "build & <deploy>", "version": "0.59.13"}),
     Part(
         SERVER,
         fields={

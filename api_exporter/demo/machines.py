@@ -19,6 +19,7 @@ from api_exporter.demo.schedules import (
     outages,
     roaming,
 )
+from api_exporter.demo.story import GATEWAYS_UPDATE, LAB_UPDATE, LINE_CUT, Event
 
 
 class Place(Struct, frozen=True):
@@ -79,12 +80,14 @@ class Kind(Struct, frozen=True, kw_only=True):
         owned: a person logs in on it; others were enrolled with a setup key.
         logs_in: the owner has ever done so.
         schedule: makes one, given chance and the hours from Greenwich.
+        interrupted: by what the schedule is.
     """
 
     called: str
     host: str
     systems: tuple[System, ...]
     schedule: Callable[[Random, int], Schedule]
+    interrupted: Event | None = None
     group: Group | None = None
     desktop: bool = False
     owned: bool = False
@@ -115,10 +118,19 @@ SERVER = Kind(
     host="srv",
     systems=_SERVER_SYSTEMS,
     schedule=outages,
+    interrupted=LINE_CUT,
     group=SERVERS,
 )
+BUILD = replace(SERVER, interrupted=None, owned=True)
 SCRAPPED = replace(SERVER, called="legacy-{place}-{number}", schedule=abandoned)
-ROUTER = replace(SERVER, called="gw-{place}-{number}", host="edge", group=ROUTERS)
+ROUTER = replace(
+    SERVER,
+    called="gw-{place}-{number}",
+    host="edge",
+    interrupted=GATEWAYS_UPDATE,
+    group=ROUTERS,
+)
+LAB_ROUTER = replace(ROUTER, interrupted=LAB_UPDATE)
 RUNNER = Kind(
     called="ci-runner-{number}",
     host="job",

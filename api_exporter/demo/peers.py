@@ -13,6 +13,7 @@ from api_exporter.demo.groups import ALL, TEAMS, Group
 from api_exporter.demo.machines import PLACES, RUNNER, VERSIONS, Place
 from api_exporter.demo.people import MACHINES_EACH, Person, ascii_of, person
 from api_exporter.demo.schedules import DAY, FOUNDED, MINUTE, SETTLED, WEEK, Schedule
+from api_exporter.demo.story import Interrupted
 from api_exporter.demo.wire import HOLE, ZERO_TIME, encode, rfc3339, xid
 
 LOGIN_EXPIRATION = WEEK
@@ -47,7 +48,7 @@ class Peer(Struct, frozen=True, kw_only=True):
         fraction: of a second, as in the texts of its logins.
     """
 
-    schedule: Schedule
+    schedule: Schedule | Interrupted
     groups: tuple[str, ...]
     member: bytes
     template: bytes
@@ -115,11 +116,18 @@ def machine(number: int, seed: int) -> Peer | Runner:
     if part.kind is RUNNER:
         return Runner(number, seed, part, schedule)
     created = chance.randrange(FOUNDED, SETTLED - DAY)
-    return _peer(number, part, schedule, chance, created=created)
+    event = part.kind.interrupted
+    keeps = schedule if event is None else Interrupted(schedule, event)
+    return _peer(number, part, keeps, chance, created=created)
 
 
 def _peer(
-    number: int, part: Part, schedule: Schedule, chance: Random, *, created: int
+    number: int,
+    part: Part,
+    schedule: Schedule | Interrupted,
+    chance: Random,
+    *,
+    created: int,
 ) -> Peer:
     kind, place = part.kind, _place(number)
     owner = person(number // MACHINES_EACH)

@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from api_exporter.demo.groups import TEAMS
 from api_exporter.demo.moment import Moment
-from api_exporter.demo.schedules import DAY, MINUTE
+from api_exporter.demo.schedules import DAY, HOUR, MINUTE
+from api_exporter.demo.story import CONTRACTOR
 from api_exporter.demo.wire import ZERO_TIME, rfc3339, xid
 
 MACHINES_EACH = 3
@@ -95,7 +96,9 @@ def users(moment: Moment) -> Iterator[object]:
 
 
 def access_tokens(moment: Moment) -> Iterator[object]:
-    """The exporter's: renewed monthly, long before it ends; and a forgotten one."""
+    """The exporter's: renewed monthly, long before it ends; a forgotten one, and a
+    contractor's at times.
+    """
     renewed = moment.latest(30 * DAY)
     yield {
         "created_at": rfc3339(renewed, ".123456"),
@@ -113,6 +116,16 @@ def access_tokens(moment: Moment) -> Iterator[object]:
         "id": xid("d2t", 2),
         "name": "never used",
     }
+    if CONTRACTOR.lasts(moment.at):
+        begun = CONTRACTOR.start(moment.at)
+        yield {
+            "created_at": rfc3339(begun),
+            "created_by": OWNER_ID,
+            "expiration_date": rfc3339(begun + 3 * DAY + 2 * HOUR),
+            "id": xid("d2t", 3),
+            "last_used": rfc3339(moment.latest(HOUR)),
+            "name": "contractor",
+        }
 
 
 def _employee(moment: Moment, number: int) -> dict[str, object]:

@@ -6,10 +6,14 @@ from api_exporter.demo.cast import DATABASE
 from api_exporter.demo.groups import ALL
 from api_exporter.demo.moment import Moment
 from api_exporter.demo.peers import peer_id
-from api_exporter.demo.schedules import DAY, HOUR, MINUTE
+from api_exporter.demo.schedules import DAY, HOUR, MINUTE, WEEK
+from api_exporter.demo.story import NO_TUNNEL
 from api_exporter.demo.wire import ZERO_TIME, rfc3339, xid
 
 _CLUSTER = "eu.proxy.example.com"
+
+_ASKED = {"bearer_auth": {"distribution_groups": [ALL.id], "enabled": True}}
+"""Who comes is asked who they are."""
 
 
 def services(moment: Moment) -> Iterator[object]:
@@ -18,11 +22,13 @@ def services(moment: Moment) -> Iterator[object]:
         1,
         "app",
         {"status": "active", "certificate_issued_at": renewed},
-        auth={"bearer_auth": {"distribution_groups": [ALL.id], "enabled": True}},
+        auth=_ASKED,
     )
     yield _service(2, "wiki", {"status": "active", "certificate_issued_at": renewed})
-    yield _service(3, "broken", {"status": "certificate_failed"})
-    yield _service(4, "new", {"status": "certificate_pending"})
+    yield _service(3, "broken", {"status": "certificate_failed"}, auth=_ASKED)
+    cut = NO_TUNNEL.lasts(moment.at)
+    state = "tunnel_not_created" if cut else "certificate_pending"
+    yield _service(4, "new", {"status": state}, auth=_ASKED)
     yield _service(
         5,
         "tcp <db>",
@@ -93,10 +99,11 @@ def clusters(moment: Moment) -> Iterator[object]:
 
 
 def proxy_tokens(moment: Moment) -> Iterator[object]:
-    renewed = moment.latest(90 * DAY)
+    """The one in use is renewed each week, a day after it is to end within two."""
+    weekly, renewed = moment.latest(WEEK), moment.latest(90 * DAY)
     yield {
-        "created_at": rfc3339(renewed),
-        "expires_at": rfc3339(renewed + 100 * DAY),
+        "created_at": rfc3339(weekly),
+        "expires_at": rfc3339(weekly + 20 * DAY),
         "id": xid("d2y", 1),
         "last_used": rfc3339(moment.latest(MINUTE)),
         "name": "edge-1",

@@ -1,8 +1,10 @@
-"""The older network routes: an exit node, domains behind all routers, one disabled."""
+"""The older network routes: an exit node and its substitute, domains behind all
+routers, one disabled.
+"""
 
 from collections.abc import Iterator
 
-from api_exporter.demo.cast import EXIT_NODE, LOST_ROUTER
+from api_exporter.demo.cast import EXIT_NODE, HQ_ROUTERS, LOST_ROUTER
 from api_exporter.demo.groups import ALL, RESEARCH, ROUTERS
 from api_exporter.demo.moment import Moment
 from api_exporter.demo.peers import peer_id
@@ -38,6 +40,14 @@ def routes(_moment: Moment) -> Iterator[object]:
         network_id="exit-de",
         network_type="IPv6",
         peer=peer_id(LOST_ROUTER),
+    )
+    yield _route(
+        4,
+        description="the exit node's substitute",
+        network="0.0.0.0/0",
+        network_id="exit-de",
+        peer=peer_id(HQ_ROUTERS[1]),
+        skip_auto_apply=True,
     )
 
 

@@ -42,6 +42,8 @@ def environ(listening: socket.socket) -> dict[str, str]:
         "UPSTREAM_CLIENT_KEY_FILE": "",
         "UPSTREAM_CA_FILE": "",
         "UPSTREAM_ACCOUNT": "",
+        "EVENTS_FILE": "",  # where real ones are
+        "EVENTS_CURSOR_FILE": "",
         "ACCOUNTS_DIR": "",
         "SHARD": "",
     }

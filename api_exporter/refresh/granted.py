@@ -10,6 +10,9 @@ from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.limits import stretched, told
 from api_exporter.settings.values import AccountSettings
 
+_WHERE_WRITTEN = {"events": 60.0}
+"""Seconds between refreshes of what is written to a file."""
+
 
 class Granted(Struct, frozen=True):
     """What an account may ask for, and how often.
@@ -51,9 +54,11 @@ def _together(accounts: list[AccountSettings]) -> Iterator[tuple[str, Granted]]:
 def _selected(account: AccountSettings) -> Selection:
     # A token that reads another account belongs to a user whom that does not have.
     omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
+    written = {} if account.events_file is None else _WHERE_WRITTEN
     return selection(
         account.collectors,
-        account.refresh_intervals,
+        {**written, **account.refresh_intervals},
         omitted,
         choice=account.choice(),
+        beside=written,
     )

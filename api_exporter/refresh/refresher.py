@@ -21,6 +21,8 @@ from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.standing import max_age
 from api_exporter.upstream.backoff import Jitter
 
+Work = Coroutine[Deferred[object], object, None]
+
 
 class Refresher(Service):
     """Refreshes resources when they are due and withdraws what is too old.
@@ -29,6 +31,7 @@ class Refresher(Service):
         metrics_max_age: seconds after which a resource that cannot be refreshed is
             withdrawn; None where its period is to say.
         observe: told of all that is known after every good refresh of the peers.
+        look: told of each resource whose round has ended, or which was withdrawn.
     """
 
     log = Logger()
@@ -45,6 +48,7 @@ class Refresher(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Inventory], None] = lambda _: None,
+        look: Callable[[str], Work] | None = None,
         account: str = "",
     ) -> None:
         self.log = log_of(account, self.log)
@@ -61,6 +65,7 @@ class Refresher(Service):
         self._clock = clock
         self._jitter = jitter
         self._observe = observe
+        self._look = look
         self._paths: dict[str, str | None] = {}
         self._expires: dict[str, float] = {}
         self._tasks: set[Deferred[None]] = set()
@@ -96,12 +101,18 @@ class Refresher(Service):
             del self._expires[name]
             self._rounds.forget(name)
             self._outcomes.withdrawn(name, self._max_ages[name])
-            self._start(self._rounds.withdraw(name))
+            self._start(self._then_look(name, self._rounds.withdraw(name)))
         while (taken := self._schedule.take(now)) is not None:
-            self._start(self._refresh(self._resources[taken]))
+            self._start(self._then_look(taken, self._refresh(self._resources[taken])))
         self._sleep()
 
-    def _start(self, work: Coroutine[Deferred[object], object, None]) -> None:
+    async def _then_look(self, name: str, work: Work) -> None:
+        """The look is work of its own: what is due next does not wait for it."""
+        await work
+        if self._look is not None and self.running:
+            self._start(self._look(name))
+
+    def _start(self, work: Work) -> None:
         task = Deferred.fromCoroutine(work)
         self._tasks.add(task)
         task.addBoth(self._ended, task)

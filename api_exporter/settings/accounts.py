@@ -66,7 +66,7 @@ def _account(
         if names & own.keys():
             inherited = {k: v for k, v in inherited.items() if k not in names}
     for setting in OF_ACCOUNT:
-        if setting.path and setting.name in own:
+        if setting.path and own.get(setting.name, "-").strip() != "-":
             own[setting.name] = str(path.parent / own[setting.name].strip())
 
     def place(setting: str) -> str:

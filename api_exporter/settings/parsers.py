@@ -115,6 +115,14 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
+STANDARD_OUTPUT = Path("-")
+
+
+def output(text: str) -> Path:
+    """A file that need not be there yet, or `-` for standard output."""
+    return STANDARD_OUTPUT if text == "-" else Path(text).absolute()
+
+
 def file(text: str) -> Path:
     """A file, wherever a daemon may go; what reads it says whether it is there."""
     return Path(text).absolute()
@@ -204,6 +212,14 @@ def peer_detail(text: str) -> frozenset[str] | None:
     if not groups:
         raise ValueError("it names no group")
     return groups
+
+
+def groups(text: str) -> tuple[str, ...]:
+    """Names or ids of groups, each once."""
+    found = dict.fromkeys(filter(None, (name.strip() for name in text.split(","))))
+    if text and not found:
+        raise ValueError("it names no group")
+    return tuple(found)
 
 
 def patterns(text: str) -> tuple[str, ...]:

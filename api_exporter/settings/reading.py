@@ -5,6 +5,7 @@ from pathlib import Path
 
 from api_exporter.settings.accounts import accounts
 from api_exporter.settings.families import unmatched
+from api_exporter.settings.files import shared
 from api_exporter.settings.setting import Passing, SettingsError
 from api_exporter.settings.synonyms import misnamed
 from api_exporter.settings.table import ACCOUNTS_DIR
@@ -39,6 +40,7 @@ def read(environ: Mapping[str, str]) -> Settings:
             )
     if not problems:
         problems += unmatched(found, all_accounts=shard is None)
+        problems += shared(found.values())
     if problems or others:
         # Once each: a mistake of the environment may be many accounts'.
         told = list(dict.fromkeys(without_secrets(problems + others, secrets)))

@@ -3,6 +3,8 @@
 Seconds and bytes throughout.
 """
 
+from pathlib import Path
+
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import DEFAULT, addresses
 from api_exporter.settings.certificate import (
@@ -170,6 +172,17 @@ PEER_DETAIL = Setting(
     parsers.peer_detail,
     of_account=True,
 )
+IMPORTANT_GROUPS = Setting(
+    "IMPORTANT_GROUPS",
+    "",
+    "names or ids of groups, separated by commas, such as servers,databases",
+    "Groups of which each peer matters: the status page, `--check` and"
+    " `api_exporter_attention` tell when one is offline. Without it those of"
+    " `api_exporter/thresholds.json`, as for the alerts. A group with a comma in its"
+    " name is named by its id.",
+    parsers.groups,
+    of_account=True,
+)
 METRICS_ALLOW = Setting(
     "METRICS_ALLOW",
     "",
@@ -188,6 +201,27 @@ METRICS_DENY = Setting(
     " asked for.",
     parsers.patterns,
     of_account=True,
+)
+
+EVENTS_FILE = Setting(
+    "EVENTS_FILE",
+    "",
+    "a file, or - for standard output",
+    "Where to write the audit events, each once, as a line of JSON. They are asked for"
+    " every minute then. With `-` all log lines go to standard error.",
+    parsers.optional(parsers.output),
+    of_account=True,
+    path=True,
+)
+EVENTS_CURSOR_FILE = Setting(
+    "EVENTS_CURSOR_FILE",
+    "",
+    "a file",
+    "What was written of the audit events. Without it the name of `EVENTS_FILE` with"
+    " `.cursor` behind it; required where that is `-`.",
+    parsers.optional(lambda text: Path(text).absolute()),
+    of_account=True,
+    path=True,
 )
 
 LISTEN_ADDRESS = Setting(
@@ -320,8 +354,13 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         METRICS_MAX_AGE,
         EXPOSE_PERSONAL_DATA,
         PEER_DETAIL,
+        IMPORTANT_GROUPS,
         METRICS_ALLOW,
         METRICS_DENY,
+    ),
+    "Audit events": (
+        EVENTS_FILE,
+        EVENTS_CURSOR_FILE,
     ),
     "Serving": (
         LISTEN_ADDRESS,

@@ -9,10 +9,13 @@ from msgspec import Struct
 from api_exporter.collectors.choice import Choice
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.credential import Token, TokenFile
+from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.settings.proxy import Proxy
 from api_exporter.settings.reach import Reach, reach
 from api_exporter.settings.shard import Shard
 from api_exporter.settings.table import (
+    EVENTS_CURSOR_FILE,
+    EVENTS_FILE,
     OF_ACCOUNT,
     OF_PROCESS,
     SETTINGS,
@@ -28,6 +31,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         name: empty where the environment tells of the only one.
         reach: what follows from all that is said of proxies and certificates.
         peer_detail: names and ids of groups; None for all peers, empty for none.
+        important_groups: names and ids; empty for those of the thresholds.
     """
 
     name: str
@@ -48,8 +52,20 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     metrics_max_age: float | None
     expose_personal_data: frozenset[str]
     peer_detail: frozenset[str] | None
+    important_groups: tuple[str, ...]
     metrics_allow: tuple[str, ...]
     metrics_deny: tuple[str, ...]
+    events_file: Path | None
+    events_cursor_file: Path | None
+
+    @property
+    def events_cursor(self) -> Path:
+        """Where the cursor is, if there is a file of events."""
+        if self.events_cursor_file is not None:
+            return self.events_cursor_file
+        assert self.events_file not in {None, STANDARD_OUTPUT}  # where it is required
+        assert self.events_file is not None
+        return self.events_file.with_name(f"{self.events_file.name}.cursor")
 
     def choice(self) -> Choice:
         """Which families are wanted."""
@@ -92,6 +108,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     demo_rate_limit: tuple[int, int] | None
 
     @property
+    def events_to_output(self) -> bool:
+        """Whether standard output is for audit events."""
+        return any(a.events_file == STANDARD_OUTPUT for a in self.accounts.values())
+
+    @property
     def several(self) -> bool:
         """Whether accounts have names, however many there are."""
         return "" not in self.accounts
@@ -126,6 +147,11 @@ def account(
         mine.append(
             f"{place(second.name)}{first.name} and {second.name} are both set: only one"
             " of them may be"
+        )
+    if values["events_file"] == STANDARD_OUTPUT and not values["events_cursor_file"]:
+        mine.append(
+            f"{place(EVENTS_CURSOR_FILE.name)}{EVENTS_CURSOR_FILE.name} is not set:"
+            f" where {EVENTS_FILE.name} is -, it must be {EVENTS_CURSOR_FILE.allowed}"
         )
     found = reach(values, environ, mine, place)
     problems += mine

@@ -129,14 +129,6 @@ ADVICE: tuple[Advice, ...] = (
 _BY_REASON = {row.reason: f"{row.meaning} {row.remedy}" for row in ADVICE}
 
 
-PARTIAL = (
-    "The list of peers may be partial: the token belongs to a person with the role"
-    " user, to whom the upstream shows nobody else's peers. Use the token of a service"
-    " user."
-)
-"""For `Inventory.partial`."""
-
-
 def advice(error: UpstreamError) -> str:
     """What went wrong in plain words, and what to do about it, in one line."""
     return _BY_REASON[error.reason]

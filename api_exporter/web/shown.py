@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from api_exporter.attention.watch import Attention
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
@@ -27,3 +28,5 @@ class Shown(Protocol):
     def history(self) -> History: ...
     @property
     def inventory(self) -> Inventory: ...
+    @property
+    def attention(self) -> Attention: ...

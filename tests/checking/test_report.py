@@ -2,21 +2,30 @@
 
 import io
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from datetime import UTC, datetime
 
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.exporter import PARTIAL
+from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.watch import Attention
+from api_exporter.checking.attending import lines
 from api_exporter.checking.report import check, once, reached
 from api_exporter.checking.survey import Finding
 from api_exporter.collectors.selection import selection
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Peer, User
+from api_exporter.netbird.records import Group, Peer, Route, SetupKey, User
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.advice import PARTIAL, advice
+from api_exporter.telemetry.history import History
+from api_exporter.upstream.advice import advice
+from api_exporter.web.status.findings import QUIET
 
 PEERS, TOKENS = BY_NAME["peers"], BY_NAME["access_tokens"]
+NOW = 1_800_000_000.0
 LIMITED = UpstreamError("rate_limited", "429")
 
 
@@ -25,12 +34,30 @@ async def round_of(*findings: Finding) -> AsyncIterator[Finding]:
         yield finding
 
 
+def attending(found: list[Finding]) -> Iterator[str]:
+    attention = Attention(
+        Inventory,
+        standings={},
+        now=lambda: NOW,
+        history=History(period=30),
+        chosen=("servers",),
+    )
+    return lines(found, attention, NOW)
+
+
 class CheckTests(SynchronousTestCase):
-    def checked(self, *findings: Finding, unreachable: str = "") -> tuple[bool, str]:
+    def checked(
+        self,
+        *findings: Finding,
+        unreachable: str = "",
+        attending: Callable[[list[Finding]], Iterable[str]] = lambda _: (),
+    ) -> tuple[bool, str]:
         """Whether it is well, and what was printed."""
         out = io.StringIO()
         self.patch(sys, "stdout", out)
-        done = Deferred.fromCoroutine(check(unreachable, round_of(*findings)))
+        done = Deferred.fromCoroutine(
+            check(unreachable, round_of(*findings), attending)
+        )
         return self.successResultOf(done), out.getvalue()
 
     def test_columns(self) -> None:
@@ -95,7 +122,67 @@ class CheckTests(SynchronousTestCase):
         """A list that may lack peers is told as such."""
         inventory = Inventory(users=(User(id="me", role="user", is_current=True),))
         finding = Finding(resource=PEERS, inventory=inventory, records=1)
-        self.assertIn(PARTIAL, self.checked(finding)[1])
+        _, text = self.checked(finding, attending=attending)
+        self.assertIn(f"\nneeds attention:\nwarning: Peers: {PARTIAL}\n", text)
+
+    def test_attention(self) -> None:
+        """What needs attention comes last, with when and where to read on; where
+        nothing does, or something is not known, it says so.
+        """
+        quiet = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
+        peers = Finding(resource=PEERS, inventory=quiet, records=0)
+        _, text = self.checked(peers, attending=attending)
+        self.assertEqual(f"needs attention: {QUIET}", text.splitlines()[-1])
+        key = SetupKey(
+            id="k",
+            name="fleet",
+            type="reusable",
+            valid=True,
+            expires=datetime.fromtimestamp(NOW + 86400, UTC),
+        )
+        _, text = self.checked(
+            peers,
+            Finding(
+                resource=TOKENS,
+                inventory=quiet,
+                error=UpstreamError("forbidden", "403"),
+            ),
+            Finding(
+                resource=BY_NAME["routes"],
+                inventory=replace(quiet, setup_keys=(key,)),
+                error=LIMITED,
+            ),
+            attending=attending,
+        )
+        runbooks = shipped().runbooks
+        self.assertEqual(
+            [
+                "needs attention:",
+                "warning: Setup key fleet: Machines can enrol with it for less than"
+                " 7 days. (until 2027-01-16 08:00 UTC)"
+                f" {runbooks}#netbirdsetupkeyexpiressoon",
+                "info: The exporter's token: Its end cannot be seen: nothing will warn"
+                f" before it expires. {runbooks}#apiexportertokennotwatched",
+                "Not known, so not looked at: routes.",
+            ],
+            text.splitlines()[-4:],
+        )
+
+    def test_much_attention(self) -> None:
+        """As on the status page, no more than twenty are named; names break no line."""
+        routes = tuple(
+            Route(id=f"{n}", network_id=f"{n}\n\x1b[2J", network="::/0", enabled=True)
+            for n in range(51)
+        )
+        inventory = Inventory(
+            peers=(), groups=(Group(id="g", name="servers"),), routes=routes
+        )
+        peers = Finding(resource=PEERS, inventory=inventory, records=0)
+        _, text = self.checked(peers, attending=attending)
+        lines = text.splitlines()
+        self.assertEqual("And 31 more.", lines[-1])
+        self.assertEqual(20, sum(line.startswith("critical: ") for line in lines))
+        self.assertNotIn("\x1b", text)
 
     def test_missing_groups(self) -> None:
         """Groups that PEER_DETAIL names and that do not exist are told."""

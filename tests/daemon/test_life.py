@@ -61,6 +61,29 @@ class LogTests(SynchronousTestCase):
         log.info("seen")
         self.assertIn("info seen", Path(name).read_text())
 
+    def test_beside_events(self) -> None:
+        """Where standard output is for events, all lines go to standard error."""
+        environ = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"}
+        events = read(environ | {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"})
+        read_end, write_end = os.pipe()
+        self.addCleanup(os.close, read_end)
+        out, err = os.dup(1), os.dup(2)
+        os.dup2(write_end, 2)
+        os.close(write_end)
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), 1)
+        try:
+            observer = life.log_observer(events, twistd(), None)
+            assert observer is not None
+            log = Logger("api_exporter.test", observer=LogPublisher(observer))
+            log.info("seen")
+        finally:
+            os.dup2(out, 1)
+            os.dup2(err, 2)
+            os.close(out)
+            os.close(err)
+        self.assertIn(b"info seen", os.read(read_end, 1000))
+
     def test_elsewhere(self) -> None:
         """Otherwise to the standard streams, or to syslog, which is twistd's."""
         for options, ours in (

@@ -227,7 +227,7 @@ class CatalogueTests(SynchronousTestCase):
         self.assertEqual([EXPORTER_ID], [i for i in users if users[i]["is_current"]])
         path = f"/api/users/{EXPORTER_ID}/tokens"
         for at in INSTANTS:
-            used, unused = read(self.network, path, at)
+            used, unused, *_ = read(self.network, path, at)
             left = seconds(used["expiration_date"]) - at
             self.assertTrue(45 * DAY <= left <= 75 * DAY + 1)
             self.assertLess(seconds(used["last_used"]) - at, 1)

@@ -17,6 +17,8 @@ SERVICE = [
     "User=api-exporter",
     "Group=api-exporter",
     "RuntimeDirectory=api-exporter",
+    "LogsDirectory=api-exporter",
+    "StateDirectory=api-exporter",
     "EnvironmentFile=/etc/api-exporter/config",
     "Environment=MALLOC_ARENA_MAX=2",
     "Restart=always",

@@ -17,7 +17,7 @@ from api_exporter.serving.page import Text
 from api_exporter.settings.reading import read
 from tests.door.folder import Folder
 from tests.integration.ports import listening
-from tests.integration.programs import program
+from tests.integration.programs import PATIENCE, program
 
 
 class Hello(Text):
@@ -42,7 +42,7 @@ Client = Callable[..., Awaitable[Ended]]
 class DoorsTestCase(TestCase):
     """A folder for the files, a port, and clients that are real programs."""
 
-    timeout = 60
+    timeout = 2 * PATIENCE
 
     def setUp(self) -> None:
         self.curl, self.openssl = program("curl"), program("openssl")
@@ -104,7 +104,7 @@ class DoorsTestCase(TestCase):
             "--silent",
             "--show-error",
             "--max-time",
-            "10",
+            "60",
             "--noproxy",
             "*",
             "--cacert",

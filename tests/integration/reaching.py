@@ -21,6 +21,7 @@ from api_exporter.settings import reading
 from api_exporter.upstream.client import Client
 from tests.authority import Authority, Issued, written
 from tests.integration.ports import listening
+from tests.integration.programs import PATIENCE
 from tests.integration.proxies import folder
 from tests.integration.test_failures import SECRET, FaultyApi
 
@@ -28,7 +29,7 @@ from tests.integration.test_failures import SECRET, FaultyApi
 class ReachingTestCase(TestCase):
     """What most tests of the way to the upstream start with."""
 
-    timeout = 60
+    timeout = 2 * PATIENCE
 
     def setUp(self) -> None:
         self.directory = folder(self)

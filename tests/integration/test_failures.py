@@ -6,7 +6,6 @@ that stay, and the recovery.
 
 import gzip
 import os
-import socket
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -34,6 +33,7 @@ from api_exporter.demo.network import Network
 from api_exporter.settings.credential import Token
 from api_exporter.upstream.fetching import Upstream
 from tests.integration.ports import listening
+from tests.integration.programs import PATIENCE, free_port
 from tests.logbook import Logbook, logbook
 from tests.scripted import Answer, says, silence, stall
 from tests.wired import Wired
@@ -41,6 +41,7 @@ from tests.wired import Wired
 SECRET = "nbp_0canary0canary0canary0canary0can0000"
 NOON = 1_800_014_400.0
 DEADLINE = 1.0
+"""Seconds in which everything answers but what never does."""
 
 
 class FaultyApi(Resource):
@@ -115,7 +116,7 @@ NO_SUCH_PATH = says(404, b"404 page not found\n", "text/plain")
 
 
 class FailureTests(TestCase):
-    timeout = 60
+    timeout = 2 * PATIENCE
 
     def setUp(self) -> None:
         self.clock = Clock()
@@ -174,7 +175,7 @@ class FailureTests(TestCase):
 
     async def settle(self) -> None:
         """Let everything happen that is under way; our own time stands still."""
-        for _ in range(5000):
+        for _ in range(20_000):
             self.clock.advance(0)
             due = [
                 c for c in self.clock.getDelayedCalls() if c.getTime() <= self.time()
@@ -380,12 +381,8 @@ class FailureTests(TestCase):
 
     async def test_refused(self) -> None:
         """Nobody listens."""
-        with socket.socket() as closed:
-            closed.bind(("127.0.0.1", 0))
-            port = closed.getsockname()[1]
-        await self.assert_unreachable(
-            f"http://127.0.0.1:{port}", "connect", "no connection"
-        )
+        url = f"http://127.0.0.1:{free_port()}"
+        await self.assert_unreachable(url, "connect", "no connection")
 
     async def test_no_such_name(self) -> None:
         """The name cannot be resolved."""

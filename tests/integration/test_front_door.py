@@ -294,7 +294,7 @@ class ProtocolTests(DoorsTestCase):
         ended = await self.run_program(
             "/bin/sh",
             "-c",
-            f"(sleep 0.3; echo R; sleep 0.7) | {self.openssl} s_client -tls1_2"
+            f"(sleep 0.3; echo R; sleep 2) | {self.openssl} s_client -tls1_2"
             f" -connect 127.0.0.1:{self.port} 2>&1",
         )
         self.assertIn("RENEGOTIATING", ended.out)

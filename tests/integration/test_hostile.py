@@ -26,6 +26,7 @@ from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import reading
 from api_exporter.upstream.client import Client
 from tests.integration.ports import listening
+from tests.integration.programs import PATIENCE
 from tests.integration.test_failures import self_signed
 
 SECRET = "nbp_0canary0canary0canary0canary0can0000"
@@ -93,7 +94,7 @@ class RawServer(Factory):
 
 
 class HostileTests(TestCase):
-    timeout = 60
+    timeout = 2 * PATIENCE
 
     def start(
         self,

@@ -249,7 +249,7 @@ class Standing(Protocol):
 class LookTests(TestCase):
     """The server in our own process, with real connections and a clock of our own."""
 
-    timeout = 60
+    timeout = 2 * PATIENCE
 
     def setUp(self) -> None:
         watched = Watched(collectors=[UP])

@@ -23,7 +23,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.demo.schedules import WEEK
+from api_exporter.demo.story import GATEWAYS_UPDATE
 from api_exporter.ports import UpstreamError
+from api_exporter.web.status.findings import QUIET
 from tests.integration.programs import PATIENCE, program
 from tests.web.watched import Watched
 
@@ -145,15 +148,59 @@ class Browser(ProcessProtocol):
             features=[{"name": "prefers-color-scheme", "value": name}],
         )
 
-    async def picture(self) -> bytes:
-        """The screen as PNG."""
-        answer = await self.call("Page.captureScreenshot", format="png")
+    async def picture(self, selector: str = "") -> bytes:
+        """The screen, or what an element takes of the page, as PNG."""
+        clip: Json = {"format": "png"}
+        if selector:
+            box = await self.value(
+                f"document.querySelector('{selector}').getBoundingClientRect().toJSON()"
+            )
+            clip = {"format": "png", "clip": {**_object(box), "scale": 1}}
+        answer = await self.call("Page.captureScreenshot", **clip)
         return base64.b64decode(str(answer["data"]))
 
 
 def _object(value: object) -> Json:
     assert isinstance(value, dict)
     return value
+
+
+CONTRAST = """
+(() => {
+  const canvas = document.createElement("canvas").getContext("2d");
+  const numbers = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((part) => part / 255).map((part) =>
+      part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const found = numbers(getComputedStyle(at).backgroundColor);
+      if (found[3] === 255) return found;
+    }
+    return [255, 255, 255, 255];
+  };
+  const bad = [];
+  for (const element of document.body.querySelectorAll("*")) {
+    const words = [...element.childNodes].some(
+      (node) => node.nodeType === 3 && node.data.trim());
+    if (!words || !element.checkVisibility()) continue;
+    if (element.closest("script, svg")) continue;
+    const [one, other] = [
+      light(numbers(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) bad.push([element.outerHTML.slice(0, 80), ratio]);
+  }
+  return bad;
+})()
+"""
+"""Texts that WCAG AA finds too faint."""
 
 
 class CountingSite(Site):
@@ -278,6 +325,83 @@ class StatusPageTests(TestCase):
             )
             self.assertEqual(0, hidden, width)
 
+    async def needy(self) -> Browser:
+        """A page with much to attend to, and failures."""
+        watched = Watched(collectors=[c.name for c in COLLECTORS], peers=60).start(3600)
+        watched.faults["api/users"] = REFUSED
+        return await self.opened(watched.advance(700))
+
+    async def test_contrast(self) -> None:
+        """All text can be read, light and dark, on a screen and on a telephone."""
+        browser = await self.needy()
+        for scheme in ("light", "dark"):
+            for width in (360, 1280):
+                await browser.scheme(scheme)
+                await browser.screen(width, 800, mobile=width < 700)
+                await browser.visit(self.url)
+                self.assertEqual([], await browser.value(CONTRAST), (scheme, width))
+
+    async def test_structure(self) -> None:
+        """A screen reader is told the language, headings in order, and of each table
+        its name, the heads of its columns and rows, on a telephone, too.
+        """
+        browser = await self.needy()
+        for width in (360, 1280):
+            await browser.screen(width, 800, mobile=width < 700)
+            await browser.visit(self.url)
+            self.assertEqual("en", await browser.value("document.documentElement.lang"))
+            levels = await browser.value(
+                "[...document.querySelectorAll('h1,h2,h3')].map(h => h.tagName).join()"
+            )
+            self.assertRegex(str(levels), "^H1(,H2){5}$")
+            tree = await browser.call("Accessibility.getFullAXTree")
+            nodes = tree["nodes"]
+            assert isinstance(nodes, list)
+            roles: dict[str, list[str]] = {}
+            for node in nodes:
+                if not node["ignored"]:
+                    name = str(node.get("name", {}).get("value", ""))
+                    roles.setdefault(node["role"]["value"], []).append(name)
+            self.assertEqual(
+                ["Resources", "Collectors", "Newest calls"], roles["table"]
+            )
+            self.assertIn("peers", roles["rowheader"])
+            self.assertIn("Last success", roles["columnheader"])
+            self.assertEqual(1, len(roles["main"]))
+            self.assertNotIn("", roles["link"])
+            images = roles.get("image", []) + roles.get("img", [])
+            self.assertNotIn("", images)
+
+    async def test_keyboard(self) -> None:
+        """The tab key reaches each link, and a refresh leaves it where it was."""
+        browser = await self.needy()
+        links = await browser.value("document.links.length")
+        assert isinstance(links, int)
+        reached = set()
+        for _ in range(links):
+            await self.press(browser, "Tab")
+            reached.add(
+                await browser.value(
+                    "[...document.links].indexOf(document.activeElement)"
+                )
+            )
+        self.assertEqual(set(range(links)), reached)
+        await browser.value("document.querySelector('.findings a').focus()")
+        name = await browser.value("document.activeElement.ariaLabel")
+        await browser.value("window.old = document.activeElement")
+        await self.until(browser, "!old.isConnected")
+        self.assertEqual(name, await browser.value("document.activeElement.ariaLabel"))
+
+    async def press(self, browser: Browser, key: str) -> None:
+        for kind in ("rawKeyDown", "keyUp"):
+            await browser.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=9,
+            )
+
     async def test_refresh(self) -> None:
         """The page follows in place, without a jump, and says when nobody answers."""
         watched = Watched().start()
@@ -340,3 +464,37 @@ class StatusPageTests(TestCase):
             picture = await browser.picture()
             self.assertTrue(picture.startswith(b"\x89PNG\r\n"), name)
             (folder / f"status-{name}.png").write_bytes(picture)
+
+    async def test_pictures_of_attention(self) -> None:
+        """So can those of what needs attention: a few things, very many, nothing, and
+        what is left while the peers are not known.
+        """
+        folder = Path(os.environ.get("STATUS_IMAGES") or self.mktemp())
+        folder.mkdir(parents=True, exist_ok=True)
+        default = [c.name for c in COLLECTORS if c.default]
+        quiet = Watched(peers=14)  # the next one waits for approval
+        quiet.bodies = {
+            "api/groups": b"[]",
+            "api/users": b'[{"id":"me","is_current":true,"is_service_user":true}]',
+            "api/users/me/tokens": b"[]",
+        }
+        few = Watched(collectors=default, peers=220)
+        many = Watched(collectors=default, peers=4000)
+        many.clock.advance(GATEWAYS_UPDATE.start(many.now() + WEEK) + 300 - many.now())
+        browser = await self.opened(few)
+        await browser.screen(1080, 1600)
+        for name, watched, words in (
+            ("few", few.start(700), "Network depot"),
+            ("many", many.start(60), " more."),
+            ("nothing", quiet.start(60), QUIET),
+            ("unknown", few, "nothing is known of them now"),
+        ):
+            if name == "unknown":
+                watched.down = REFUSED
+                watched.advance(700)
+            self.site.resource = watched.tree
+            await browser.visit(self.url)
+            self.assertIn(words, str(await browser.value("document.body.innerText")))
+            picture = await browser.picture("section:nth-of-type(2)")
+            self.assertTrue(picture.startswith(b"\x89PNG\r\n"), name)
+            (folder / f"attention-{name}.png").write_bytes(picture)

@@ -67,3 +67,15 @@ class GrantedTests(SynchronousTestCase):
         [a, b] = of(a={}, b=some)
         self.assertIn("users", a.selection.periods)
         self.assertEqual({"peers", "accounts", "groups"}, set(b.selection.periods))
+
+    def test_events(self) -> None:
+        """Where they are written, events are asked for every minute or as is said."""
+        off, on, slow = of(
+            off={},
+            on={"EVENTS_FILE": "/var/log/e"},
+            slow={"EVENTS_FILE": "/var/log/e", "REFRESH_INTERVALS": "events=5m"},
+        )
+        self.assertNotIn("events", off.selection.periods)
+        self.assertEqual(60, on.selection.periods["events"])
+        self.assertEqual(300, slow.selection.periods["events"])
+        self.assertEqual(off.selection.collectors, on.selection.collectors)

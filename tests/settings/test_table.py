@@ -187,6 +187,13 @@ class AcceptedTests(SynchronousTestCase):
             },
         )
 
+    def test_important_groups(self) -> None:
+        """Names or ids of groups, each once; none for those of the thresholds."""
+        self.accepts(
+            "IMPORTANT_GROUPS",
+            {"": (), " R&D <core> , g7,, g7": ("R&D <core>", "g7")},
+        )
+
     def test_peer_detail(self) -> None:
         """All peers, none, or those of groups, by name or id, have their series."""
         self.accepts(
@@ -464,6 +471,7 @@ class RefusedTests(SynchronousTestCase):
             ["servers", "group:servers", "groups", "no"],
             "all, none, or groups: and names or ids of groups",
         )
+        self.refuses("IMPORTANT_GROUPS", [","], "(it names no group)")
         self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names no group)")
 
     def test_metrics(self) -> None:

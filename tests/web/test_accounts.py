@@ -106,6 +106,27 @@ class StateTests(AccountsTestCase):
         self.assertEqual({"ready": True, "accounts": each}, found)
         self.text("/ready?account=beta", 503)
 
+    def test_attention(self) -> None:
+        """The list counts what needs attention in each account; the account's page
+        names it, and its metrics count the same.
+        """
+        page = self.text("/")
+        [acme] = re.findall(r"account=acme.*?</tr>", page)
+        [gamma] = re.findall(r"account=gamma.*?</tr>", page)
+        told = re.search(r"attention:\">([^<]+)<", acme)
+        assert told is not None
+        metrics = self.text("/metrics?account=acme")
+        counts = re.findall(r'api_exporter_attention{severity="(\w+)"} (\d+)', metrics)
+        self.assertEqual(["critical", "warning", "info"], [s for s, _ in counts])
+        self.assertEqual(
+            ", ".join(f"{number} {name}" for name, number in counts if number != "0"),
+            told[1],
+        )
+        own = self.text("/?account=acme")
+        self.assertEqual(sum(int(number) for _, number in counts), own.count("<li>"))
+        self.assertNotIn("attention:", gamma)
+        self.assertNotIn("_attention{", self.text("/metrics?account=gamma"))
+
     def test_none_is_ready(self) -> None:
         """Where none is ready, nor is the exporter."""
         self.tree = of_several({"beta": self.beta}, Watched().around)

@@ -45,6 +45,17 @@ section { margin-top: 1rem; padding: 1.1rem 1.25rem; background: var(--card);
 .state { white-space: nowrap; }
 .state::before { content: ""; display: inline-block; width: .55em; height: .55em;
   margin-right: .45em; border-radius: 50%; background: var(--tone); }
+.findings { margin: 0; padding: 0; list-style: none; }
+.findings li { display: grid; grid-template-columns: 6rem 1fr; gap: 0 .9rem;
+  padding: .34rem 0; align-items: baseline; }
+.findings li + li { border-top: 1px solid var(--line); }
+.findings b { font-weight: 600; }
+.findings .when { color: var(--soft); }
+.findings .when, .findings a { white-space: nowrap; }
+.strip { margin-bottom: .8rem; color: var(--soft); font-size: .8rem; }
+.strip svg { display: block; max-width: 100%; border-bottom: 1px solid var(--soft); }
+.strip rect { fill: var(--tone); }
+:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr));
   gap: .9rem 1.5rem; margin: 0; }
 dt { color: var(--soft); font-size: .8rem; }
@@ -88,6 +99,7 @@ footer { margin-top: 1.25rem; display: flex; flex-wrap: wrap; gap: .25rem 1.25re
   body { padding: 1rem .75rem 2rem; }
   section { padding: .9rem; }
   h1 { font-size: 1.3rem; }
+  .findings li { grid-template-columns: 1fr; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden;
     clip-path: inset(50%); }
   tbody tr { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 .75rem;
@@ -113,8 +125,15 @@ SCRIPT = """
     const main = document.querySelector("main");
     const boxes = () => [...main.querySelectorAll(".box")];
     const scrolled = boxes().map((box) => box.scrollLeft);
+    const links = () => [...main.querySelectorAll("a")];
+    const focused = links().indexOf(document.activeElement);
+    const held = focused < 0 ? "" : document.activeElement.ariaLabel;
     main.replaceChildren(...page.querySelector("main").childNodes);
     boxes().forEach((box, index) => { box.scrollLeft = scrolled[index]; });
+    if (focused >= 0) {
+      const same = links().find((link) => link.ariaLabel === held);
+      (same || links()[focused])?.focus({ preventScroll: true });
+    }
     document.title = page.title;
   };
   const refresh = async () => {

@@ -6,10 +6,11 @@ from html import escape
 from twisted.web.server import Request
 from twisted.web.template import tags
 
+from api_exporter.attention.finding import counted
 from api_exporter.serving.page import Text, may_know
 from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
-from api_exporter.web.status import document, words
+from api_exporter.web.status import document, findings, words
 from api_exporter.web.status.page import footer, markup
 from api_exporter.web.status.verdict import Tone, Verdict, verdict
 
@@ -21,16 +22,22 @@ _WORKING: tuple[Tone, ...] = ("warn", "good")
 
 # Templates, not tags: those take a fifth of a second for five hundred rows.
 _TABLE = (
-    '<section><h2>Accounts</h2><div class="box"><table><thead><tr>'
+    '<section><h2>Accounts</h2><div class="box"><table aria-label="Accounts">'
+    "<thead><tr>"
     '<th scope="col" class="w">Account</th><th scope="col" class="w">State</th>'
-    '<th scope="col" class="n">Peers</th><th scope="col" class="w">What is known</th>'
+    '<th scope="col" class="n">Peers</th><th scope="col" class="n">Needs attention</th>'
+    '<th scope="col" class="w">What is known</th>'
     "</tr></thead><tbody>{rows}</tbody></table></div></section>"
 )
 _ROW = (
-    '<tr><td class="lead"><a href="?account={name}">{name}</a></td>'
+    '<tr><td class="lead" role="rowheader"><a href="?account={name}">{name}</a></td>'
     '<td class="mark"><span class="state {tone}">{short}</span></td>'
-    '<td class="n" data-after="peers">{peers}</td><td>{what}</td></tr>'
+    '<td class="n" data-after="peers">{peers}</td>'
+    "{attention}<td>{what}</td></tr>"
 )
+
+_ATTENTION = '<td class="n" data-before="needs attention:">{counts}</td>'
+_VOID = f'<td class="n void">{words.NOTHING}</td>'
 
 
 class Overview(Text):
@@ -96,12 +103,14 @@ class Overview(Text):
         )
 
     def _row(self, name: str, found: Verdict) -> str:
-        peers = self._accounts[name].inventory.peers
+        shown = self._accounts[name]
+        peers, counts = shown.inventory.peers, findings.counts(shown.attention.found)
         return _ROW.format(
             name=escape(name),
             tone=found.tone,
             short=escape(found.short),
             peers=words.NOTHING if peers is None else f"{len(peers):,}",
+            attention=_VOID if counts is None else _ATTENTION.format(counts=counts),
             what=escape(found.why or found.headline),
         )
 
@@ -110,4 +119,4 @@ def _headline(found: Mapping[str, Verdict], working: int) -> tuple[Tone, str]:
     if not found:
         return "none", "No account falls to this shard"
     tone = min((one.tone for one in found.values()), key=_WORST_FIRST.index)
-    return tone, f"{working} of {words.counted(len(found), 'account')} working"
+    return tone, f"{working} of {counted(len(found), 'account')} working"

@@ -11,7 +11,7 @@ from api_exporter.serving.page import Text
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
-from api_exporter.web.status import document, tables, verdict, words
+from api_exporter.web.status import document, findings, tables, verdict, words
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.verdict import Verdict
 
@@ -70,6 +70,7 @@ class Status(Text):
         main = Tag("main")(
             self._top(now),
             _headline(found),
+            findings.section(self._shown.attention.found, now),
             self._facts(inventory, now),
             self._peers(now),
             tables.resources(

@@ -13,6 +13,7 @@ from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
+from api_exporter.web.status.strip import strip
 from api_exporter.web.status.verdict import Tone
 
 _TONES: dict[str, Tone] = {
@@ -60,7 +61,7 @@ def resources(
             rows.append(_failure(standing, standing.error, advised, now))
     return tags.section(
         tags.h2("Resources"),
-        _table(("Resource", "State", *_NUMBERS), rows),
+        _table("Resources", ("Resource", "State", *_NUMBERS), rows),
         tags.p(f"{note[0].upper()}{note[1:]}.") if note else "",
         tags.p(
             "A collector's series are counted once, at the resource that it is about.",
@@ -89,7 +90,11 @@ def _row(
     series: int | None,
     now: float,
 ) -> Tag:
-    name = tags.td(tags.span(resource.name, title=f"/{resource.path}"), class_="lead")
+    name = tags.td(
+        tags.span(resource.name, title=f"/{resource.path}"),
+        class_="lead",
+        role="rowheader",
+    )
     mark = tags.td(state(_TONES.get(word, "none"), word), class_="mark")
     if standing is None:
         return tags.tr(name, mark, [_number() for _ in _NUMBERS], class_="off")
@@ -132,7 +137,7 @@ def collectors(
     """A row for each collector: how much of the metrics page is its own."""
     rows = [
         tags.tr(
-            tags.td(collector.name, class_="lead"),
+            tags.td(collector.name, class_="lead", role="rowheader"),
             tags.td(", ".join(collector.reads)),
             _number(f"{series[collector.name]:,}", after="series"),
             _number(f"{lengths[collector.name]:,}", after="bytes"),
@@ -142,7 +147,9 @@ def collectors(
     heads = ("Collector", "Reads", "Series", "Bytes")
     return tags.section(
         tags.h2("Collectors"),
-        _table(heads, rows) if rows else tags.p("None is on.", class_="legend"),
+        _table("Collectors", heads, rows)
+        if rows
+        else tags.p("None is on.", class_="legend"),
     )
 
 
@@ -150,7 +157,8 @@ def calls(recent: Iterable[Attempt]) -> Tag:
     """The newest requests on the wire, the newest first."""
     rows: list[Tag] = []
     above = ""
-    for attempt in reversed(list(recent)):
+    newest = list(recent)
+    for attempt in reversed(newest):
         status = "no answer" if attempt.status is None else str(attempt.status)
         problem = attempt.error
         tone: Tone = "bad" if problem else "good"
@@ -158,7 +166,7 @@ def calls(recent: Iterable[Attempt]) -> Tag:
             tone, problem = "none", "Only tries the connection: any answer will do."
         rows.append(
             tags.tr(
-                tags.td(f"/{attempt.path}", class_="lead path"),
+                tags.td(f"/{attempt.path}", class_="lead path", role="rowheader"),
                 tags.td(state(tone, status), class_="mark"),
                 _number(words.second(attempt.started)),
                 _number(f"{attempt.received:,}", after="bytes"),
@@ -172,11 +180,13 @@ def calls(recent: Iterable[Attempt]) -> Tag:
     heads = ("Path", "Status", "Time (UTC)", "Bytes", "Milliseconds", "Attempt")
     return tags.section(
         tags.h2("Newest calls of the upstream"),
-        _table(heads, rows) if rows else tags.p("None yet.", class_="legend"),
+        [strip(newest), _table("Newest calls", heads, rows)]
+        if rows
+        else tags.p("None yet.", class_="legend"),
     )
 
 
-def _table(heads: Sequence[str], rows: list[Tag]) -> Tag:
+def _table(label: str, heads: Sequence[str], rows: list[Tag]) -> Tag:
     """The first two columns are words, all others numbers."""
     return tags.div(
         tags.table(
@@ -189,6 +199,7 @@ def _table(heads: Sequence[str], rows: list[Tag]) -> Tag:
                 )
             ),
             tags.tbody(*rows),
+            **{"aria-label": label},
         ),
         class_="box",
     )

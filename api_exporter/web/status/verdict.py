@@ -5,14 +5,17 @@ from typing import Literal
 
 from msgspec import Struct
 
+from api_exporter.attention.exporter import PARTIAL
+from api_exporter.attention.finding import counted
+from api_exporter.attention.thresholds import DAY, shipped
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.standing import Standing
-from api_exporter.upstream.advice import PARTIAL, advice
+from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
 
-EXPIRES_SOON = 14 * 86400.0
+EXPIRES_SOON = shipped().days["access_token_soon"] * DAY
 """Seconds before a token's end from which the operator is warned."""
 
 _NAMED = 5
@@ -73,7 +76,7 @@ def verdict(
                 *others,
             ),
         )
-    counted = f"{words.counted(peers.records, 'peer')}, {age} old"
+    told = f"{counted(peers.records, 'peer')}, {age} old"
     if state == "late":
         overdue = (
             "The next refresh is overdue: the upstream is slow to answer, or has asked"
@@ -82,13 +85,13 @@ def verdict(
         return Verdict(
             tone="warn",
             short="Late",
-            headline=f"Late: {counted}",
+            headline=f"Late: {told}",
             notes=(overdue, *others),
         )
     return Verdict(
         tone="warn" if others else "good",
         short="Working",
-        headline=f"Working: {counted}",
+        headline=f"Working: {told}",
         notes=others,
     )
 
@@ -113,7 +116,7 @@ def _others(standings: Mapping[str, Standing], now: float) -> tuple[str, ...]:
         return ()
     if standings[UP].state(now) == "failing" or len(failing) > _NAMED:
         verb = "fails" if len(failing) == 1 else "fail"
-        return (f"{words.counted(len(failing), 'other resource')} {verb} as well.",)
+        return (f"{counted(len(failing), 'other resource')} {verb} as well.",)
     return (f"Failing, for reasons told below: {', '.join(failing)}.",)
 
 

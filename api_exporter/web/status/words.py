@@ -30,11 +30,6 @@ def short(seconds: float) -> str:
     return f"{number} {unit}"
 
 
-def counted(number: int, noun: str) -> str:
-    """Such as `1 peer` or `1,234 peers`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def milliseconds(seconds: float) -> str:
     """Such as `1,234`."""
     return f"{1000 * seconds:,.0f}"

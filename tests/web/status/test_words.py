@@ -3,6 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import Tag, flattenString
 
+from api_exporter.attention.finding import counted
 from api_exporter.web.status import words
 from tests.web.watched import NOON
 
@@ -27,9 +28,9 @@ class WordsTests(SynchronousTestCase):
 
     def test_numbers(self) -> None:
         """Thousands are set apart, and one is one."""
-        self.assertEqual("1 peer", words.counted(1, "peer"))
-        self.assertEqual("0 peers", words.counted(0, "peer"))
-        self.assertEqual("1,234,567 peers", words.counted(1_234_567, "peer"))
+        self.assertEqual("1 peer", counted(1, "peer"))
+        self.assertEqual("0 peers", counted(0, "peer"))
+        self.assertEqual("1,234,567 peers", counted(1_234_567, "peer"))
         self.assertEqual("1,235", words.milliseconds(1.2346))
 
     def test_instants(self) -> None:

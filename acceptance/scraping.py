@@ -1,0 +1,139 @@
+"""A real Prometheus before a front door: who is let in, and who is not."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import bcrypt
+from msgspec import Struct
+
+from acceptance.check import Failed, program
+from acceptance.installing import same
+from tests.door.certificates import Authority
+
+PASSWORD, TOKEN = "a password of many words", "a-token-of-some-length"
+
+PATIENCE = 60.0
+"""Seconds in which each job is scraped three times."""
+
+ASKED = f"""tls_server_config: {{cert_file: server.pem, key_file: server.key}}
+basic_auth_users:
+  prometheus: {bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(10)).decode()}
+"""
+"""A web configuration that asks for a password; beside it, `tokens` is used."""
+
+CERTIFIED = """tls_server_config:
+  {cert_file: server.pem, key_file: server.key, client_ca_file: clients.pem,
+   client_auth_type: RequireAndVerifyClientCert}
+"""
+"""One that asks for a certificate."""
+
+KNOWN = {
+    "password": "  basic_auth: {username: prometheus, password_file: password}",
+    "token": "  authorization: {credentials_file: token}",
+    "stranger": "",
+}
+"""Jobs before the first, by name: the lines that make them known."""
+
+CERTIFICATES = {"certificate": "", "none": ""}
+"""Jobs before the second."""
+
+STRANGERS = {"stranger", "none"}
+
+_JOB = """
+- job_name: {name}
+  scheme: https
+  scrape_interval: 1s
+  scrape_timeout: 1s
+  static_configs: [{{targets: ["{target}"]}}]
+  tls_config: {{ca_file: clients.pem{more}}}
+{credentials}"""
+
+_OWN = ", cert_file: client.pem, key_file: client.key"
+
+
+class Prometheus(Struct, frozen=True):
+    """How to run one.
+
+    Attributes:
+        folder: what it knows lies here.
+        target: whom it scrapes, over TLS.
+        address: where it listens.
+        get: what a path of a host and port answers; raises Failed or OSError.
+        there: what to put before a command that is to run in its network.
+    """
+
+    folder: Path
+    target: str
+    address: str
+    get: Callable[[str, str], str]
+    there: tuple[str | Path, ...] = ()
+
+    def let_in(self, jobs: Mapping[str, str]) -> str:
+        """What was seen: all of them but strangers come in; raises Failed otherwise."""
+        text = "scrape_configs:" + "".join(
+            _JOB.format(
+                name=name,
+                target=self.target,
+                credentials=credentials,
+                more=_OWN if name == "certificate" else "",
+            )
+            for name, credentials in jobs.items()
+        )
+        (self.folder / "prometheus.yml").write_text(text)
+        known, strangers = jobs.keys() - STRANGERS, jobs.keys() & STRANGERS
+        good: dict[str, float] = {}
+        with self._running():
+            begin = time.monotonic()
+            while time.monotonic() < begin + PATIENCE:
+                good = self._query("sum_over_time(up[5m])")
+                tried = self._query("count_over_time(up[5m])")
+                seen = [good.get(name, 0) for name in known]
+                if min(seen + [tried.get(name, 0) for name in strangers]) >= 3:
+                    break
+                time.sleep(0.5)
+        same("let in", known, {name for name, times in good.items() if times >= 3})
+        same("kept out", 0, sum(good[name] for name in strangers))
+        names = ", ".join(sorted(known))
+        return f"a real Prometheus: {names} let in; {', '.join(strangers)} kept out"
+
+    def _query(self, expression: str) -> dict[str, float]:
+        """Values by job; none as long as it does not answer."""
+        try:
+            said = self.get(self.address, f"/api/v1/query?query={quote(expression)}")
+        except (Failed, OSError):
+            return {}
+        found = json.loads(said)["data"]["result"]
+        return {r["metric"]["job"]: float(r["value"][1]) for r in found}
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        command = (
+            *self.there,
+            program("prometheus"),
+            "--config.file=prometheus.yml",
+            f"--storage.tsdb.path=tsdb-{time.monotonic_ns()}",
+            f"--web.listen-address={self.address}",
+        )
+        with (self.folder / "prometheus.log").open("ab") as log:
+            running = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            running.terminate()
+            running.wait(PATIENCE)
+
+
+def keys(authority: Authority, exporter: Path, prometheus: Path) -> None:
+    """Put what each of the two needs into its folder, but for the web configuration."""
+    authority.server().write(exporter, "server")
+    authority.issue(name="prometheus").write(prometheus, "client")
+    for place in (exporter, prometheus):
+        (place / "clients.pem").write_bytes(authority.pem)
+    (exporter / "tokens").write_text(f"prometheus {TOKEN}\n")
+    (prometheus / "password").write_text(PASSWORD)
+    (prometheus / "token").write_text(TOKEN)

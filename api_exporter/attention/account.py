@@ -1,0 +1,91 @@
+"""What waits for whoever looks after the account: approvals, versions, addresses,
+policies.
+"""
+
+from collections.abc import Iterator
+
+from api_exporter.attention.finding import Finding, Seen, counted, plain
+from api_exporter.attention.thresholds import HOUR
+from api_exporter.collectors.account import addresses
+from api_exporter.collectors.policies import counted_releases, empty_sides, sizes
+from api_exporter.collectors.policies import release as release_of
+from api_exporter.exposition.text import timestamp
+
+
+def peer_approvals(seen: Seen) -> Iterator[Finding]:
+    """Peers that have waited for hours; they have since they were registered."""
+    hours = seen.thresholds.hours["approval"]
+    waiting = [
+        (timestamp(peer.created_at) or 0.0, peer)
+        for peer in seen.inventory.peers or ()
+        if peer.approval_required
+    ]
+    long = [(at, peer) for at, peer in waiting if seen.now - at >= hours * HOUR]
+    if long:
+        verb = "waits" if len(long) == 1 else "wait"
+        yield seen.finding(
+            "NetBirdPeerAwaitsApproval",
+            "Peers",
+            f"{counted(len(long), 'peer')} {verb} for approval"
+            f"{seen.names(peer for _, peer in long)}.",
+            since=min(at for at, _ in long) or None,
+        )
+
+
+def user_approvals(seen: Seen) -> Iterator[Finding]:
+    """Nobody knows since when a user waits: told at once."""
+    waiting = sum(user.pending_approval for user in seen.inventory.users or ())
+    if waiting:
+        verb = "waits" if waiting == 1 else "wait"
+        yield seen.finding(
+            "NetBirdUserAwaitsApproval",
+            "Users",
+            f"{counted(waiting, 'user')} {verb} for approval.",
+        )
+
+
+def old_versions(seen: Seen) -> Iterator[Finding]:
+    """Peers that a posture check shuts out, or will."""
+    versions = counted_releases(seen.inventory.peers or ())
+    for check in seen.inventory.posture_checks or ():
+        demanded = check.checks.nb_version_check
+        minimum = release_of(demanded.min_version) if demanded is not None else None
+        if demanded is None or minimum is None:
+            continue
+        old = sum(n for version, n in versions.items() if version < minimum)
+        if old:
+            verb = "is" if old == 1 else "are"
+            yield seen.finding(
+                "NetBirdPeersOutdated",
+                f"Posture check {plain(check.name or check.id)}",
+                f"{counted(old, 'peer')} {verb} older than"
+                f" {plain(demanded.min_version)}, which it demands.",
+            )
+
+
+def address_pool(seen: Seen) -> Iterator[Finding]:
+    """A range of addresses that is nearly full."""
+    share = seen.thresholds.shares["addresses_used"]
+    for account in seen.inventory.accounts or ():
+        room = addresses(account.settings.network_range)
+        taken = len(seen.peers)
+        if room and taken / room > share:
+            yield seen.finding(
+                "NetBirdAddressPoolNearlyFull",
+                "Address range",
+                f"{taken:,} of the {room:,} addresses for peers are taken.",
+            )
+
+
+def policies(seen: Seen) -> Iterator[Finding]:
+    """Enabled ones that do not do what they seem to do."""
+    known = sizes(seen.inventory.groups or ())
+    for policy in seen.inventory.policies or ():
+        if sides := empty_sides(policy, known):
+            verb = "is" if sides == 1 else "are"
+            yield seen.finding(
+                "NetBirdPolicyEmpty",
+                f"Policy {plain(policy.name or policy.id)}",
+                f"{counted(sides, 'side')} of its rules {verb} empty: sources or"
+                " destinations that hold nothing.",
+            )

@@ -1,0 +1,123 @@
+"""What ends soon: logins, setup keys, tokens and certificates."""
+
+from collections.abc import Iterator
+
+from api_exporter.attention.finding import Finding, Seen, counted, plain
+from api_exporter.attention.thresholds import DAY
+from api_exporter.collectors.peers import login_ends
+from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.records import SetupKey
+
+
+def logins(seen: Seen) -> Iterator[Finding]:
+    """Connected peers that are cut off unless somebody logs in."""
+    days = seen.thresholds.days["login_soon"]
+    peers = ((peer, peer) for peer in seen.inventory.peers or () if peer.connected)
+    soon = [
+        (end, peer)
+        for peer, end in login_ends(peers, seen.inventory.accounts or ())
+        if 0 < end - seen.now < days * DAY
+    ]
+    if soon:
+        verb = "is" if len(soon) == 1 else "are"
+        yield seen.finding(
+            "NetBirdLoginExpiresSoon",
+            "Logins",
+            f"{counted(len(soon), 'connected peer')} {verb} cut off within"
+            f" {counted(days, 'day')} unless somebody logs in"
+            f"{seen.names(peer for _, peer in soon)}.",
+            until=min(end for end, _ in soon),
+        )
+
+
+def setup_keys(seen: Seen) -> Iterator[Finding]:
+    """Reusable ones that are valid, or were used lately, and will soon be of no use."""
+    days, share = seen.thresholds.days, seen.thresholds.shares["setup_key_used"]
+    for key in seen.inventory.setup_keys or ():
+        if key.type != "reusable" or not (key.valid or _in_use(seen, key)):
+            continue
+        named = f"Setup key {plain(key.name or key.id)}"
+        end = timestamp(key.expires)
+        if end is not None and end - seen.now < days["setup_key_soon"] * DAY:
+            left = counted(days["setup_key_soon"], "day")
+            yield seen.finding(
+                "NetBirdSetupKeyExpiresSoon",
+                named,
+                f"Machines can enrol with it for less than {left}."
+                if end > seen.now
+                else "Machines cannot enrol with it any more.",
+                until=end,
+            )
+        if key.usage_limit and key.used_times / key.usage_limit >= share:
+            yield seen.finding(
+                "NetBirdSetupKeyUsedUp",
+                named,
+                f"{key.used_times:,} of its {key.usage_limit:,} uses are spent.",
+                since=timestamp(key.last_used),
+            )
+
+
+def _in_use(seen: Seen, key: SetupKey) -> bool:
+    used = timestamp(key.last_used)
+    return used is not None and seen.now - used < seen.thresholds.days["in_use"] * DAY
+
+
+def access_tokens(seen: Seen) -> Iterator[Finding]:
+    """Tokens of the exporter's own user, used today."""
+    days = seen.thresholds.days
+    for token in seen.inventory.access_tokens or ():
+        end, used = timestamp(token.expiration_date), timestamp(token.last_used)
+        if end is None or used is None or seen.now - used >= DAY:
+            continue
+        if end - seen.now < days["access_token_very_soon"] * DAY:
+            alert = "ApiExporterTokenExpiresVerySoon"
+        elif end - seen.now < days["access_token_soon"] * DAY:
+            alert = "ApiExporterTokenExpiresSoon"
+        else:
+            continue
+        yield seen.finding(
+            alert,
+            f"Access token {plain(token.name or token.id)}",
+            "The exporter's user has used it today: without it nothing is known of the"
+            " network.",
+            until=end,
+        )
+
+
+def proxy_tokens(seen: Seen) -> Iterator[Finding]:
+    """Tokens of self-hosted proxies, in use."""
+    days = seen.thresholds.days
+    for token in seen.inventory.proxy_tokens or ():
+        end, used = timestamp(token.expires_at), timestamp(token.last_used)
+        if end is None or used is None or token.revoked:
+            continue
+        if (
+            end - seen.now < days["proxy_token_soon"] * DAY
+            and seen.now - used < days["in_use"] * DAY
+        ):
+            yield seen.finding(
+                "NetBirdProxyTokenExpiresSoon",
+                f"Proxy token {plain(token.name or token.id)}",
+                "It is in use: the proxy stops when it ends.",
+                until=end,
+            )
+
+
+def certificates(seen: Seen) -> Iterator[Finding]:
+    """The upstream's, and our own where a gateway wants one."""
+    soon = seen.now + seen.thresholds.days["certificate_soon"] * DAY
+    if seen.upstream_ends is not None and seen.upstream_ends < soon:
+        yield seen.finding(
+            "ApiExporterUpstreamCertificateExpiresSoon",
+            "Certificate of the upstream",
+            "When it has ended, neither peers nor this exporter trust the upstream.",
+            until=seen.upstream_ends,
+        )
+    if seen.own_ends is not None and seen.own_ends < soon:
+        yield seen.finding(
+            "ApiExporterClientCertificateExpiresSoon",
+            "Certificate of the exporter",
+            "When it has ended, the upstream's gateway lets nothing through: nothing is"
+            " known of the network then.",
+            until=seen.own_ends,
+        )

@@ -1,0 +1,78 @@
+"""All there is to find, in one table."""
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from api_exporter.attention import (
+    account,
+    endings,
+    exporter,
+    groups,
+    proxies,
+    routing,
+)
+from api_exporter.attention.finding import Finding, Seen
+
+
+class Finder(Struct, frozen=True):
+    """Finds something in resources that are known.
+
+    Attributes:
+        reads: it finds nothing while one of them is unknown: it never guesses.
+        single: whether it is silent while there is a greater cause.
+    """
+
+    find: Callable[[Seen], Iterator[Finding]]
+    reads: tuple[str, ...] = ()
+    single: bool = False
+
+
+FINDERS = (
+    Finder(exporter.blind),
+    Finder(exporter.fleet, ("peers",)),
+    Finder(exporter.partial, ("users",)),
+    Finder(exporter.unwatched),
+    Finder(exporter.rejected),
+    Finder(groups.presence, ("groups", "peers"), single=True),
+    Finder(
+        routing.networks,
+        ("networks", "network_routers", "network_resources", "groups", "peers"),
+        single=True,
+    ),
+    Finder(routing.routes, ("routes", "groups", "peers"), single=True),
+    Finder(groups.expired, ("groups", "peers")),
+    Finder(endings.certificates),
+    Finder(endings.access_tokens, ("users", "access_tokens")),
+    Finder(endings.logins, ("peers", "accounts")),
+    Finder(endings.setup_keys, ("setup_keys",)),
+    Finder(endings.proxy_tokens, ("proxy_tokens",)),
+    Finder(proxies.clusters, ("proxy_clusters",)),
+    Finder(proxies.services, ("proxy_services",)),
+    Finder(account.address_pool, ("accounts", "peers")),
+    Finder(account.policies, ("policies", "groups")),
+    Finder(account.peer_approvals, ("peers",)),
+    Finder(account.user_approvals, ("users",)),
+    Finder(account.old_versions, ("posture_checks", "peers")),
+)
+
+
+def find(finder: Finder, seen: Seen) -> Iterator[Finding]:
+    """What one of them finds."""
+    if _unknown(seen, finder) or (finder.single and seen.outage):
+        return iter(())
+    return finder.find(seen)
+
+
+def unknown(seen: Seen) -> tuple[str, ...]:
+    """Resources that are asked for and not known, so that nothing is found in them."""
+    missing = {name for finder in FINDERS for name in _unknown(seen, finder)}
+    return tuple(
+        name
+        for name, standing in seen.standings.items()
+        if name in missing and standing.supported is not False
+    )
+
+
+def _unknown(seen: Seen, finder: Finder) -> list[str]:
+    return [name for name in finder.reads if getattr(seen.inventory, name) is None]

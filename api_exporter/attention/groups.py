@@ -1,0 +1,77 @@
+"""Groups of which each peer matters, and those whose peers route."""
+
+from collections.abc import Collection, Iterator
+
+from api_exporter.attention.finding import Finding, Seen, counted, plain
+from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.records import Group, Peer
+
+
+def presence(seen: Seen) -> Iterator[Finding]:
+    """Peers of important groups that are offline, routers that all are."""
+    for group in _of(seen, seen.important):
+        peers = _peers(seen, group)
+        gone = [peer for peer in peers if not peer.connected]
+        missing = group.peers_count - len(peers) + len(gone)
+        if missing > 0:
+            left = [timestamp(peer.last_seen) for peer in gone]
+            verb = "is" if missing == 1 else "are"
+            number = f"{missing:,} of {counted(group.peers_count, 'peer')}"
+            yield seen.finding(
+                "NetBirdImportantPeerOffline",
+                f"Group {plain(group.name or group.id)}",
+                f"{number} {verb} not connected{seen.names(gone)}.",
+                since=min(filter(None, left), default=None),
+            )
+    for group in _of(seen, seen.thresholds.groups.routers):
+        peers = _peers(seen, group)
+        if not any(peer.connected for peer in peers):
+            left = [timestamp(peer.last_seen) for peer in peers]
+            yield seen.finding(
+                "NetBirdRouterGroupDown",
+                f"Group {plain(group.name or group.id)}",
+                "None of its routers is connected: what is routed through it cannot be"
+                " reached.",
+                since=max(filter(None, left), default=None),
+            )
+    # The default names are examples: that they are missing tells nothing.
+    names = {name for g in seen.inventory.groups or () for name in (g.id, g.name)}
+    for name in seen.chosen:
+        if name not in names:
+            yield seen.finding(
+                "NetBirdImportantGroupMissing",
+                f"Group {plain(name)}",
+                "IMPORTANT_GROUPS names it, but there is none of that name.",
+            )
+
+
+def expired(seen: Seen) -> Iterator[Finding]:
+    """Peers of important groups that are cut off until somebody logs in."""
+    for group in _of(seen, (*seen.important, *seen.thresholds.groups.routers)):
+        out = [peer for peer in _peers(seen, group) if peer.login_expired]
+        if out:
+            login = "login has" if len(out) == 1 else "logins have"
+            yield seen.finding(
+                "NetBirdImportantLoginExpired",
+                f"Group {plain(group.name or group.id)}",
+                f"{counted(len(out), 'peer')} of it cannot connect, as the {login}"
+                f" expired{seen.names(out)}.",
+            )
+
+
+def _of(seen: Seen, wanted: Collection[str]) -> list[Group]:
+    return [
+        group
+        for group in seen.inventory.groups or ()
+        if group.name in wanted or group.id in wanted
+    ]
+
+
+def _peers(seen: Seen, group: Group) -> list[Peer]:
+    """The members that the upstream lists as peers."""
+    peers = seen.peers
+    if group.id not in seen.members:
+        seen.members[group.id] = [
+            peers[member.id] for member in group.peers or () if member.id in peers
+        ]
+    return seen.members[group.id]

@@ -1,0 +1,46 @@
+"""Services of the reverse proxy that fail or stand open, clusters that are offline."""
+
+from collections.abc import Iterator
+
+from api_exporter.attention.finding import Finding, Seen, plain
+from api_exporter.collectors.reverse_proxy import authenticated
+
+_FAILED = {
+    "certificate_failed": (
+        "NetBirdProxyCertificateFailed",
+        "It could not get its certificate.",
+    ),
+    "tunnel_not_created": (
+        "NetBirdProxyTunnelFailed",
+        "It cannot be reached: there is no tunnel to it.",
+    ),
+    "error": ("NetBirdProxyTunnelFailed", "It cannot be reached: it is in error."),
+}
+
+
+def services(seen: Seen) -> Iterator[Finding]:
+    """Of those that are enabled."""
+    for service in seen.inventory.proxy_services or ():
+        if not service.enabled:
+            continue
+        named = f"Proxy service {plain(service.name or service.domain or service.id)}"
+        if service.meta.status in _FAILED:
+            alert, words = _FAILED[service.meta.status]
+            yield seen.finding(alert, named, words)
+        if service.mode == "http" and not authenticated(service):
+            yield seen.finding(
+                "NetBirdProxyServiceOpen",
+                named,
+                "It is open to everybody on the internet: nothing asks who is there.",
+            )
+
+
+def clusters(seen: Seen) -> Iterator[Finding]:
+    """Those without a proxy that is connected."""
+    for cluster in seen.inventory.proxy_clusters or ():
+        if not cluster.online:
+            yield seen.finding(
+                "NetBirdProxyClusterOffline",
+                f"Proxy cluster {plain(cluster.address)}",
+                "No proxy of it is connected: its services cannot be reached.",
+            )

@@ -1,0 +1,157 @@
+"""Keeps an account's findings: they are looked for after each round of a resource."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+
+from msgspec import Struct
+
+from api_exporter.attention.finding import Finding, Seen
+from api_exporter.attention.findings import FINDERS, Finder, find, unknown
+from api_exporter.attention.thresholds import SEVERITIES, shipped
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import UP
+from api_exporter.telemetry.history import Count, History
+from api_exporter.telemetry.standing import Standing
+
+MOST = 20
+"""Findings that are listed; all others are counted."""
+
+Ends = Callable[[], tuple[float | None, float | None]]
+"""When certificates end: the upstream's, our own; None for one that is not known."""
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What was found at some time.
+
+    Attributes:
+        findings: the worst first, at most MOST.
+        unknown: resources in which nothing could be looked for.
+        counts: of all severities, the worst first; empty while nothing is known at all.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[str, ...] = ()
+    counts: Mapping[str, int] = {}
+
+    @property
+    def more(self) -> int:
+        """How many there are beside those that are listed."""
+        return max(0, sum(self.counts.values()) - len(self.findings))
+
+
+class Few:
+    """What one finder has found: all are counted, the first of each severity kept."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
+        self.kept: list[Finding] = []
+
+    def add(self, finding: Finding) -> None:
+        """One more."""
+        self.counts[finding.severity] += 1
+        if self.counts[finding.severity] <= MOST:
+            self.kept.append(finding)
+
+
+class Attention:
+    """What needs attention in one account.
+
+    Args:
+        inventory: what is known of its network.
+        standings: by resource.
+        chosen: IMPORTANT_GROUPS.
+        now: seconds since the epoch.
+
+    Attributes:
+        found: the newest.
+    """
+
+    def __init__(
+        self,
+        inventory: Callable[[], Inventory],
+        *,
+        standings: Mapping[str, Standing],
+        history: History,
+        now: Callable[[], float],
+        chosen: tuple[str, ...] = (),
+        ends: Ends = lambda: (None, None),
+    ) -> None:
+        self.found = Found()
+        self._inventory = inventory
+        self._standings = standings
+        self._history = history
+        self._now = now
+        self._chosen = chosen
+        self._ends = ends
+        self._thresholds = shipped()
+        self._by: dict[Finder, Few] = {}
+
+    def look(self, resource: str) -> Generator[None, None, None]:
+        """Look anew for what a round of this resource may have changed.
+
+        After one of the peers for everything: some findings only wait for their day.
+        It has places to pause.
+        """
+        now = self._now()
+        seen = self._seen(
+            self._inventory(), self._standings, now, self._history.runs(now)
+        )
+        finders = [
+            finder
+            for finder in FINDERS
+            if resource == UP or not finder.reads or resource in finder.reads
+        ]
+        yield from self._look(seen, finders, self._by)
+        self.found = _sum(seen, self._by)
+
+    def of(
+        self, inventory: Inventory, standings: Mapping[str, Standing], now: float
+    ) -> Found:
+        """What there is in what somebody else knows."""
+        seen, by = self._seen(inventory, standings, now), dict[Finder, Few]()
+        for _ in self._look(seen, FINDERS, by):
+            pass
+        return _sum(seen, by)
+
+    def _look(
+        self, seen: Seen, finders: Sequence[Finder], by: dict[Finder, Few]
+    ) -> Generator[None, None, None]:
+        for finder in finders:
+            few = Few()
+            for finding in find(finder, seen):
+                few.add(finding)
+                yield
+            by[finder] = few
+            yield
+
+    def _seen(
+        self,
+        inventory: Inventory,
+        standings: Mapping[str, Standing],
+        now: float,
+        runs: Sequence[Sequence[Count]] = (),
+    ) -> Seen:
+        upstream_ends, own_ends = self._ends()
+        return Seen(
+            inventory=inventory,
+            thresholds=self._thresholds,
+            now=now,
+            standings=standings,
+            runs=runs,
+            chosen=self._chosen,
+            upstream_ends=upstream_ends,
+            own_ends=own_ends,
+        )
+
+
+def _sum(seen: Seen, by: Mapping[Finder, Few]) -> Found:
+    every = [by[finder] for finder in FINDERS if finder in by]
+    counts: dict[str, int] = {
+        s: sum(few.counts[s] for few in every) for s in SEVERITIES
+    }
+    kept = [finding for few in every for finding in few.kept]
+    kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    return Found(
+        findings=tuple(kept[:MOST]),
+        unknown=unknown(seen),
+        counts=counts if seen.standings[UP].up is not None else {},
+    )

@@ -1,0 +1,73 @@
+"""What goes wrong in a week of the network, and comes right again: one table.
+
+All in UTC. What is wrong at any time, such as a depot without routers, stands with
+its subject; so does what has another rhythm.
+"""
+
+from msgspec import Struct
+
+from api_exporter.demo.schedules import DAY, HOUR, MINUTE, MONDAY, WEEK, Schedule, State
+
+
+class Event(Struct, frozen=True):
+    """Something that lasts for a while, every week.
+
+    Attributes:
+        begin: seconds after Monday began.
+        length: seconds.
+    """
+
+    begin: int
+    length: int
+
+    def start(self, at: float) -> int:
+        """When it last began."""
+        first = MONDAY + self.begin
+        return int((at - first) // WEEK) * WEEK + first
+
+    def lasts(self, at: float) -> bool:
+        """Whether it is under way."""
+        return at - self.start(at) < self.length
+
+
+TUESDAY, WEDNESDAY, SUNDAY = DAY, 2 * DAY, 6 * DAY
+
+NARROW_RANGE = Event(TUESDAY + 9 * HOUR, HOUR)
+"""Somebody makes the address range as narrow as it can be, and regrets it."""
+
+CONTRACTOR = Event(WEDNESDAY + 8 * HOUR, 4 * HOUR)
+"""A contractor works with a token that ends in three days."""
+
+NO_TUNNEL = Event(WEDNESDAY + 14 * HOUR, HOUR)
+"""There is no tunnel to a service of the reverse proxy."""
+
+LINE_CUT = Event(SUNDAY + 2 * HOUR, 20 * MINUTE)
+"""The servers' provider works on its lines: they are lost at once."""
+
+LAB_UPDATE = Event(SUNDAY + 4 * HOUR, 20 * MINUTE)
+"""The gateways are updated, the laboratory's first …"""
+
+GATEWAYS_UPDATE = Event(SUNDAY + 4 * HOUR + 10 * MINUTE, 20 * MINUTE)
+"""… and all others before these are back."""
+
+
+class Interrupted(Struct, frozen=True):
+    """A schedule of connections with an event that interrupts them."""
+
+    schedule: Schedule
+    event: Event
+
+    def state(self, at: float) -> State:
+        """Like the schedule's: what was connected is lost at the event's begin, and
+        what would be at its end is back then.
+        """
+        start = self.event.start(at)
+        end = start + self.event.length
+        connected, changed, joined = self.schedule.state(at)
+        if at >= end:
+            if changed > end:
+                return connected, changed, max(joined, end)
+            if connected:
+                return True, end, end
+        before, changed, joined = self.schedule.state(start - 1)
+        return False, start if before else changed, joined

@@ -1,0 +1,197 @@
+"""Which events have been written, and which of a list are new. Pure.
+
+Ids grow, but an event may show up after one with a higher id: both are written at the
+same time, and the later one was quicker. So the newest ids are remembered one by one,
+each with its timestamp. That also tells that ids have begun again: a database that was
+restored gives an id that we know to another event.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api_exporter.events.listing import Event, Key
+
+BATCH = 100
+"""Events written between two states of the cursor."""
+
+_DATED = 500
+"""Events whose times are read between two places to pause: about a millisecond."""
+
+REMEMBERED = 1000
+"""Ids: an event that comes after so many with higher ids is taken for an old one."""
+
+LISTED = 10_000
+"""Events of a list, at most. The upstream has no way to ask for those before them."""
+
+_HEAVY = 1024 * 1024
+"""Bytes of a batch of more than one event, at most."""
+
+
+class Cursor(Struct, frozen=True, kw_only=True):
+    """What has been written.
+
+    Attributes:
+        last: the event that was written last; None before the first one.
+        newest: the newest time of all events, in seconds since the epoch.
+        floor: ids up to this one count as written.
+        recent: of the highest ids, their timestamps.
+        former: the same from before there was a gap, or before ids began again.
+    """
+
+    last: Key | None = None
+    newest: float = 0.0
+    floor: int = -1
+    recent: dict[int, str] = {}
+    former: dict[int, str] = {}
+
+    def with_(self, keys: Iterable[Key]) -> "Cursor":
+        """The same after these have been written, in this order."""
+        last, newest, recent = self.last, self.newest, dict(self.recent)
+        for last in keys:
+            number, timestamp = last
+            recent[number] = timestamp
+            newest = max(newest, moment(timestamp))
+        highest = sorted(recent)[-REMEMBERED:]
+        floor = self.floor if len(recent) < REMEMBERED else highest[0]
+        return replace(
+            self,
+            last=last,
+            newest=newest,
+            floor=floor,
+            recent={n: recent[n] for n in highest},
+        )
+
+    def after_crash(self, told: Sequence[Key]) -> "Cursor":
+        """The same with what was written before the cursor could be.
+
+        Args:
+            told: the last lines of the file, one more than are written at once.
+        """
+        if self.last in told:
+            return self.with_(told[told.index(self.last) + 1 :])
+        cursor = self.with_(told)
+        if len(told) <= BATCH:
+            return cursor
+        # It is an old one, or there was none. What the file had before was written.
+        return replace(cursor, floor=max(cursor.floor, min(n for n, _ in told)))
+
+
+class Chosen(Struct, frozen=True):
+    """What there is to do.
+
+    Attributes:
+        cursor: to go on from.
+        new: the events that are to be written, in order.
+        missed: why some may never be; "" where none is missing.
+    """
+
+    cursor: Cursor
+    new: list[Event]
+    missed: str = ""
+
+
+def choose(cursor: Cursor, events: list[Event]) -> Generator[None, None, Chosen]:
+    """Which of these are new, in slices.
+
+    Args:
+        events: a whole list, in the order of ids.
+    """
+    if not events or not cursor.recent:
+        return Chosen(cursor, [e for e in events if not _told(cursor.former, e)])
+    recent = cursor.recent
+    highest = max(recent)
+    if events[0].id > highest:
+        if len(events) < LISTED:
+            return Chosen(cursor, events)
+        return Chosen(
+            replace(cursor, recent={}, former=recent),
+            events,
+            f"there are {len(events)} newer ones than {highest}, the last that was"
+            f" written, and no more are listed: those before {events[0].id} are lost",
+        )
+    known = [event for event in events if event.id in recent]
+    if events[-1].id < highest or not all(_told(recent, e) for e in known) or not known:
+        return (yield from _anew(cursor, events, highest))
+    return Chosen(
+        cursor,
+        [
+            event
+            for event in events
+            if event.id > cursor.floor
+            and event.id not in recent
+            and not _told(cursor.former, event)
+        ],
+    )
+
+
+def _anew(
+    cursor: Cursor, events: list[Event], highest: int
+) -> Generator[None, None, Chosen]:
+    """Ids have begun again. What is later than all that was written is new."""
+    before = {**cursor.former, **cursor.recent}
+    new = []
+    for number, event in enumerate(events):
+        if number % _DATED == 0:
+            yield
+        if moment(event.timestamp) > cursor.newest and not _told(before, event):
+            new.append(event)
+    ids = {event.id for event in new}
+    old = [event for event in events if event.id not in ids][-REMEMBERED:]
+    return Chosen(
+        replace(
+            cursor,
+            floor=old[0].id if len(old) == REMEMBERED else -1,
+            recent={e.id: e.timestamp for e in old},
+            former=cursor.recent,
+        ),
+        new,
+        f"ids begin again, as after a database was restored: {highest} was written, and"
+        f" the list ends with {events[-1].id} or has others by the same ids",
+    )
+
+
+def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """In what pieces they are written: the last one must be found at a file's end."""
+    batch: list[Event] = []
+    size = 0
+    for event in events:
+        size += len(event.raw)
+        if batch and (len(batch) == BATCH or size > _HEAVY):
+            yield batch
+            batch, size = [], len(event.raw)
+        batch.append(event)
+    if batch:
+        yield batch
+
+
+def _told(keys: dict[int, str], event: Event) -> bool:
+    return keys.get(event.id) == event.timestamp
+
+
+def moment(timestamp: str) -> float:
+    """Seconds since the epoch; 0 where there is no such time."""
+    try:
+        time = msgspec.convert(timestamp, datetime)
+    except msgspec.ValidationError:
+        return 0.0
+    return max(0.0, (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
+
+
+_DECODER = msgspec.json.Decoder(Cursor)
+
+
+def dumped(cursor: Cursor) -> bytes:
+    """As it stands in its file."""
+    return msgspec.json.encode(cursor) + b"\n"
+
+
+def loaded(text: bytes) -> Cursor:
+    """From its file; raises ValueError where that holds something else."""
+    try:
+        return _DECODER.decode(text)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,137 @@
+"""Where batches of lines go, and their cursors after them."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+
+from api_exporter.events.cursor import Cursor
+from api_exporter.events.file import CursorFile, EventsFile
+from api_exporter.events.output import Output
+
+T = TypeVar("T")
+
+
+class InThread(Protocol):
+    """Runs what may block."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+class Sink(Protocol):
+    """Raises OSError or ValueError, after which it may be tried again.
+
+    Attributes:
+        where: its name, for a person.
+    """
+
+    where: str
+
+    async def begin(self) -> Cursor:
+        """What has been written by others who had this name before."""
+        ...
+
+    async def commit(self, lines: bytes, cursor: Cursor) -> None:
+        """Write lines and then the cursor. Lines that it took come once."""
+        ...
+
+    async def settle(self) -> None:
+        """What is left to do of lines that were taken."""
+        ...
+
+    def look(self) -> None:
+        """Write to what has the name now."""
+        ...
+
+
+class ToFile:
+    """Lines go to a file. All of them, or none."""
+
+    def __init__(self, path: Path, cursor: Path, in_thread: InThread) -> None:
+        self.where = str(path)
+        self._file = EventsFile(path)
+        self._cursor = CursorFile(cursor)
+        self._in_thread = in_thread
+        self._unsaved: Cursor | None = None
+        self._reopen = False
+
+    async def begin(self) -> Cursor:
+        def begin() -> Cursor:
+            cursor = self._file.recovered(self._cursor.load())
+            # The file's end tells of one batch only: before the next one, it is saved.
+            self._cursor.save(cursor)
+            return cursor
+
+        return await self._in_thread(begin)
+
+    async def commit(self, lines: bytes, cursor: Cursor) -> None:
+        def commit() -> None:
+            if self._reopen:
+                self._reopen = False
+                self._file.close()
+            self._file.append(lines)
+            self._unsaved = cursor
+
+        await self.settle()
+        await self._in_thread(commit)
+
+    async def settle(self) -> None:
+        def save() -> None:
+            if self._unsaved is not None:
+                self._cursor.save(self._unsaved)
+                self._unsaved = None
+
+        await self._in_thread(save)
+
+    def look(self) -> None:
+        self._reopen = True
+
+
+PATIENCE = 10.0
+"""Seconds that a reader may take for as much as a pipe holds."""
+
+_PAUSE = 0.05
+
+
+class ToOutput:
+    """Lines go to standard output, where nobody can tell which ones went."""
+
+    where = "standard output"
+
+    def __init__(
+        self, output: Output, cursor: Path, in_thread: InThread, clock: IReactorTime
+    ) -> None:
+        self._output = output
+        self._cursor = CursorFile(cursor)
+        self._in_thread = in_thread
+        self._clock = clock
+        self._rest = b""
+        self._unsaved: Cursor | None = None
+
+    async def begin(self) -> Cursor:
+        return await self._in_thread(self._cursor.load) or Cursor()
+
+    async def commit(self, lines: bytes, cursor: Cursor) -> None:
+        await self.settle()
+        self._rest, self._unsaved = lines, cursor
+
+    async def settle(self) -> None:
+        end = self._clock.seconds() + PATIENCE
+        while self._rest or not self._output.flushed:
+            taken = self._output.write(self._rest)
+            self._rest = self._rest[taken:]
+            if taken:
+                end = self._clock.seconds() + PATIENCE
+            elif self._clock.seconds() >= end:
+                raise OSError(0, "nobody reads it")
+            else:
+                await deferLater(self._clock, _PAUSE)
+        unsaved = self._unsaved
+        if unsaved is not None:
+            await self._in_thread(lambda: self._cursor.save(unsaved))
+            self._unsaved = None
+
+    def look(self) -> None:
+        """It cannot be another one."""

@@ -1,0 +1,89 @@
+"""What needs attention, as a section of the status page, and in a few words."""
+
+from twisted.web.template import Flattenable, Tag, tags
+
+from api_exporter.attention.finding import Finding
+from api_exporter.attention.thresholds import Severity
+from api_exporter.attention.watch import Found
+from api_exporter.web.status import tables, words
+from api_exporter.web.status.verdict import Tone
+
+QUIET = "Nothing that is known of needs attention."
+
+TONES: dict[Severity, Tone] = {"critical": "bad", "warning": "warn", "info": "none"}
+
+
+def section(found: Found, now: float) -> Tag:
+    """The worst first; where something is not known, it says so."""
+    if not found.counts and not found.findings:
+        told: Flattenable = tags.p("Nothing is known yet.", class_="legend")
+    elif not found.findings:
+        told = tags.p(QUIET, class_="legend")
+    else:
+        told = tags.ul(
+            [_item(finding, now) for finding in found.findings], class_="findings"
+        )
+    return tags.section(
+        tags.h2("Needs attention"),
+        told,
+        tags.p(more(found), class_="legend") if found.more else "",
+        tags.p(f"{missing(found)}", class_="legend") if found.unknown else "",
+    )
+
+
+def more(found: Found) -> str:
+    """How many are not listed."""
+    return f"And {found.more:,} more."
+
+
+def missing(found: Found) -> str:
+    """What is not looked at."""
+    return f"Not known, so not looked at: {', '.join(found.unknown)}."
+
+
+def counts(found: Found) -> str | None:
+    """Such as `2 critical, 1 info`; None while nothing is known."""
+    if not found.counts:
+        return None
+    told = [
+        f"{count:,} {severity}" for severity, count in found.counts.items() if count
+    ]
+    return ", ".join(told) or "nothing"
+
+
+def when(finding: Finding, now: float) -> str:
+    """Such as `since 12:03 UTC`, nothing where nobody knows or it is yet to come."""
+    if finding.until is not None:
+        word = "until" if finding.until > now else "ended"
+        return f"{word} {words.clock(finding.until, now)}"
+    if finding.since is not None and finding.since <= now:
+        return f"since {words.clock(finding.since, now)}"
+    return ""
+
+
+def line(finding: Finding, now: float) -> str:
+    """The same for a terminal."""
+    told = when(finding, now)
+    time = f" ({told})" if told else ""
+    more = f" {finding.runbook}" if finding.runbook else ""
+    return f"{finding.severity}: {finding.object}: {finding.words}{time}{more}"
+
+
+def _item(finding: Finding, now: float) -> Tag:
+    told = when(finding, now)
+    return tags.li(
+        tables.state(TONES[finding.severity], finding.severity),
+        tags.div(
+            tags.b(finding.object, dir="ltr"),
+            f" {finding.words} ",
+            tags.span(f"{told[:1].upper()}{told[1:]}.", class_="when") if told else "",
+            " ",
+            tags.a(
+                "What to do",
+                href=finding.runbook,
+                **{"aria-label": f"What to do about {finding.object}"},
+            )
+            if finding.runbook
+            else "",
+        ),
+    )

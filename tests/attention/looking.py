@@ -1,0 +1,69 @@
+"""An inventory, and what is found in it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from api_exporter.attention.finding import Finding, Seen
+from api_exporter.attention.findings import FINDERS, find
+from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Group, Member, Peer
+from api_exporter.telemetry.history import Count
+from api_exporter.telemetry.standing import Standing
+
+NOW = 1_800_000_000.0
+HOUR, DAY = 3600.0, 86400.0
+
+
+def at(seconds: float) -> datetime:
+    """So many seconds from now."""
+    return datetime.fromtimestamp(NOW + seconds, UTC)
+
+
+def peer(id_: str, *, connected: bool = True, since: float = -HOUR) -> Peer:
+    return Peer(id=id_, name=id_, connected=connected, last_seen=at(since))
+
+
+def group(name: str, *peers: str) -> Group:
+    members = tuple(Member(id=id_, name=id_) for id_ in peers)
+    return Group(id=f"g-{name}", name=name, peers=members, peers_count=len(peers))
+
+
+def seen(
+    inventory: Inventory,
+    *,
+    now: float = NOW,
+    standings: Mapping[str, Standing] | None = None,
+    runs: Sequence[Sequence[Count]] = (),
+    chosen: tuple[str, ...] = (),
+    thresholds: Thresholds | None = None,
+    upstream_ends: float | None = None,
+    own_ends: float | None = None,
+) -> Seen:
+    return Seen(
+        inventory=inventory,
+        thresholds=thresholds or shipped(),
+        now=now,
+        standings=standings or {},
+        runs=runs,
+        chosen=chosen,
+        upstream_ends=upstream_ends,
+        own_ends=own_ends,
+    )
+
+
+def findings(looked: Seen) -> list[Finding]:
+    """All there are, the worst first."""
+    every = [finding for finder in FINDERS for finding in find(finder, looked)]
+    return sorted(every, key=lambda one: SEVERITIES.index(one.severity))
+
+
+def found(looked: Seen) -> list[tuple[str, str, str]]:
+    """Alert, object and words of each finding."""
+    return [(one.alert, one.object, one.words) for one in findings(looked)]
+
+
+def only(looked: Seen) -> Finding:
+    """The single one."""
+    [finding] = findings(looked)
+    return finding

@@ -1,0 +1,101 @@
+"""What the simulated network shows of all there is to find, in a week."""
+
+from collections import Counter
+from collections.abc import Generator
+from typing import TypeVar
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.attention.findings import FINDERS
+from api_exporter.attention.thresholds import shipped
+from api_exporter.demo.network import Network
+from api_exporter.demo.schedules import MINUTE, MONDAY, WEEK
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import RESOURCES
+from api_exporter.telemetry.history import History
+from tests.attention.looking import NOW, findings, seen
+from tests.attention.test_thresholds import OTHERS
+
+T = TypeVar("T")
+
+STANDING = {
+    "NetBirdPeerAwaitsApproval",
+    "NetBirdPeersOutdated",
+    "NetBirdPolicyEmpty",
+    "NetBirdProxyCertificateFailed",
+    "NetBirdProxyClusterOffline",
+    "NetBirdProxyServiceOpen",
+    "NetBirdSetupKeyExpiresSoon",
+    "NetBirdSetupKeyUsedUp",
+    "NetBirdUserAwaitsApproval",
+}
+"""At every instant: there is always something to look at. Networks that are lost are so
+for ever, too, but single things are silent where the whole fleet has dropped."""
+
+NEVER = {
+    # The simulated API is always there and always whole: tests and newcomers use it.
+    "ApiExporterUpstreamFailing",
+    "ApiExporterRecordsRejected",
+    "ApiExporterTokenNotWatched",
+    # It is asked without TLS.
+    "ApiExporterUpstreamCertificateExpiresSoon",
+    "ApiExporterClientCertificateExpiresSoon",
+    # Only who has set IMPORTANT_GROUPS can have it wrong.
+    "NetBirdImportantGroupMissing",
+}
+
+STEP = 10 * MINUTE
+
+BEGIN = int((NOW - MONDAY) // WEEK) * WEEK + MONDAY
+"""A Monday's."""
+
+
+def result(steps: Generator[object, None, T]) -> T:
+    """What a computation in slices ends with."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+
+
+def known(network: Network, at: float) -> Inventory:
+    """All that the network says at an instant."""
+    inventory = Inventory()
+    for resource in RESOURCES:
+        path = resource.located(inventory)
+        if path is None or resource.name == "events":
+            continue
+        body = network.body(f"/{path}", at)
+        if body is not None:
+            decoded = result(resource.body.decode(b"".join(body)))
+            inventory = inventory.with_(resource.name, decoded.records)
+    return inventory
+
+
+class DemoTests(SynchronousTestCase):
+    def test_week(self) -> None:
+        """Each finding is there in a week, and ends, but for those that always are."""
+        network = Network(60)
+        history = History(period=STEP)
+        times: Counter[str] = Counter()
+        for at in range(BEGIN, BEGIN + WEEK, STEP):
+            inventory = known(network, at)
+            history.observe(at, inventory.peers or ())
+            looked = seen(inventory, now=at, runs=history.runs(at))
+            every = findings(looked)
+            times.update({one.alert for one in every})
+            for one in every:
+                self.assertRegex(one.words, r"^\S.*\.$")
+        self.assertEqual(set(shipped().severities) - OTHERS - NEVER, set(times))
+        always = {alert for alert in times if times[alert] == WEEK // STEP}
+        self.assertEqual(STANDING, always)
+
+    def test_unknown(self) -> None:
+        """Whichever resource is not known, the others' findings stay as they are."""
+        whole = known(Network(60), NOW)
+        every = findings(seen(whole))
+        for name in sorted({name for finder in FINDERS for name in finder.reads}):
+            some = findings(seen(whole.with_(name, None)))
+            self.assertLess(set(some), {*every, None}, name)

@@ -1,0 +1,156 @@
+"""What is told of a network whose names and times mean us ill."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.template import flattenString
+
+from api_exporter.attention.finding import LONGEST, plain
+from api_exporter.attention.watch import Attention
+from api_exporter.demo.network import Network as Demo
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import (
+    Account,
+    AccountSettings,
+    Network,
+    NetworkResource,
+    NetworkRouter,
+    ProxyCluster,
+    ProxyService,
+    Route,
+    SetupKey,
+)
+from api_exporter.telemetry.history import History
+from api_exporter.telemetry.standing import Standing
+from api_exporter.web.status import findings as section
+from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
+from tests.attention.test_demo import known
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a\nneeds attention: nothing",
+    "\x1b[2J\x1b]0;owned\x07",
+    "\N{RIGHT-TO-LEFT OVERRIDE}gnorw\N{POP DIRECTIONAL FORMATTING}",
+    "\N{LINE SEPARATOR}",
+    "x" * 100_000,
+    "שלום עולם",
+    "\x85\x9b31m",
+)
+
+EARLY = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+LATE = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone(timedelta(hours=-12)))
+
+
+def named(name: str) -> Inventory:
+    """A network of which everything is wrong, and called so."""
+    server = replace(peer("p", connected=False), name=name, approval_required=True)
+    return Inventory(
+        peers=(server,),
+        groups=(replace(group("servers", "p"), id="servers", name=name),),
+        networks=(Network(id="n", name=name, routers=("x",), resources=("a",)),),
+        network_routers=(NetworkRouter(id="x", enabled=True, peer="p"),),
+        network_resources=(NetworkResource(id="a", name=name, enabled=True),),
+        routes=(Route(id="r", network_id=name, network=name, enabled=True, peer="p"),),
+        setup_keys=(
+            SetupKey(id="k", name=name, type="reusable", valid=True, expires=at(-DAY)),
+        ),
+        proxy_services=(ProxyService(id="s", name=name, mode="http", enabled=True),),
+        proxy_clusters=(ProxyCluster(address=name),),
+    )
+
+
+class NamesTests(SynchronousTestCase):
+    def test_plain(self) -> None:
+        """A name breaks no line, is not endless, and else stays what it is."""
+        for name, told in (
+            ("a\nb\x1b\x07\x9b", "a�b���"),
+            ("\N{RIGHT-TO-LEFT OVERRIDE}x\N{LINE SEPARATOR}", "�x�"),
+            ("x" * 61, "x" * 59 + "…"),
+            ("x" * 60, "x" * 60),
+            ("שלום\N{NO-BREAK SPACE}עולם", "שלום\N{NO-BREAK SPACE}עולם"),
+            ("👩\N{ZERO WIDTH JOINER}💻\n", "👩\N{ZERO WIDTH JOINER}💻�"),
+            ("", ""),
+        ):
+            self.assertEqual(told, plain(name))
+
+    def test_findings(self) -> None:
+        """Whatever things are called, a finding is one line that ends."""
+        alerts = {one.alert for one in findings(seen(named("fine")))}
+        self.assertEqual(8, len(alerts))
+        for name in HOSTILE:
+            every = findings(seen(named(name)))
+            self.assertEqual(alerts, {one.alert for one in every})
+            for one in every:
+                line = section.line(one, NOW)
+                self.assertEqual([line], line.splitlines())
+                self.assertLess(len(line), 250 + 4 * LONGEST)
+                for bad in "\x1b\x07\x9b\N{RIGHT-TO-LEFT OVERRIDE}":
+                    self.assertNotIn(bad, line)
+
+    def test_markup(self) -> None:
+        """Markup in names is text on the page."""
+        attention = Attention(
+            lambda: named(HOSTILE[0]),
+            standings={"peers": Standing(period=30, ended=NOW, last_success=NOW)},
+            history=History(period=30),
+            now=lambda: NOW,
+        )
+        for _ in attention.look("peers"):
+            pass
+        drawn = flattenString(None, section.section(attention.found, NOW))
+        self.assertNotIn(b"<script", self.successResultOf(drawn))
+
+
+class TimesTests(SynchronousTestCase):
+    def test_times(self) -> None:
+        """The first and the last instants that can be written, and none, are told."""
+        for when in (EARLY, LATE, None, datetime(1970, 1, 1, tzinfo=UTC)):
+            fine = named("fine")
+            assert fine.peers is not None
+            [server] = fine.peers
+            old = replace(server, last_seen=when, created_at=when, last_login=when)
+            owned = replace(
+                old, id="q", user_id="u", connected=True, login_expiration_enabled=True
+            )
+            settings = AccountSettings(peer_login_expiration_enabled=True)
+            key = SetupKey(id="k", type="reusable", valid=True, expires=when)
+            looked = seen(
+                replace(
+                    fine,
+                    peers=(old, owned),
+                    accounts=(Account(id="a", settings=settings),),
+                    setup_keys=(key,),
+                )
+            )
+            for one in findings(looked):
+                self.assertTrue(section.line(one, NOW))
+
+    def test_future(self) -> None:
+        """That something has been so since a time yet to come is not told."""
+        ahead = peer("p", connected=False, since=DAY)
+        inventory = Inventory(peers=(ahead,), groups=(group("servers", "p"),))
+        [finding] = findings(seen(inventory))
+        self.assertEqual("", section.when(finding, NOW))
+
+
+class PersonalTests(SynchronousTestCase):
+    def test_people(self) -> None:
+        """No finding has the name or the address of a person, nor what else is told
+        on demand only, whatever EXPOSE_PERSONAL_DATA allows the metrics.
+        """
+        inventory = known(Demo(120), NOW)
+        personal = frozenset(("email", "name", "hostname", "serial_number"))
+        looked = seen(replace(inventory, personal=personal), chosen=("All", "servers"))
+        text = "\n".join(f"{one.object} {one.words}" for one in findings(looked))
+        hidden = {
+            secret
+            for user in inventory.users or ()
+            for secret in (user.email, user.name)
+        } | {
+            secret
+            for one in inventory.peers or ()
+            for secret in (one.hostname, one.connection_ip, one.serial_number)
+        }
+        self.assertGreater(len(hidden), 100)
+        self.assertEqual([], [one for one in sorted(hidden - {""}) if one in text])

@@ -1,0 +1,68 @@
+"""Findings follow the rounds of an account's resources, and nothing else."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.refresh.test_refresher import DOWN, Bench
+
+OFFLINE = b'[{"id":"p1","name":"web","connected":false}]'
+ONLINE = b'[{"id":"p1","name":"web","connected":true}]'
+SERVERS = b'[{"id":"g","name":"servers","peers_count":1,"peers":[{"id":"p1"}]}]'
+
+
+def alerts(bench: Bench) -> list[str]:
+    return [finding.alert for finding in bench.attention.found.findings]
+
+
+class RoundsTests(SynchronousTestCase):
+    def test_follow(self) -> None:
+        """A finding is there after the round that shows it, and gone after the next
+        that does not.
+        """
+        bench = Bench(peers=ONLINE, groups=SERVERS).start()
+        self.assertEqual([], alerts(bench))
+        bench.replies["peers"] = OFFLINE
+        bench.advance(31)
+        self.assertEqual(["NetBirdImportantPeerOffline"], alerts(bench))
+        bench.replies["peers"] = ONLINE
+        bench.advance(31)
+        self.assertEqual([], alerts(bench))
+
+    def test_failing(self) -> None:
+        """While the peers fail that is the finding, then that nothing is known; when
+        they are back, all is as before.
+        """
+        bench = Bench(peers=OFFLINE, groups=SERVERS).start()
+        bench.replies["peers"] = DOWN
+        bench.advance(31)
+        self.assertEqual(["ApiExporterUpstreamFailing"], alerts(bench))
+        self.assertIn("is old", bench.attention.found.findings[0].words)
+        bench.advance(300)
+        [finding] = bench.attention.found.findings
+        self.assertIn("nothing is known", finding.words)
+        self.assertIn("peers", bench.attention.found.unknown)
+        bench.replies["peers"] = OFFLINE
+        bench.advance(61)
+        self.assertEqual(["NetBirdImportantPeerOffline"], alerts(bench))
+
+    def test_between(self) -> None:
+        """Between two rounds nothing is computed, however often one asks."""
+        bench = Bench(peers=OFFLINE, groups=SERVERS).start()
+        before = bench.attention.found
+        bench.advance(20)
+        self.assertIs(before, bench.attention.found)
+        self.assertEqual(
+            1.0,
+            bench.registry.get_sample_value(
+                "api_exporter_attention", {"severity": "warning"}
+            ),
+        )
+
+    def test_stop(self) -> None:
+        """Whoever stops in the midst of a look leaves nothing behind."""
+        bench = Bench(peers=OFFLINE, groups=SERVERS)
+        bench.refresher.startService()
+        for _ in range(12):
+            bench.clock.advance(0)
+        self.successResultOf(bench.refresher.stopService())
+        bench.advance(1)
+        self.assertEqual([], bench.clock.getDelayedCalls())

@@ -1,0 +1,102 @@
+"""When an account's findings are looked for anew, and how many are kept."""
+
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.attention.watch import MOST, Attention, Few, Found
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import ProxyCluster, SetupKey, User
+from api_exporter.telemetry.history import History
+from api_exporter.telemetry.standing import Standing
+from tests.attention.looking import DAY, NOW, at
+
+READ = Standing(period=30, ended=NOW, last_success=NOW)
+
+WAITING = Inventory(users=(User(id="u", pending_approval=True),))
+
+KEY = SetupKey(id="k", type="reusable", valid=True, expires=at(8 * DAY))
+
+
+class AttentionTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.known = Inventory()
+        self.time = NOW
+        self.ends: tuple[float | None, float | None] = (None, None)
+        self.standings = {"peers": READ}
+        self.attention = Attention(
+            lambda: self.known,
+            standings=self.standings,
+            history=History(period=30),
+            now=lambda: self.time,
+            ends=lambda: self.ends,
+        )
+
+    def look(self, resource: str) -> Found:
+        for _ in self.attention.look(resource):
+            pass
+        return self.attention.found
+
+    def test_start(self) -> None:
+        """Before anything is known there are no counts: not even of nothing."""
+        self.standings["peers"] = Standing(period=30)
+        self.assertEqual({}, self.attention.found.counts)
+        self.assertEqual({}, self.look("users").counts)
+        self.standings["peers"] = READ
+        self.assertEqual(
+            {"critical": 0, "warning": 0, "info": 0}, self.look("peers").counts
+        )
+
+    def test_round(self) -> None:
+        """A round of a resource finds what it has changed, and what is over."""
+        self.known = WAITING
+        self.assertEqual(0, self.look("groups").counts["info"])
+        self.assertEqual(1, self.look("users").counts["info"])
+        self.known = Inventory(users=())
+        self.assertEqual(1, self.look("groups").counts["info"])
+        self.assertEqual(0, self.look("users").counts["info"])
+
+    def test_withdrawn(self) -> None:
+        """What is withdrawn is not told of any more, and said to be unknown."""
+        self.known = WAITING
+        self.standings["users"] = READ
+        self.look("users")
+        self.known = Inventory()
+        found = self.look("users")
+        self.assertEqual(((), ("peers", "users")), (found.findings, found.unknown))
+
+    def test_time(self) -> None:
+        """What only waits for its day is found after a round of the peers."""
+        self.known = Inventory(setup_keys=(KEY,))
+        self.assertEqual((), self.look("peers").findings)
+        self.time += 2 * DAY
+        self.assertEqual((), self.look("groups").findings)
+        self.assertEqual(1, self.look("peers").counts["warning"])
+
+    def test_certificates(self) -> None:
+        """Certificates belong to no resource: any round finds that they end."""
+        self.ends = (NOW + DAY, NOW + DAY)
+        self.assertEqual(2, self.look("groups").counts["warning"])
+        self.ends = (NOW + 90 * DAY, None)
+        self.assertEqual(0, self.look("groups").counts["warning"])
+
+    def test_many(self) -> None:
+        """Of ever so many a few are kept, the worst first, and all are counted."""
+        keys = (replace(KEY, expires=at(-DAY)),) * 3000
+        clusters = tuple(ProxyCluster(address=f"{n}") for n in range(5))
+        self.known = Inventory(setup_keys=keys, proxy_clusters=clusters)
+        found = self.look("peers")
+        self.assertEqual({"critical": 5, "warning": 3000, "info": 0}, found.counts)
+        self.assertEqual(MOST, len(found.findings))
+        self.assertEqual(2985, found.more)
+        severities = [finding.severity for finding in found.findings]
+        self.assertEqual(5 * ["critical"] + 15 * ["warning"], severities)
+        few = Few()
+        for finding in (found.findings[0], *found.findings[-1:] * 3000):
+            few.add(finding)
+        self.assertEqual(MOST + 1, len(few.kept))
+
+    def test_pauses(self) -> None:
+        """While it looks there are places to pause, more where there is much."""
+        few = sum(1 for _ in self.attention.look("peers"))
+        self.known = Inventory(setup_keys=(replace(KEY, expires=at(-DAY)),) * 500)
+        self.assertEqual(500, sum(1 for _ in self.attention.look("peers")) - few)

@@ -1,0 +1,178 @@
+"""Alerts and findings go by the same numbers: Prometheus and we look at one network."""
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.attention.thresholds import Thresholds, shipped
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import (
+    AccessToken,
+    Account,
+    AccountSettings,
+    NetworkResource,
+    Peer,
+    ProxyToken,
+    SetupKey,
+    User,
+)
+from tests.attention.looking import DAY, HOUR, NOW, at, findings, group, seen
+from tests.collectors.samples import page
+from tests.integration.programs import program
+from tests.rules import rules
+
+EVALUATED = 12
+"""Hours of an unchanged network, after which all alerts have waited long enough."""
+
+MARGIN = 2 * HOUR
+"""Seconds to either side of a threshold."""
+
+USES = 1000
+
+
+def network(thresholds: Thresholds, side: int) -> Inventory:
+    """All that a number decides on, on one side of it: 1 where it is told, else -1."""
+    days, shares = thresholds.days, thresholds.shares
+
+    def ends(name: str) -> object:
+        return at(days[name] * DAY - side * MARGIN)
+
+    in_use = at(-days["in_use"] * DAY + side * MARGIN)
+    room = 254
+    taken = int(shares["addresses_used"] * room) + (side + 1) // 2
+    peers = tuple(
+        Peer(
+            id=f"p{number}",
+            name=f"p{number}",
+            connected=True,
+            user_id="u",
+            login_expiration_enabled=True,
+            last_login=ends("login_soon"),  # type: ignore[arg-type]
+        )
+        for number in range(taken)
+    )
+    key = SetupKey(id="", type="reusable", valid=True)
+    spent = round(USES * shares["setup_key_used"]) - (1 - side) // 2
+    tokens = [
+        AccessToken(
+            id=name,
+            expiration_date=ends(name),  # type: ignore[arg-type]
+            last_used=at(0),
+        )
+        for name in ("access_token_soon", "access_token_very_soon")
+    ]
+    settings = AccountSettings(
+        network_range="10.0.0.0/24", peer_login_expiration_enabled=True
+    )
+    return Inventory(
+        peers=peers,
+        groups=(group("servers", "p0"), group("routers", "p0")),
+        users=(User(id="me", is_current=True, is_service_user=True),),
+        accounts=(Account(id="a", settings=settings),),
+        access_tokens=tuple(tokens),
+        setup_keys=(
+            replace(key, id="soon", expires=ends("setup_key_soon")),
+            replace(key, id="idle", valid=False, expires=at(0), last_used=in_use),
+            replace(key, id="spent", usage_limit=USES, used_times=spent),
+        ),
+        proxy_tokens=(
+            ProxyToken(
+                id="soon",
+                expires_at=ends("proxy_token_soon"),  # type: ignore[arg-type]
+                last_used=at(0),
+            ),
+            ProxyToken(id="idle", expires_at=at(DAY), last_used=in_use),
+        ),
+        network_resources=(NetworkResource(id="of no network", enabled=True),),
+    )
+
+
+class ThresholdsTests(SynchronousTestCase):
+    def fired(self, inventory: Inventory, thresholds: Thresholds) -> Counter[str]:
+        """How many of each alert Prometheus fires, by rules of these thresholds."""
+        folder = Path(self.mktemp())
+        folder.mkdir(parents=True)
+        names = ["rules", "alerts"]
+        for name in names:
+            (folder / f"{name}.yml").write_text(rules(name, thresholds))
+        series = []
+        for line in page(inventory).splitlines():
+            if match := re.fullmatch(r"([^ {]+)(\{.*\})? (\S+)", line):
+                name, labels, value = match.groups()
+                number = float(value)
+                if name.endswith("_timestamp_seconds"):
+                    number += EVALUATED * HOUR - NOW
+                series.append(
+                    {
+                        "series": f"{name}{labels or '{}'}",
+                        "values": f"{number:f}+0x{EVALUATED * 12}",
+                    }
+                )
+        test: Mapping[str, object] = {
+            "rule_files": [f"{name}.yml" for name in names],
+            "evaluation_interval": "5m",
+            "tests": [
+                {
+                    "interval": "5m",
+                    "input_series": series,
+                    "promql_expr_test": [
+                        {
+                            "expr": 'count by (alertname)(ALERTS{alertstate="firing"})',
+                            "eval_time": f"{EVALUATED}h",
+                        }
+                    ],
+                }
+            ],
+        }
+        (folder / "test.yml").write_text(json.dumps(test))
+        told = subprocess.run(
+            [program("promtool"), "test", "rules", "test.yml"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        got = told.stdout + told.stderr
+        self.assertNotIn("error", got.lower().replace('"error"', ""), got[:2000])
+        pairs = re.findall(r'alertname="(\w+)"\} ([\d.eE+-]+)', got)
+        return Counter({alert: int(float(count)) for alert, count in pairs})
+
+    def test_same(self) -> None:
+        """On either side of each number both tell the same, whatever the number is."""
+        usual = shipped()
+        other = replace(
+            usual,
+            days={name: days + 3 for name, days in usual.days.items()},
+            shares={"addresses_used": 0.5, "fleet_lost": 0.2, "setup_key_used": 0.6},
+        )
+        told: list[Counter[str]] = []
+        for thresholds in (usual, other):
+            for side in (1, -1):
+                inventory = network(thresholds, side)
+                # None of the exporter's own metrics is there to speak for itself.
+                fired = self.fired(inventory, thresholds)
+                del fired["ApiExporterDown"]
+                found = findings(seen(inventory, thresholds=thresholds))
+                self.assertEqual(fired, Counter(one.alert for one in found), side)
+                told.append(fired)
+        self.assertEqual(told[:2], told[2:])
+        self.assertEqual(
+            {
+                "ApiExporterTokenExpiresSoon": 1,
+                "ApiExporterTokenExpiresVerySoon": 1,
+                "NetBirdAddressPoolNearlyFull": 1,
+                "NetBirdLoginExpiresSoon": 1,
+                "NetBirdProxyTokenExpiresSoon": 2,
+                "NetBirdSetupKeyExpiresSoon": 2,
+                "NetBirdSetupKeyUsedUp": 1,
+            },
+            told[0],
+        )
+        self.assertEqual({"ApiExporterTokenExpiresSoon": 1}, told[1])

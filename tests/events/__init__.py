@@ -1,0 +1,68 @@
+"""Audit events as an upstream lists them."""
+
+import json
+import resource
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from api_exporter.events.cursor import moment
+from api_exporter.events.listing import Event, Key, listed
+
+START = moment("2026-11-21T19:00:00Z")
+
+
+def timestamp(number: int, era: int = 0) -> str:
+    """A second for each event; an era is an hour."""
+    return f"2026-11-21T{19 + era}:{number // 60 % 60:02}:{number % 60:02}.006079808Z"
+
+
+def body(numbers: Iterable[int], era: int = 0) -> bytes:
+    """A list of these, the newest first."""
+    return json.dumps(
+        [
+            {
+                "activity": "Group created",
+                "activity_code": "group.add",
+                "id": str(number),
+                "initiator_id": "auth0|7001",
+                "initiator_name": "Åse Berg",
+                "initiator_email": "ase.berg@example.no",
+                "meta": {"name": f"group {number}"},
+                "target_id": f"g{number}",
+                "timestamp": timestamp(number, era),
+            }
+            for number in sorted(numbers, reverse=True)
+        ]
+    ).encode()
+
+
+def finish(text: bytes) -> list[Event]:
+    """The events of a body."""
+    steps = listed(text)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: list[Event] = end.value
+            return found
+
+
+def events(numbers: Iterable[int], era: int = 0) -> list[Event]:
+    """These, in order."""
+    return finish(body(numbers, era))
+
+
+def keys(numbers: Iterable[int], era: int = 0) -> list[Key]:
+    """Of these."""
+    return [(number, timestamp(number, era)) for number in numbers]
+
+
+@contextmanager
+def limited(size: int) -> Iterator[None]:
+    """Let no file grow beyond this, as on a disk that is full. Nothing may log then."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -1,0 +1,224 @@
+"""Which events are new: each of them once, whatever order and whatever happens."""
+
+from itertools import chain
+from random import Random
+
+from msgspec import Raw
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.cursor import (
+    LISTED,
+    REMEMBERED,
+    Chosen,
+    Cursor,
+    batches,
+    dumped,
+    loaded,
+    moment,
+)
+from api_exporter.events.cursor import choose as steps
+from api_exporter.events.listing import Event
+from tests.bodies import finish
+from tests.events import START, events, keys, timestamp
+
+NOTHING = Cursor()
+
+
+def choose(one: Cursor, listed: list[Event]) -> Chosen:
+    """What is chosen in the end."""
+    return finish(steps(one, listed))
+
+
+def after(numbers: range, era: int = 0) -> Cursor:
+    """A cursor with all of these written."""
+    return NOTHING.with_(keys(numbers, era))
+
+
+def ids(chosen: Chosen) -> list[int]:
+    return [event.id for event in chosen.new]
+
+
+class BatchTests(SynchronousTestCase):
+    def test_count(self) -> None:
+        """At most a hundred events are written at once."""
+        found = [[e.id for e in batch] for batch in batches(events(range(1, 251)))]
+        self.assertEqual([100, 100, 50], [len(one) for one in found])
+        self.assertEqual(list(range(1, 251)), list(chain(*found)))
+        self.assertEqual([], list(batches([])))
+
+    def test_size(self) -> None:
+        """Long ones are fewer, and the longest one is alone."""
+        sizes = [2_000_000, 400_000, 400_000, 400_000, 3_000_000]
+        long = [Event(n, "", Raw(b"x" * size)) for n, size in enumerate(sizes)]
+        found = [[e.id for e in batch] for batch in batches(long)]
+        self.assertEqual([[0], [1, 2], [3], [4]], found)
+
+
+class NewTests(SynchronousTestCase):
+    def test_first(self) -> None:
+        """At first all are new."""
+        chosen = choose(NOTHING, events(range(50, 60)))
+        self.assertEqual((list(range(50, 60)), ""), (ids(chosen), chosen.missed))
+
+    def test_later(self) -> None:
+        """Then those that were not written."""
+        chosen = choose(after(range(1, 8)), events(range(1, 11)))
+        self.assertEqual(([8, 9, 10], ""), (ids(chosen), chosen.missed))
+
+    def test_nothing(self) -> None:
+        """Nothing new, or nothing at all, is nothing to write."""
+        for numbers in (range(1, 8), range(0)):
+            chosen = choose(after(range(1, 8)), events(numbers))
+            self.assertEqual(([], ""), (ids(chosen), chosen.missed))
+
+    def test_late(self) -> None:
+        """One that shows up after one with a higher id is new."""
+        cursor = NOTHING.with_(keys([1, 2, 5]))
+        self.assertEqual([3, 4], ids(choose(cursor, events(range(1, 6)))))
+
+    def test_far_too_late(self) -> None:
+        """Below all ids that are remembered, everything counts as written."""
+        cursor = after(range(5, 5 + REMEMBERED + 10))
+        chosen = choose(cursor, events(range(1, 5 + REMEMBERED + 11)))
+        self.assertEqual([5 + REMEMBERED + 10], ids(chosen))
+
+    def test_others(self) -> None:
+        """Ids of other accounts, between ours, are no gap."""
+        chosen = choose(after(range(3, 1000, 7)), events(range(3, 2000, 7)))
+        self.assertEqual(list(range(1004, 2000, 7)), ids(chosen))
+        self.assertEqual("", chosen.missed)
+
+    def test_all_newer(self) -> None:
+        """Where older ones were removed by the upstream, nothing is missing."""
+        chosen = choose(after(range(1, 8)), events(range(20, 30)))
+        self.assertEqual((list(range(20, 30)), ""), (ids(chosen), chosen.missed))
+
+
+class MissedTests(SynchronousTestCase):
+    def test_gap(self) -> None:
+        """A full list of newer events is a gap, told once; all of them are written."""
+        listed = events(range(100, 100 + LISTED))
+        chosen = choose(after(range(1, 8)), listed)
+        self.assertEqual(LISTED, len(chosen.new))
+        self.assertIn("those before 100 are lost", chosen.missed)
+        again = choose(chosen.cursor, listed)
+        self.assertEqual((LISTED, ""), (len(again.new), again.missed))
+
+    def test_restored(self) -> None:
+        """After a restored database what happened since then is new."""
+        cursor = after(range(1, 51))
+        listed = events(range(1, 31)) + events(range(31, 36), era=1)
+        chosen = choose(cursor, listed)
+        self.assertEqual([31, 32, 33, 34, 35], ids(chosen))
+        self.assertIn("ids begin again", chosen.missed)
+        cursor = chosen.cursor.with_(keys(range(31, 36), era=1))
+        self.assertEqual([], choose(cursor, listed).new)
+        more = choose(cursor, listed + events(range(36, 60), era=1))
+        self.assertEqual((list(range(36, 60)), ""), (ids(more), more.missed))
+
+    def test_restored_long_ago(self) -> None:
+        """Ids that have grown beyond ours are found by their timestamps."""
+        listed = events(range(1, 41)) + events(range(41, 90), era=1)
+        chosen = choose(after(range(1, 51)), listed)
+        self.assertEqual(list(range(41, 90)), ids(chosen))
+        self.assertIn("ids begin again", chosen.missed)
+
+    def test_slices(self) -> None:
+        """The times of a long list are not read all at once."""
+        pauses = sum(1 for _ in steps(after(range(5)), events(range(9999), era=1)))
+        self.assertEqual(20, pauses)
+
+    def test_from_one(self) -> None:
+        """A new database begins with 1."""
+        chosen = choose(after(range(1, 51)), events(range(1, 4), era=1))
+        self.assertEqual([1, 2, 3], ids(chosen))
+
+    def test_between(self) -> None:
+        """A list around our ids without one of them is another database's."""
+        chosen = choose(after(range(50, 60)), events([1, 2, 99], era=1))
+        self.assertEqual([1, 2, 99], ids(chosen))
+        self.assertIn("ids begin again", chosen.missed)
+
+    def test_replica(self) -> None:
+        """A list that is behind for once brings nothing twice."""
+        behind = choose(after(range(1, 51)), events(range(1, 41)))
+        self.assertEqual([], behind.new)
+        self.assertIn("the list ends with 40", behind.missed)
+        chosen = choose(behind.cursor, events(range(1, 53)))
+        self.assertEqual(([51, 52], ""), (ids(chosen), chosen.missed))
+
+
+class CursorTests(SynchronousTestCase):
+    def test_after_crash(self) -> None:
+        """What the file's end tells beyond the cursor was written."""
+        cursor = after(range(1, 8))
+        told = keys(range(5, 11))
+        for tail in (told, keys(range(8, 11)), keys(range(1, 11))):
+            self.assertEqual(
+                [], choose(cursor.after_crash(tail), events(range(1, 11))).new
+            )
+        self.assertEqual(cursor, cursor.after_crash(keys(range(3, 8))))
+        self.assertEqual(cursor, cursor.after_crash([]))
+
+    def test_without_cursor(self) -> None:
+        """The last lines of a long file tell that what is before them was written."""
+        for before in (NOTHING, after(range(1, 8))):
+            cursor = before.after_crash(keys(range(200, 301)))
+            self.assertEqual([301], ids(choose(cursor, events(range(1, 302)))))
+
+    def test_after_crash_in_a_new_era(self) -> None:
+        """Lines of before ids began again say nothing of those that come."""
+        old = events(range(1, 31))
+        chosen = choose(after(range(1, 51)), old + events(range(31, 36), era=1))
+        told = keys(range(40, 51)) + keys([31, 32], era=1)
+        cursor = chosen.cursor.after_crash(told)
+        listed = old + events(range(31, 60), era=1)
+        self.assertEqual(list(range(33, 60)), ids(choose(cursor, listed)))
+
+    def test_file(self) -> None:
+        """A cursor is what its file says."""
+        for cursor in (NOTHING, after(range(1, 2000))):
+            self.assertEqual(cursor, loaded(dumped(cursor)))
+        self.assertLess(len(dumped(after(range(1, 2000)))), 64_000)
+        for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
+            with self.assertRaises(ValueError):
+                loaded(text)
+
+    def test_moment(self) -> None:
+        """Times in any zone, or in none, are seconds; what is no time is 0."""
+        self.assertEqual(START, moment("2026-11-21T21:00:00+02:00"))
+        self.assertEqual(START, moment("2026-11-21T19:00:00"))
+        for text in ("", "yesterday", "0001-01-01T00:00:00Z", "0000-12-31T19:00:00Z"):
+            self.assertEqual(0.0, moment(text))
+
+    def test_once_each(self) -> None:
+        """Late commits and crashes, by chance: each event is written once."""
+        for seed in range(6):
+            chance = Random(seed)
+            committed: list[int] = []
+            pending: list[int] = []
+            saved, lines, number = NOTHING, keys([]), 0
+            for _ in range(30):
+                for _ in range(chance.randrange(30)):
+                    number += 1
+                    pending.append(number)
+                held = pending[-3:] if chance.random() < 0.5 else []
+                committed += [one for one in pending if one not in held]
+                pending = held
+                cursor = saved.after_crash(lines[-101:])
+                new = ids(choose(cursor, events(committed)))
+                while new and chance.random() < 0.9:
+                    batch, new = keys(new[:10]), new[10:]
+                    if chance.random() < 0.1:  # killed between lines and cursor
+                        lines += batch[: chance.randrange(11)]
+                        break
+                    lines += batch
+                    saved = cursor = cursor.with_(batch)
+                    if chance.random() < 0.1:
+                        break
+            cursor = saved.after_crash(lines[-101:])
+            rest = choose(cursor, events(committed))
+            self.assertEqual("", rest.missed)
+            told = [one for one, _ in lines] + ids(rest)
+            self.assertEqual(sorted(committed), sorted(told), seed)
+            self.assertIn((1, timestamp(1)), lines)

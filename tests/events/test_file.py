@@ -1,0 +1,219 @@
+"""Lines on disk: what a crash, a full disk and a move leave behind."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.cursor import BATCH, REMEMBERED, Cursor, batches
+from api_exporter.events.file import CursorFile, EventsFile
+from api_exporter.events.telling import line
+from tests.events import body, events, finish, keys, limited
+
+NONE = frozenset[str]()
+
+
+def lines(numbers: Iterable[int]) -> bytes:
+    """Of these."""
+    return b"".join(line(event, "", NONE) for event in events(numbers))
+
+
+class FileTestCase(SynchronousTestCase):
+    def setUp(self) -> None:
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        self.path = folder / "events.jsonl"
+        self.file = EventsFile(self.path)
+        self.addCleanup(self.file.close)
+
+
+class AppendTests(FileTestCase):
+    def test_append(self) -> None:
+        """Lines are added to those that are there."""
+        self.path.write_bytes(lines([1]))
+        self.file.append(lines([2]))
+        self.file.append(lines([3, 4]))
+        self.assertEqual(lines([1, 2, 3, 4]), self.path.read_bytes())
+
+    def test_full(self) -> None:
+        """Where not all fit, none are written."""
+        self.file.append(lines([1]))
+        with limited(len(lines([1, 2])) + 5), self.assertRaises(OSError):
+            self.file.append(lines([2, 3]))
+        self.assertEqual(lines([1]), self.path.read_bytes())
+        self.file.append(lines([2]))
+        self.assertEqual(lines([1, 2]), self.path.read_bytes())
+
+    def test_moved(self) -> None:
+        """Where the file was moved or removed, a new one is begun."""
+        self.file.append(lines([1]))
+        moved = self.path.rename(f"{self.path}.1")
+        self.file.append(lines([2]))
+        self.path.unlink()
+        self.file.append(lines([3]))
+        self.assertEqual(lines([1]), moved.read_bytes())
+        self.assertEqual(lines([3]), self.path.read_bytes())
+
+    def test_truncated(self) -> None:
+        """A file that was emptied in place is written from its beginning."""
+        self.file.append(lines([1]))
+        os.truncate(self.path, 0)
+        self.file.append(lines([2]))
+        self.assertEqual(lines([2]), self.path.read_bytes())
+
+    def test_no_file(self) -> None:
+        """What is no file of lines is left alone."""
+        os.mkfifo(self.path)
+        with self.assertRaisesRegex(ValueError, "no regular file"):
+            self.file.append(b"x\n")
+        self.path.unlink()
+        self.path.mkdir()
+        with self.assertRaises(OSError):
+            self.file.append(b"x\n")
+
+
+class RecoveryTests(FileTestCase):
+    cursor = Cursor().with_(keys(range(1, 151)))
+
+    def recovered(self) -> Cursor:
+        return self.file.recovered(self.cursor)
+
+    def test_nothing(self) -> None:
+        """At first there is nothing."""
+        self.assertEqual(Cursor(), self.file.recovered(None))
+
+    def test_in_time(self) -> None:
+        """Nothing is new where the cursor is of the last line."""
+        self.path.write_bytes(lines(range(1, 151)))
+        self.assertEqual(self.cursor, self.recovered())
+
+    def test_behind(self) -> None:
+        """A batch beyond the cursor is found, in part or as a whole."""
+        for more in (1, BATCH // 2, BATCH):
+            self.path.write_bytes(lines(range(1, 151 + more)))
+            expected = self.cursor.with_(keys(range(151, 151 + more)))
+            self.assertEqual(expected, self.recovered())
+
+    def test_cut(self) -> None:
+        """A last line that is cut anywhere is removed."""
+        whole = lines(range(1, 160))
+        for cut in range(1, len(lines([159]))):
+            self.path.write_bytes(whole[:-cut])
+            expected = self.cursor.with_(keys(range(151, 159)))
+            self.assertEqual(expected, self.recovered(), cut)
+            self.assertEqual(lines(range(1, 159)), self.path.read_bytes())
+
+    def test_cut_first(self) -> None:
+        """The only line may be cut, too, and be longer than a block."""
+        self.path.write_bytes(lines([1])[:-1] + b"x" * 200_000)
+        self.assertEqual(Cursor(), self.file.recovered(None))
+        self.assertEqual(b"", self.path.read_bytes())
+
+    def test_not_ours(self) -> None:
+        """A last line without an end that is none of ours is left alone."""
+        self.path.write_bytes(lines([1]) + b"root:x:0:0")
+        with self.assertRaisesRegex(ValueError, "its last line"):
+            self.recovered()
+        self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
+
+    def test_lost_cursor(self) -> None:
+        """Without a cursor, the last lines tell how far it went."""
+        self.path.write_bytes(lines(range(1, 500)))
+        recovered = self.file.recovered(None)
+        self.assertEqual(
+            (499, BATCH + 1), (max(recovered.recent), len(recovered.recent))
+        )
+
+    def test_moved(self) -> None:
+        """What a moved file has beyond the cursor was written."""
+        self.path.write_bytes(lines(range(1, 161)))
+        self.path.rename(f"{self.path}.1")
+        Path(f"{self.path}.2").write_bytes(b"\x1f\x8b\n\n")
+        self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recovered())
+        self.path.write_bytes(lines(range(161, 170)))
+        self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
+
+    def test_not_moved(self) -> None:
+        """What else there is with such a name is passed over, and not waited for."""
+        os.mkfifo(f"{self.path}.pipe")
+        Path(f"{self.path}.d").mkdir()
+        Path(f"{self.path}.link").symlink_to("nowhere")
+        Path(f"{self.path}.socket").symlink_to("/dev/zero")
+        self.assertEqual(self.cursor, self.recovered())
+
+    def test_heavy(self) -> None:
+        """Lines of megabytes are found again, as many as are written at once."""
+        sent = json.loads(body(range(1, 120)))
+        for one in sent:
+            one["activity"] = "x" * 300_000
+        batch = next(batches(finish(json.dumps(sent).encode())))
+        self.path.write_bytes(b"".join(line(event, "", NONE) for event in batch))
+        expected = keys(range(1, 1 + len(batch)))
+        self.assertEqual(dict(expected), self.file.recovered(None).recent)
+
+    def test_moved_away(self) -> None:
+        """Where the moved file is gone, the cursor says what it knows."""
+        Path(f"{self.path}.7").write_bytes(lines([999]))
+        self.assertEqual(self.cursor, self.recovered())
+
+
+class CursorFileTests(FileTestCase):
+    cursor = Cursor().with_(keys(range(1, 151)))
+
+    def test_saved(self) -> None:
+        """What was saved is loaded, and nothing else is left there."""
+        file = CursorFile(self.path)
+        self.assertIsNone(file.load())
+        for last in (2, 3):
+            cursor = Cursor().with_(keys(range(1, last)))
+            file.save(cursor)
+            self.assertEqual(cursor, file.load())
+        self.assertEqual([self.path], list(self.path.parent.iterdir()))
+
+    def test_full(self) -> None:
+        """Where there is no room the old one stays."""
+        file = CursorFile(self.path)
+        file.save(Cursor())
+        with limited(200), self.assertRaises(OSError):
+            file.save(Cursor().with_(keys(range(1, 100))))
+        self.assertEqual(Cursor(), file.load())
+
+    def test_damaged(self) -> None:
+        """What is no cursor is not taken for none."""
+        for text in ("x", "", "[]", '{"recent": 3}', '{"last": [1]}', "x" * 2_000_000):
+            self.path.write_text(text)
+            with self.assertRaisesRegex(ValueError, "events.jsonl holds no cursor: "):
+                CursorFile(self.path).load()
+
+    def test_no_file(self) -> None:
+        """What could be read for ever, or waited for, is not."""
+        os.mkfifo(self.path)
+        endless = self.path.with_name("endless")
+        endless.symlink_to("/dev/zero")
+        for path in (self.path, endless):
+            with self.assertRaisesRegex(ValueError, "it is no regular file"):
+                CursorFile(path).load()
+
+    def test_in_the_way(self) -> None:
+        """What has the name of the next cursor is removed, and not followed."""
+        new = Path(f"{self.path}.new")
+        other = self.path.with_name("other")
+        other.write_text("precious")
+        for make in (lambda: os.mkfifo(new), lambda: new.symlink_to("other")):
+            make()
+            CursorFile(self.path).save(self.cursor)
+            self.assertEqual(self.cursor, CursorFile(self.path).load())
+        self.assertEqual("precious", other.read_text())
+
+    def test_largest(self) -> None:
+        """The longest cursor that there can be is read."""
+        stamp = "\0" * 64
+        numbers = range(10**19, 10**19 + 2 * REMEMBERED)
+        for number in (0, REMEMBERED):
+            recent = dict.fromkeys(numbers[number : number + REMEMBERED], stamp)
+            self.cursor = replace(self.cursor, former=self.cursor.recent, recent=recent)
+        CursorFile(self.path).save(self.cursor)
+        self.assertEqual(self.cursor, CursorFile(self.path).load())

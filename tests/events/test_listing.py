@@ -1,0 +1,54 @@
+"""A list of audit events, and what may be wrong with it."""
+
+import json
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.listing import key
+from api_exporter.events.telling import line
+from api_exporter.ports import UpstreamError
+from tests.bodies import body as recorded
+from tests.events import body, finish
+
+
+class ListingTests(SynchronousTestCase):
+    def test_order(self) -> None:
+        """Events come in the order of their ids, which are numbers."""
+        found = finish(body([9, 10, 1, 100]))
+        self.assertEqual([1, 9, 10, 100], [event.id for event in found])
+
+    def test_raw(self) -> None:
+        """Each is kept as it came."""
+        sent = json.loads(recorded("events"))
+        found = finish(recorded("events"))
+        self.assertEqual(sent[::-1], [json.loads(bytes(e.raw)) for e in found])
+
+    def test_left_out(self) -> None:
+        """What has no number for an id is left out, and so is a second of one id."""
+        ids = ["7", "x", "", "٣", "-1", "1" * 30, 5.5, -5, True, [6], None, "7"]
+        found = finish(json.dumps([{"id": one} for one in ids] + [3]).encode())
+        self.assertEqual([(7, "")], [(event.id, event.timestamp) for event in found])
+
+    def test_strange(self) -> None:
+        """An id may be a number, and a timestamp anything: the event is one still."""
+        stamps = [None, 3, {"a": "b"}, "x" * 99, "y"]
+        records = [{"id": n, "timestamp": s} for n, s in enumerate(stamps)]
+        found = finish(json.dumps(records).encode())
+        self.assertEqual(["", "", "", "x" * 64, "y"], [e.timestamp for e in found])
+        for event in found:
+            text = line(event, "", frozenset({"email"}))
+            self.assertEqual((event.id, event.timestamp), key(text))
+
+    def test_long(self) -> None:
+        """A long list is read in many steps."""
+        self.assertEqual(10_000, len(finish(body(range(1, 10_001)))))
+
+    def test_nothing(self) -> None:
+        """No events are an empty list, or what Go writes for one."""
+        for nothing in (b"[]", b"null"):
+            self.assertEqual([], finish(nothing))
+
+    def test_no_list(self) -> None:
+        """What is no list is a failure."""
+        with self.assertRaises(UpstreamError):
+            finish(b'{"message": "no"}')

@@ -1,0 +1,81 @@
+"""Standard output whose reader is slow, or gone."""
+
+import os
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.output import Output
+from tests.events import limited
+
+LINE = b"x" * 999 + b"\n"
+
+
+class OutputTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.reader, self.writer = os.pipe()
+        self.addCleanup(os.close, self.writer)
+        self.output = Output(self.writer)
+
+    def read(self, size: int = 1 << 20) -> bytes:
+        os.set_blocking(self.reader, False)
+        try:
+            return os.read(self.reader, size)
+        except BlockingIOError:
+            return b""
+
+    def test_taken(self) -> None:
+        """What is read is taken."""
+        self.addCleanup(os.close, self.reader)
+        self.assertEqual(10_000, self.output.write(LINE * 10))
+        self.assertEqual(LINE * 10, self.read())
+        self.assertTrue(self.output.flushed)
+
+    def test_slow(self) -> None:
+        """A full pipe takes no more, and we do not wait; nothing comes twice."""
+        self.addCleanup(os.close, self.reader)
+        rest, got = LINE * 500, b""
+        while rest:
+            taken = self.output.write(rest)
+            self.assertEqual(0, taken % 1000)
+            rest = rest[taken:]
+            got += self.read(50_000)
+        while more := self.read():
+            got += more
+        self.assertEqual(LINE * 500, got)
+
+    def test_long_lines(self) -> None:
+        """A line that was begun is ended before the next one, whosever that is."""
+        self.addCleanup(os.close, self.reader)
+        long = b"y" * 99_999 + b"\n"
+        self.assertEqual(100_000, self.output.write(long + LINE))
+        self.assertFalse(self.output.flushed)
+        self.assertEqual(0, self.output.write(LINE))
+        got = self.read()
+        self.assertEqual(1000, self.output.write(LINE))
+        self.assertTrue(self.output.flushed)
+        self.assertEqual(long + LINE, got + self.read())
+
+    def test_gone(self) -> None:
+        """Without a reader it is a failure."""
+        os.close(self.reader)
+        with self.assertRaises(BrokenPipeError):
+            self.output.write(LINE)
+
+    def test_full(self) -> None:
+        """A disk behind it that is full is a failure once it takes nothing more."""
+        os.close(self.reader)
+        path = Path(self.mktemp())
+        with path.open("wb") as file, limited(4500):
+            output = Output(file.fileno())
+            self.assertEqual(5000, output.write(LINE * 10))
+            self.assertFalse(output.flushed)
+            with self.assertRaises(OSError):
+                output.write(LINE)
+        self.assertEqual(LINE * 4 + LINE[:500], path.read_bytes())
+
+    def test_nonblocking(self) -> None:
+        """It may be one that does not block."""
+        self.addCleanup(os.close, self.reader)
+        os.set_blocking(self.writer, False)
+        self.assertLess(self.output.write(LINE * 500), 500_000)

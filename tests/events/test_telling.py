@@ -1,0 +1,176 @@
+"""The line of an event: what it holds, and what it must not."""
+
+import json
+from collections.abc import Mapping
+
+import msgspec
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.listing import Event, key
+from api_exporter.events.telling import BEGIN, line
+from api_exporter.netbird.inventory import PERSONAL
+from tests.bodies import body
+from tests.events import finish
+
+ALL = frozenset(PERSONAL)
+NONE = frozenset[str]()
+
+PEER = {
+    "created_at": "2026-08-23T19:10:31.007225Z",
+    "fqdn": "peer-00253.netbird.selfhosted",
+    "ip": "100.124.1.7",
+    "ipv6": "fd37:ef80:55d7:570f:a681:e5c7:6f61:f5d4",
+    "location_country_code": "US",
+    "name": "peer-00253",
+}
+PLACE = {
+    "location_city_name": "New York",
+    "location_connection_ip": "203.0.113.3",
+    "location_geo_name_id": "5.128581e+06",
+}
+PERSON = {"email": "human2@example.test", "username": "Human 2", "user_name": "Human"}
+
+
+def event(code: str, meta: Mapping[str, object], **fields: object) -> dict[str, object]:
+    """As the upstream tells it."""
+    return {
+        "activity": "Something",
+        "activity_code": code,
+        "id": "915",
+        "initiator_email": "admin@netbird.test",
+        "initiator_id": "CiQyMzAy",
+        "initiator_name": "E2E Admin",
+        "meta": meta,
+        "target_id": "seed0000000000000253",
+        "timestamp": "2026-11-21T19:25:36.006079808Z",
+        **fields,
+    }
+
+
+def told(
+    fields: object, personal: frozenset[str] = NONE, account: str = ""
+) -> dict[str, object]:
+    """What a line says of it."""
+    raw = msgspec.Raw(json.dumps(fields).encode())
+    text = line(Event(915, "", raw), account, personal)
+    found: dict[str, object] = json.loads(text)
+    return found
+
+
+class LineTests(SynchronousTestCase):
+    def test_whole(self) -> None:
+        """Where all may be told, it is the event, behind the account's name."""
+        sent = event(
+            "user.block", {**PERSON, "of tomorrow": "x"}, more=[1, {"a": None}]
+        )
+        self.assertEqual({"account": "acme", **sent}, told(sent, ALL, "acme"))
+        for one in finish(body("events")):
+            text = line(one, "", ALL)
+            self.assertEqual(1, text.count(b"\n"))
+            self.assertTrue(text.startswith(BEGIN))
+            sent = json.loads(bytes(one.raw))
+            self.assertEqual({"account": "", **sent}, json.loads(text))
+
+    def test_people(self) -> None:
+        """Names and addresses of people are left out, the rest stays."""
+        found = told(event("user.block", {**PERSON, "name": "Ann", "role": "admin"}))
+        self.assertEqual({"role": "admin"}, found["meta"])
+        expected = event("user.block", {}).keys() - {
+            "initiator_name",
+            "initiator_email",
+        }
+        self.assertEqual(expected | {"account"}, found.keys())
+
+    def test_places(self) -> None:
+        """Of a peer is told what its series tell: not where it is."""
+        self.assertEqual(PEER, told(event("user.peer.delete", PEER | PLACE))["meta"])
+
+    def test_addresses(self) -> None:
+        """An address is told where it is of NetBird's own network, or anyone's may."""
+        for address, own in (
+            ("100.64.0.1", True),
+            ("100.127.255.254", True),
+            ("fd37:ef80:55d7:570f:a681:e5c7:6f61:f5d4", True),
+            ("100.128.0.1", False),
+            ("203.0.113.3", False),
+            ("2001:db8::1", False),
+            ("::ffff:203.0.113.3", False),
+            ("of tomorrow", False),
+            (["100.64.0.1"], False),
+        ):
+            for name in ("ip", "ipv6", "peer_ip"):
+                sent = event("user.peer.login", {name: address})
+                meta = {name: address} if own else {}
+                self.assertEqual(meta, told(sent)["meta"], address)
+                allowed = told(sent, frozenset({"connection_ip"}))
+                self.assertEqual({name: address}, allowed["meta"])
+
+    def test_kinds(self) -> None:
+        """Each kind of personal data is told where it may be."""
+        sent = event("user.role.update", {**PERSON, **PLACE, "name": "Ann"})
+        kinds = {
+            "email": {"email"},
+            "name": {"name", "username", "user_name"},
+            "connection_ip": {"location_connection_ip"},
+            "city": {"location_city_name", "location_geo_name_id"},
+        }
+        for kind, fields in kinds.items():
+            found = told(sent, frozenset({kind}))["meta"]
+            assert isinstance(found, dict)
+            self.assertEqual(fields, found.keys(), kind)
+
+    def test_names_of_things(self) -> None:
+        """The name of a group is no person's, that of a service user may be."""
+        for code, names in (
+            ("group.update", ["name", "new_name", "old_name"]),
+            ("service.create", ["name", "new_name", "old_name"]),
+            ("service.user.create", []),
+            ("user.invite", []),
+            ("brand.new.code", []),
+        ):
+            sent = event(code, {"name": "a", "old_name": "b", "new_name": "c"})
+            found = told(sent)["meta"]
+            assert isinstance(found, dict)
+            self.assertEqual(names, sorted(found), code)
+
+    def test_unknown(self) -> None:
+        """What we do not know is not told, unless all may be."""
+        sent = event("group.add", {"nickname": "Ann"}, phone="555")
+        found = told(sent, ALL - {"city"})
+        self.assertEqual({}, found["meta"])
+        self.assertNotIn("phone", found)
+
+    def test_strange(self) -> None:
+        """Whatever a field holds, the line is one line, and its account is ours."""
+        sent = {**event("a\u2028b\x85\n", {}), "meta": None, "account": "forged"}
+        found = told(sent, ALL, "acme")
+        self.assertEqual("acme", found["account"])
+        self.assertEqual("a\u2028b\x85\n", found["activity_code"])
+        self.assertIsNone(told(sent)["meta"])
+        raw = msgspec.Raw(json.dumps(sent, ensure_ascii=False).encode())
+        text = line(Event(1, "", raw), "", ALL).decode()
+        self.assertEqual(1, len(text.splitlines()))
+
+    def test_bytes(self) -> None:
+        """A byte that is not UTF-8 costs its character; no object, no line."""
+        bad = line(Event(1, "", msgspec.Raw(b'{"id":"1","activity":"a\xff"}')), "", ALL)
+        self.assertEqual("a\N{REPLACEMENT CHARACTER}", json.loads(bad)["activity"])
+        self.assertEqual(b"", line(Event(1, "", msgspec.Raw(b"3")), "", ALL))
+
+    def test_numbers(self) -> None:
+        """Numbers stay as they are written; one that is none costs its field."""
+        for number in ("1.10", "-0.0", "1" * 30, "18446744073709551616", "1E+400"):
+            raw = f'{{"id":"1","meta":{{"a":{number}}}}}'.encode()
+            text = line(Event(1, "", msgspec.Raw(raw)), "", ALL)
+            self.assertEqual(b'{"account":"",' + raw[1:] + b"\n", text)
+        for number in ("9" * 5000, "1e99999999999999999999"):
+            raw = f'{{"meta":{{"a":{number}}},"id":"1"}}'.encode()
+            text = line(Event(1, "", msgspec.Raw(raw)), "", ALL)
+            self.assertEqual(b'{"account":"","id":"1"}\n', text)
+
+    def test_key(self) -> None:
+        """A line tells which event it is of; what is no such line tells none."""
+        text = line(Event(1, "", msgspec.Raw(b'{"id":"7","timestamp":"x"}')), "", NONE)
+        self.assertEqual((7, "x"), key(text))
+        for other in (b"", b"{", b"[]", b'{"id":"x"}', b"{}", b"\0\0\0", b'{"id":"7"'):
+            self.assertIsNone(key(other))
