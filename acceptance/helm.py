@@ -91,7 +91,13 @@ def rendered(*more: str | Path, version: str = NEWEST) -> list[dict[str, Any]]:
         *("template", "metrics", CHART, "--namespace", NAMESPACE),
         *("--kube-version", version.removeprefix("v"), *more),
     )
-    return [found for found in yaml.safe_load_all(text) if found]
+    return [found for found in yaml.load_all(text, yaml.CSafeLoader) if found]
+
+
+def _written(folder: Path, objects: list[dict[str, Any]]) -> Path:
+    file = folder / "objects.yaml"
+    file.write_text("\n---\n".join(map(json.dumps, objects)))
+    return file
 
 
 def lint(_folder: Path) -> str:
@@ -129,8 +135,7 @@ def _judged(
 ) -> list[tuple[str, str]]:
     """Kind and name of each, and "Valid" or what is wrong with it."""
     tool = go_tool("github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0")
-    file = folder / "objects.yaml"
-    file.write_text(yaml.safe_dump_all(objects))
+    file = _written(folder, objects)
     number = version.removeprefix("v")
     where = [f"--schema-location={place}" for place in schemas.locations()]
     asked = ("-strict", "-verbose", "-output=json", "-kubernetes-version", number)
@@ -186,8 +191,7 @@ def score(folder: Path) -> str:
     tool = go_tool("github.com/zegl/kube-score/cmd/kube-score", "v1.20.0")
     found: set[str] = set()
     for path in examples():
-        file = folder / "objects.yaml"
-        file.write_text(yaml.safe_dump_all(rendered("--values", path)))
+        file = _written(folder, rendered("--values", path))
         done = subprocess.run(
             [tool, "score", "--output-format", "json", file],
             check=False,

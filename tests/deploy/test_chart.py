@@ -106,8 +106,9 @@ class ChartTests(SynchronousTestCase):
     def test_used(self) -> None:
         """Each value is read by a template."""
         text = "".join(path.read_text() for path in TEMPLATES)
-        for name in defaults():
-            self.assertRegex(text, rf'\.{name}\b|"{name}"', name)
+        for name, _, _ in values():
+            last = name.rpartition(".")[2]
+            self.assertRegex(text, rf'\.{last}\b|"{last}"', name)
 
     def test_told(self) -> None:
         """The README tells of every value what it means."""
