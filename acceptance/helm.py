@@ -11,8 +11,9 @@ import yaml
 
 from acceptance import schemas
 from acceptance.check import Failed, go_tool, run
+from api_exporter.attention.thresholds import read
 from tests.chart import CHART, DASHBOARDS, VALUES
-from tests.rules import THRESHOLDS, read, rules
+from tests.rules import THRESHOLDS, rules
 
 NAMESPACE = "monitoring"
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import yaml
 
+from api_exporter.attention.thresholds import read
 from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import SETTINGS
-from tests.rules import GROUP, ROOT, RULES, TARGET, THRESHOLDS, filled, numbers, read
+from tests.rules import GROUP, ROOT, RULES, TARGET, THRESHOLDS, filled, numbers
 
 CHART = ROOT / "deploy/helm/api-exporter"
 
