@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units waiting working lowest pythons with check format docs rules lock bench acceptance executable directory release-check clean
+.PHONY: help run test units waiting working lowest pythons with check format docs rules lock bench acceptance executable directory deb release release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -102,7 +102,7 @@ format: $(VENV)/dev ## Format the code.
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 
-docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md and the chart's README.
+docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual page and the chart's README.
 	@$(BIN)/python -m tests.documents
 	@$(BIN)/python -m tests.chart
 
@@ -120,6 +120,8 @@ lock: ## Write deploy/lock/*.txt, the dependencies that fit setup.cfg, with thei
 	@$(UV) --extra fast --output-file deploy/lock/run.txt setup.py
 	@$(UV) --constraint deploy/lock/run.txt --output-file deploy/lock/build.txt \
 		deploy/lock/build.in
+	@$(UV) --constraint deploy/lock/build.txt --output-file deploy/lock/release.txt \
+		deploy/lock/release.in
 
 bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
 	@$(BIN)/python -m benchmarks $(BENCH)
@@ -152,6 +154,14 @@ executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, a
 
 # The directory is what packages, the static image and the archive hold.
 directory: executable ## Build the directory build/directory/api-exporter and its archive in dist.
+
+deb: directory ## Build dist/api-exporter_<version>_<arch>.deb, the Debian package.
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} deploy/debian/build.sh \
+		build/directory/api-exporter \
+		$$(build/directory/api-exporter/api-exporter --version | cut -d ' ' -f 2) dist
+
+release: directory ## Fill dist/release with all that is released; SIGN= names a key of gpg's.
+	@PYTHON='$(PYTHON)' deploy/release/release.sh
 
 release-check: executable test ## Everything that must hold before a release is tagged.
 	@test -z "$$(git status --porcelain)" || { echo "the tree has changes" >&2; exit 1; }

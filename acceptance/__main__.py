@@ -9,6 +9,7 @@ from pathlib import Path
 
 from acceptance import (
     chart,
+    critics,
     door,
     events,
     helm,
@@ -16,17 +17,24 @@ from acceptance import (
     installing,
     kubernetes,
     monitoring,
+    package,
     proxies,
     pythons,
     release,
+    released,
     roots,
     service,
+    workflows,
 )
 from acceptance.check import Check, Failed, Missing
 
 CHECKS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
+    Check("release", released.release),
+    Check("lintian", package.lintian),
+    *(Check(f"deb-{number}", package.packaged(number)) for number in roots.SUITES),
+    Check("workflows", workflows.actionlint),
     Check("pythons", pythons.pythons),
     Check("lowest", pythons.lowest),
     Check("sslyze", door.sslyze),
@@ -39,6 +47,8 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("image", images.image),
     Check("static-image", images.static),
+    Check("hadolint", critics.hadolint),
+    Check("checkov", critics.checkov),
     Check("kustomize", kubernetes.builds),
     Check("kube-score", kubernetes.score),
     Check("helm-lint", helm.lint),

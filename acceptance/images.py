@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -35,8 +36,9 @@ LAYER, WHOLE = 50 * MB, 30 * MB
 """What our layer of the image may have in bytes, and the static image, compressed."""
 
 UNWANTED = re.compile(
-    r"(^|/)(pip3?(-[^/]*)?|ensurepip|c?cpp|g?cc|clang|ld|tests?)$"
-    r"|(^|/)(gcc|g\+\+|clang)-[0-9]+$"
+    r"(^|/)(pip[0-9.]*|pip-[^/]*|ensurepip)$"
+    r"|(^|/)bin/([^/]*-)?(as|c\+\+|cc|clang|cpp|g\+\+|gcc|ld)(-[0-9]+)?$"
+    r"|^opt/.*/tests?$"
 )
 """Paths that tell of pip, compilers and tests."""
 
@@ -78,8 +80,17 @@ def built(engine: Engine, kind: str, name: str) -> None:
         (engine.folder / "pip.conf").write_text("".join(["[global]\n", *lines]))
         options += ["--volume", f"{engine.folder}/pip.conf:/etc/pip.conf:ro"]
         options += ["--volume", "/etc/ssl/certs:/etc/ssl/certs:ro"]
-    env = {"ENGINE": str(engine.wrapper(name)), "BASE": BASE, "BUILDER": BASE}
+    bases = {"BASE": BASE, "BUILDER": BASE}
+    env = {**bases, **_commit(), "ENGINE": str(engine.wrapper(name))}
     run("deploy/container/build.sh", kind, *options, env=env)
+
+
+@cache
+def _commit() -> dict[str, str]:
+    """What is built, and its time: the same for both builds, whatever is committed."""
+    commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
+    seconds = run("git", "log", "-1", "--format=%ct", commit).strip()
+    return {"SOURCE_COMMIT": commit, "SOURCE_DATE_EPOCH": seconds}
 
 
 def _tried(engine: Engine, folder: Path, kind: str, name: str) -> str:
@@ -125,8 +136,7 @@ def _configured(engine: Engine, name: str) -> str:
     if not re.fullmatch(r"[1-9]\d*:[1-9]\d*", user) or "Healthcheck" not in found:
         raise Failed(f"user {user!r}, health check {found.get('Healthcheck')}")
     told = {label: labels[f"org.opencontainers.image.{label}"] for label in LABELS}
-    commit = run("git", "rev-parse", "--short=12", "HEAD").strip()
-    if told["revision"] != commit or not all(told.values()):
+    if told["revision"] != _commit()["SOURCE_COMMIT"] or not all(told.values()):
         raise Failed(f"labels: {told}")
     return f"user {user}; " + ", ".join(f"{x} {told[x]}" for x in LABELS)
 

@@ -137,6 +137,11 @@ def score(folder: Path) -> str:
     )
 
 
+def manifests(folder: Path) -> str:
+    """What is built as the documentation builds it."""
+    return _built(folder, _documented())
+
+
 def _documented() -> str:
     """What the documentation builds on the base."""
     text = (ROOT / "docs/deployment.md").read_text()

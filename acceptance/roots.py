@@ -73,6 +73,15 @@ def clean(command: tuple[str, ...], env: Mapping[str, str] = _ENVIRONMENT) -> li
 
 def made(folder: Path, release: int, *pythons: str) -> Root:
     """A fresh root with our tree, and what pip needs for the given Pythons in it."""
+    root = bare(folder, release)
+    run("git", "clone", "--quiet", ROOT, root.path / SOURCE.lstrip("/"))
+    for python in pythons or (PYTHONS[release],):
+        _wheels(root.path / "wheels", python)
+    return root
+
+
+def bare(folder: Path, release: int) -> Root:
+    """A fresh root with nothing of ours in it, which reaches Debian's packages."""
     try:
         run("unshare", "--mount", "--pid", "--fork", "true")
     except Failed:
@@ -86,9 +95,6 @@ def made(folder: Path, release: int, *pythons: str) -> Root:
     (root.path / "etc/apt/apt.conf.d/99machine").write_text(
         "".join(f"{x}\n" for x in acquire.splitlines() if x.startswith("Acquire::"))
     )
-    run("git", "clone", "--quiet", ROOT, root.path / SOURCE.lstrip("/"))
-    for python in pythons or (PYTHONS[release],):
-        _wheels(root.path / "wheels", python)
     return root
 
 

@@ -41,7 +41,7 @@ def boots(release: int) -> Callable[[Path], str]:
             seen = [system.run("systemctl", "--version").splitlines()[0]]
             system.run(INSTALL)
             system.run("cp", "-aH", "/opt/api-exporter", "/opt/upstream")
-            api = _simulated(system)
+            api = simulated(system, "/opt/upstream/bin/python", "-m", "api_exporter")
             (root.path / "etc/api-exporter/token").write_text(f"{TOKEN}\n")
             system.run(INSTALL)  # for the credential
 
@@ -57,7 +57,7 @@ def boots(release: int) -> Callable[[Path], str]:
             config.write_text(f"UPSTREAM_API_URL={api}\n")
             system.run("systemctl", "enable", "--now", UNIT)
             system.until_got(READ, HERE, "/metrics")
-            seen.append(f"it reads; {_hardened(system)}")
+            seen.append(f"it reads; {hardened(system)}")
             seen += guarded(system, config.parent, folder / "door", started)
             restarted("unix:/run/api-exporter/http.sock")
             system.until_got(READ, "/run/api-exporter/http.sock", "/metrics")
@@ -67,10 +67,10 @@ def boots(release: int) -> Callable[[Path], str]:
             restarted("systemd:domain=INET6:index=0")
             for where in (HERE, "[::1]:8080"):
                 system.until_got(READ, where, "/metrics")
-            seen.append(f"socket: {_logged(system, ' is at ')[-1]}")
+            seen.append(f"socket: {logged(system, ' is at ')[-1]}")
             seen.append(_firewalled(system))
             seen.append(_upgraded(system))
-            same("what went wrong", [], _logged(system, "Traceback"))
+            same("what went wrong", [], logged(system, "Traceback"))
         with booted(root) as system:
             system.until_got('"ok"', HERE, "/health")
             system.until("active", "systemctl", "is-active", UNIT)
@@ -81,21 +81,18 @@ def boots(release: int) -> Callable[[Path], str]:
     return check
 
 
-def _simulated(system: System) -> str:
-    """The address of a simulated API that runs beside the service."""
-    system.run(
-        "systemd-run", "--quiet", "--unit=upstream",
-        f"--setenv=LISTEN_ADDRESS={UPSTREAM}",
-        "/opt/upstream/bin/python", "-m", "api_exporter", "--demo",
-    )  # fmt: skip
+def simulated(system: System, *command: str) -> str:
+    """The address of a simulated API that a command runs beside the service."""
+    address = f"--setenv=LISTEN_ADDRESS={UPSTREAM}"
+    system.run("systemd-run", "--quiet", "--unit=upstream", address, *command, "--demo")
     said = system.until_got('"url"', UPSTREAM, "/health")
     url: str = json.loads(said)["upstream"]["url"]
     return url
 
 
-def _hardened(system: System) -> str:
+def hardened(system: System) -> str:
     """User and exposure of what runs, by systemd's own judgement."""
-    user = system.run("stat", "-c", "%U", f"/proc/{_main(system)}").strip()
+    user = system.run("stat", "-c", "%U", f"/proc/{main_process(system)}").strip()
     same("user", "api-exporter", user)
     said = system.run("systemd-analyze", "--no-pager", "security", UNIT)
     [exposure] = re.findall(r"Overall exposure level for \S+: ([0-9.]+)", said)
@@ -119,13 +116,13 @@ def _firewalled(system: System) -> str:
 
 def _upgraded(system: System) -> str:
     """It is installed again while it runs."""
-    before = _main(system)
+    before = main_process(system)
     system.run(INSTALL)
     system.until_got(READ, HERE, "/metrics")
-    if _main(system) == before:
+    if main_process(system) == before:
         raise Failed("it has not been restarted")
     program = system.run("readlink", "/opt/api-exporter").strip()
-    command = system.run("cat", f"/proc/{_main(system)}/cmdline")
+    command = system.run("cat", f"/proc/{main_process(system)}/cmdline")
     if f"/{program}/bin/python" not in command:
         raise Failed(f"{command} does not run in {program}")
     return "upgraded while it runs"
@@ -133,9 +130,9 @@ def _upgraded(system: System) -> str:
 
 def _removed(system: System) -> str:
     """It stops, and neither unit, user, directory nor process stays."""
-    main = _main(system)
+    main = main_process(system)
     system.run(UNINSTALL, "--purge")
-    same("the unit", "not-found", _property(system, "LoadState"))
+    same("the unit", "not-found", shown(system, "LoadState"))
     places = "/run/api-exporter /opt/api-exporter* /etc/api-exporter"
     same(
         "what is left",
@@ -151,16 +148,16 @@ def _removed(system: System) -> str:
     return f"removed: no unit, user, directory or process; the system is {state}"
 
 
-def _main(system: System) -> str:
-    return _property(system, "MainPID")
+def main_process(system: System) -> str:
+    return shown(system, "MainPID")
 
 
-def _property(system: System, name: str) -> str:
+def shown(system: System, name: str) -> str:
     said = system.run("systemctl", "show", "--value", f"--property={name}", UNIT)
     return said.strip()
 
 
-def _logged(system: System, text: str) -> list[str]:
+def logged(system: System, text: str) -> list[str]:
     """What the service has logged that holds that text."""
     said = system.run("journalctl", "--quiet", "--output=cat", f"--unit={UNIT}")
     return [line for line in said.splitlines() if text in line]

@@ -27,6 +27,7 @@ from api_exporter.telemetry.door import reload_successful, unauthorized
 from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.size import page_size
 from tests.bodies import inventory
+from tests.manual import manual
 from tests.wired import process_telemetry
 
 ROOT = Path(__file__).parent.parent
@@ -261,6 +262,7 @@ def _setting(setting: Setting[object]) -> tuple[str, ...]:
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/metrics.md": metrics,
     "docs/configuration.md": configuration,
+    "deploy/debian/api-exporter.1": manual,
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The one-file executable in a root directory that holds nothing but libc."""
+"""The executable where there is nothing but libc: one file, and a directory."""
 
 import os
 import platform
@@ -22,6 +22,9 @@ from tests.integration.programs import (
 
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "other")
 NAME = f"api-exporter-linux-{ARCH}"
+
+
+DIRECTORY = ROOT / "build/directory/api-exporter"
 
 
 class ExecutableTests(TestCase):
@@ -119,10 +122,39 @@ class ExecutableTests(TestCase):
 
     def test_serves(self) -> None:
         """It serves the demo network, and SIGTERM ends it well."""
+        self.serves(f"/{NAME}")
+
+    def test_directory(self) -> None:
+        """So does the directory, which needs nowhere to unpack."""
+        shutil.copytree(DIRECTORY, self.root / "program")
+        (self.root / "tmp").rmdir()
+        self.serves("/program/api-exporter")
+
+    def test_endpoints(self) -> None:
+        """Both know the endpoints that Twisted looks for in its plugins."""
+        for name in (ROOT / "dist" / NAME, DIRECTORY / "api-exporter"):
+            ended = subprocess.run(
+                [str(name), "--demo"],
+                capture_output=True,
+                text=True,
+                check=False,
+                env=environment(LISTEN_ADDRESS="tcp6:none"),
+            )
+            self.assertEqual(78, ended.returncode, ended.stderr)
+            self.assertIn("invalid literal for int()", ended.stderr)
+
+    def test_plugins(self) -> None:
+        """Twisted has nothing to write into the directory, which its user may not."""
+        plugins = DIRECTORY / "_internal/twisted/plugins"
+        listed = (plugins / "dropin.cache").stat().st_mtime
+        for module in plugins.glob("*.py"):
+            self.assertLess(module.stat().st_mtime, listed)
+
+    def serves(self, name: str) -> None:
         port = free_port()
         running = start(
             self,
-            [program("chroot"), str(self.root), f"/{NAME}", "--demo"],
+            [program("chroot"), str(self.root), name, "--demo"],
             self.root,
             environment(LISTEN_ADDRESS=f"127.0.0.1:{port}", DEMO_PEERS="50"),
         )

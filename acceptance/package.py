@@ -1,0 +1,185 @@
+"""The Debian package: looked at, installed, run, upgraded, removed and purged."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from acceptance.boots import System, booted
+from acceptance.check import Failed, program, run
+from acceptance.installing import same
+from acceptance.pages import script
+from acceptance.released import commit, products
+from acceptance.roots import Root, bare
+from acceptance.service import (
+    HERE,
+    READ,
+    hardened,
+    logged,
+    main_process,
+    shown,
+    simulated,
+)
+from api_exporter.demo.server import TOKEN
+
+_BEFORE = "0.0.1"
+"""A version before any other."""
+
+_TOOLS = {
+    "sudo": 'exec "$@"\n',
+    "sudoedit": 'cat /settings >"$1"\n',
+}
+"""What the page's commands go through, without a person."""
+
+_COPIED = {
+    "etc/systemd/system/api-exporter.service.d",
+    "etc/systemd/system/api-exporter.service.d/token.conf",
+}
+"""What the reader of the page has put there."""
+
+UNIT = "api-exporter.service"
+
+CONFIG = "/etc/api-exporter/config"
+
+
+def lintian(_folder: Path) -> str:
+    """It has nothing to say but what the overrides explain."""
+    [package] = (products() / "dist/release").glob("*.deb")
+    fails = ("--fail-on", "error,warning", "--allow-root")
+    said = run(program("lintian"), *fails, package).strip()
+    return f"{package.name}: {said or 'nothing'}"
+
+
+def packaged(release: int) -> Callable[[Path], str]:
+    """The check of the package on one release."""
+
+    def check(folder: Path) -> str:
+        """The page's commands bring it to run, hardened; an upgrade from the version
+        before restarts it and keeps the settings, the next boot brings it back,
+        removing leaves the settings, purging nothing.
+        """
+        tree = products()
+        root = bare(folder, release)
+        root.apt("install", "--no-install-recommends", "ca-certificates", "curl")
+        for name, text in _TOOLS.items():
+            tool = root.path / "usr/local/bin" / name
+            tool.write_text(f"#!/bin/sh\n{text}")
+            tool.chmod(0o755)
+        yes = 'APT::Get::Assume-Yes "true";\n'  # what a person answers
+        (root.path / "etc/apt/apt.conf.d/99yes").write_text(yes)
+        _old(tree, root.path / "packages")
+        [package] = (tree / "dist/release").glob("*.deb")
+        run("dpkg-deb", "--extract", package, root.path / "opt/upstream")
+        before = _ours(root)
+        with booted(root) as system:
+            seen = [_installed(system), *_lived(system, root, package, commit(tree))]
+        with booted(root) as system:
+            system.until_got('"ok"', HERE, "/health")
+            seen.append("it is back after the next boot")
+            seen.append(_removed(system, root))
+        same("what is left", set(), _ours(root) - before - _COPIED)
+        return "\n".join(seen)
+
+    return check
+
+
+def _lived(system: System, root: Root, package: Path, ours: str) -> list[str]:
+    """Installed by the page, upgraded, and reached in other ways."""
+    api = simulated(system, "/opt/upstream/usr/bin/api-exporter")
+    settings = f"UPSTREAM_API_URL={api}\nUPSTREAM_API_TOKEN={TOKEN}\n"
+    (root.path / "settings").write_text(settings)
+    _follow(system)
+    system.until_got(READ, HERE, "/metrics")
+    seen = [f"by the page: {hardened(system)}"]
+    [old] = (root.path / "packages").iterdir()
+    old.unlink()
+    shutil.copy(package, old.parent)
+    seen.append(_upgraded(system, ours))
+    same("settings", settings, root.read(CONFIG[1:]))
+    address = "LISTEN_ADDRESS=systemd:domain=INET6:index=0"
+    (root.path / "settings").write_text(f"UPSTREAM_API_URL={api}\n{address}\n")
+    system.run("sudoedit", CONFIG)
+    system.run("systemctl", "stop", UNIT)
+    system.run("systemctl", "enable", "--now", "api-exporter.socket")
+    _credential(system)
+    system.until_got(READ, "[::1]:8080", "/metrics")
+    seen.append(f"the token as a credential, and {logged(system, ' is at ')[-1]}")
+    same("what went wrong", [], logged(system, "Traceback"))
+    return seen
+
+
+def _follow(system: System, heading: str = "") -> str:
+    """What the page's commands print, where the package is."""
+    page = f"cd /packages\n{script('debian.md', heading)}"
+    return system.run("sh", "-c", page)
+
+
+def _old(tree: Path, place: Path) -> None:
+    """The package of the version before, which is the same program."""
+    build = tree / "deploy/debian/build.sh"
+    directory = tree / "build/directory/api-exporter"
+    run(build, directory, _BEFORE, place, env={"COMPRESSION": "none"})
+
+
+def _installed(system: System) -> str:
+    """What installing does: no service yet, and settings that are not for everybody."""
+    system.run("sh", "-c", "cd /packages && apt-get install ./*.deb")
+    for mode, path in (("750", "/etc/api-exporter"), ("640", CONFIG)):
+        found = system.run("stat", "-c", "%a %U:%G", path).strip()
+        same(path, f"{mode} root:api-exporter", found)
+    same("the service", "inactive", shown(system, "ActiveState"))
+    same("the service", "disabled", shown(system, "UnitFileState"))
+    same("the system", "running", system.run("systemctl", "is-system-running").strip())
+    said = system.run(
+        "sh", "-c", "api-exporter --check --config /etc/api-exporter/config 2>&1; :"
+    )
+    if "UPSTREAM_API_URL is not set" not in said:
+        raise Failed(said)
+    system.run("apt-get", "purge", "api-exporter")
+    return "installed: not started, and --check says what is not set"
+
+
+def _upgraded(system: System, ours: str) -> str:
+    """It is upgraded while it runs."""
+    before = main_process(system)
+    _follow(system, "Upgrade")
+    system.until_got(READ, HERE, "/metrics")
+    if main_process(system) == before:
+        raise Failed("it has not been restarted")
+    said = system.run("api-exporter", "--version").strip()
+    if ours not in said:
+        raise Failed(said)
+    version = system.run("dpkg-query", "--show", "api-exporter").split()[1]
+    return f"upgraded while it runs, from {_BEFORE}-1 to {version}: {said}"
+
+
+def _credential(system: System) -> None:
+    """The token as the page has it, in place of a line of the settings."""
+    page = script("debian.md", "The token as a credential")
+    first, *others = page.splitlines()[1:]
+    system.run("sh", "-ec", f"echo {TOKEN} | {first}\n" + "\n".join(others))
+    system.until_got(READ, HERE, "/metrics")
+
+
+def _removed(system: System, root: Root) -> str:
+    """Removed, then purged."""
+    main = main_process(system)
+    _follow(system, "Remove")
+    same("the unit", "not-found", shown(system, "LoadState"))
+    same("its process", "", system.run("sh", "-c", f"ls -d /proc/{main} 2>&-; :"))
+    if "systemd:domain" not in root.read(CONFIG[1:]):
+        raise Failed("removing has taken the settings")
+    system.run("apt-get", "purge", "api-exporter")
+    state = system.run("systemctl", "is-system-running").strip()
+    same("the system", "running", state)
+    return "removed: the settings stay; purged: nothing but the user"
+
+
+def _ours(root: Root) -> set[str]:
+    """Every path that has our name, but for what the check itself has put there."""
+    own = ("packages", "opt/upstream", "run/", "var/log/journal")
+    names = ("api-exporter", "api_exporter")
+    return {
+        path
+        for path in root.files()
+        if any(name in path for name in names) and not path.startswith(own)
+    }

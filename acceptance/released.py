@@ -1,0 +1,166 @@
+"""What `make release` makes of what is committed, as its users get it."""
+
+import json
+import os
+import re
+import shutil
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from acceptance.check import BUILD, ROOT, Failed, Missing, go_tool, program, run
+from acceptance.engine import Engine
+from acceptance.installing import same
+from acceptance.pages import TOKEN, URL, script
+
+_SYSTEM_PYTHON = "/usr/bin/python3"
+"""One with a shared library, as the executables need it."""
+
+_HELM = ("helm.sh/helm/v3/cmd/helm", "v3.22.0")
+
+_FORMS = (
+    r"api-exporter-{v}\.tgz",
+    r"api-exporter-{v}-static-linux-\w+\.tar",
+    r"api_exporter-{v}-py3-none-any\.whl",
+    r"api_exporter-{v}\.tar\.gz",
+    r"api-exporter-linux-\w+",
+    r"api-exporter-{v}-linux-\w+\.tar\.gz",
+    r"api-exporter_{v}-1_\w+\.deb",
+    r"api-exporter-{v}\.cdx\.json",
+    r"SHA256SUMS",
+)
+
+
+@cache
+def products() -> Path:
+    """A clone of the commit with its release in `dist/release`; made once a commit."""
+    program("gcc")
+    commit = run("git", "rev-parse", "HEAD").strip()
+    made = BUILD / "release" / commit
+    if not made.exists():
+        shutil.rmtree(BUILD / "release", ignore_errors=True)
+        unfinished = BUILD / "release" / "unfinished"
+        run("git", "clone", "--quiet", ROOT, unfinished)
+        tools = unfinished / "build" / "tools"
+        tools.mkdir(parents=True)
+        env = {"PATH": f"{tools}:{os.environ['PATH']}", "BUILDAH_ISOLATION": "chroot"}
+        with suppress(
+            Missing
+        ):  # the goal itself says so, and the package needs neither
+            env["ENGINE"] = str(Engine(tools).wrapper("buildah"))
+            (tools / "helm").symlink_to(go_tool(*_HELM))
+        goal = ("release", f"PYTHON={_SYSTEM_PYTHON}")
+        printed = run("make", *goal, cwd=unfinished, env=env)
+        shutil.rmtree(tools)
+        (unfinished / "printed").write_text(printed)
+        unfinished.rename(made)
+    return made
+
+
+def release(folder: Path) -> str:
+    """It has every form, says what could not be made, and the seal tells what is ours
+    from what is not; each form runs by the commands of its page.
+    """
+    for needed in ("buildah", "gpg"):
+        program(needed)
+    shutil.rmtree(BUILD / "release", ignore_errors=True)
+    products.cache_clear()
+    tree = products()
+    made = tree / "dist" / "release"
+    printed = (tree / "printed").read_text()
+    seen = [f"{x.name}: {x.stat().st_size // 1024} kB" for x in sorted(made.iterdir())]
+    seen += [
+        x.strip()
+        for x in re.findall(r"^(?:  .*: .*|not signed: .*)$", printed, re.MULTILINE)
+    ]
+    version = run(made / "api-exporter-linux-amd64", "--version").split()[1]
+    for form in _FORMS:
+        wanted = re.compile(form.format(v=re.escape(version)))
+        if not any(wanted.fullmatch(path.name) for path in made.iterdir()):
+            raise Failed(f"nothing like {wanted.pattern} among\n" + "\n".join(seen))
+    if "not signed: SIGN names no key" not in printed:
+        raise Failed(printed)
+    seen.append(_listed(tree, next(made.glob("*.cdx.json"))))
+    seen.append(_sealed(made, folder / "keys"))
+    seen.append(_used(made, folder, "executable.md", commit(tree)))
+    seen.append(_used(made, folder, "pip.md", commit(tree)))
+    return "\n".join(seen)
+
+
+def commit(tree: Path) -> str:
+    """What our builds tell of theirs."""
+    return run("git", "rev-parse", "--short=12", "HEAD", cwd=tree).strip()
+
+
+def _listed(tree: Path, sbom: Path) -> str:
+    """The SBOM has what the lock has for this system, and us at its root."""
+    told = json.loads(sbom.read_text())
+    same("the root", "api-exporter", told["metadata"]["component"]["name"])
+    lock = (tree / "deploy/lock/run.txt").read_text()
+    locked = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", lock, re.MULTILINE))
+    parts = {
+        re.sub(r"[-_.]+", "-", x["name"]).lower(): x["version"]
+        for x in told["components"]
+    }
+    strangers = set(parts.items()) - set(locked.items())
+    same("beside the lock", {"openssl", "python"}, {name for name, _ in strangers})
+    return f"SBOM: {len(parts)} parts, those of the lock and Python's own"
+
+
+def _sealed(made: Path, keys: Path) -> str:
+    """A signature that the page's commands accept, and refuse once a byte differs."""
+    keys.mkdir(mode=0o700)
+    env = {"GNUPGHOME": str(keys), "SIGN": "release@example.org"}
+    key = ("--quick-generate-key", env["SIGN"], "ed25519", "sign", "never")
+    run(program("gpg"), "--batch", "--quiet", "--passphrase", "", *key, env=env)
+    try:
+        run(ROOT / "deploy/release/seal.sh", made, env=env)
+        page = script("README.md", "Whose files these are")
+        run("sh", "-c", page, cwd=made, env=env)
+        sums = made / "SHA256SUMS"
+        genuine = sums.read_text()
+        sums.write_text(genuine.replace("a", "b", 1))
+        try:
+            run("sh", "-c", page, cwd=made, env=env)
+        except Failed as error:
+            said = next(x for x in str(error).splitlines() if "BAD" in x)
+        else:
+            raise Failed("a wrong signature is taken for a good one")
+        sums.write_text(genuine)
+    finally:
+        run("gpgconf", "--kill", "all", env=env)
+    return f"signed; with a byte changed: {said}"
+
+
+def _used(made: Path, folder: Path, page: str, ours: str) -> str:
+    """The page's commands for a user with nothing; the last one would run for ever."""
+    home = folder / page
+    home.mkdir()
+    shown = f"export UPSTREAM_API_URL={URL} UPSTREAM_API_TOKEN={TOKEN}\n"
+    text = script(page)
+    if shown not in text:
+        raise Failed(f"{page}: no line {shown!r}")
+    *lines, checked, last = text.replace(shown, "").splitlines()
+    same("the last two lines", checked, f"{last} --check")
+    env = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    lines += [f"{last} --version", f"{last} --demo --once | grep ^netbird_api_peers"]
+    said = run("env", "-i", *_pairs(env), "sh", "-c", "\n".join(lines), cwd=made)
+    if ours not in said:
+        raise Failed(f"{page}: {said}")
+    if page == "executable.md":
+        directory = script(page, number=1)
+        said = run("env", "-i", *_pairs(env), "sh", "-c", directory, cwd=made)
+        if ours not in said:
+            raise Failed(f"{page}: {said}")
+    else:
+        run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Upgrade"), cwd=made)
+    run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Remove"))
+    same("what is left", [], [x for x in home.rglob("*") if not x.is_dir()])
+    return f"{page}: installed, run, removed"
+
+
+def _pairs(env: dict[str, str]) -> list[str]:
+    kept = {
+        k: v for k, v in os.environ.items() if k.lower().startswith(("pip_", "ssl_"))
+    }
+    return [f"{name}={value}" for name, value in {**kept, **env}.items()]

@@ -1,0 +1,14 @@
+"""The workflows for a public forge."""
+
+from pathlib import Path
+
+from acceptance.check import ROOT, go_tool, run
+
+_ACTIONLINT = ("github.com/rhysd/actionlint/cmd/actionlint", "v1.7.12")
+
+
+def actionlint(_folder: Path) -> str:
+    """Actionlint has nothing to say, the scripts in them included."""
+    files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    run(go_tool(*_ACTIONLINT), "-no-color", *files)
+    return ", ".join(path.name for path in files)

@@ -1,0 +1,87 @@
+#!/bin/sh
+# Make a Debian package of the directory that `make executable` leaves.
+set -eu
+umask 022
+
+usage="usage: build.sh PROGRAM VERSION OUT
+  PROGRAM  the directory with the program and what it needs
+  VERSION  of the program, such as 1.2.3 or 1.2.3rc1
+  OUT      the directory for api-exporter_VERSION_ARCHITECTURE.deb
+SOURCE_DATE_EPOCH is respected. COMPRESSION names dpkg-deb's (default: xz)."
+
+[ $# = 3 ] || { echo "$usage" >&2; exit 2; }
+program=$1
+version=$(echo "$2" | sed 's/\(rc\|\.dev\)/~\1/; s/~\./~/')-1  # 1.2.3~rc1 comes before 1.2.3
+out=$3
+deploy=$(cd "$(dirname "$0")/.." && pwd)
+[ -x "$program/api-exporter" ] || { echo "build.sh: there is no $program/api-exporter" >&2; exit 1; }
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+trap 'exit 1' HUP INT TERM
+chmod 755 "$tree"
+units=$tree/usr/lib/systemd/system
+share=$tree/usr/share/api-exporter
+docs=$tree/usr/share/doc/api-exporter
+
+# The program, with its times: Twisted goes by them. What is loaded and never run itself need not look as if it could.
+mkdir -p "$tree/usr/lib" "$tree/usr/bin"
+cp -a "$program" "$tree/usr/lib/api-exporter"
+rm -f "$tree"/usr/lib/api-exporter/LICENSE "$tree"/usr/lib/api-exporter/*.example
+find "$tree/usr/lib/api-exporter" -type f -exec chmod 644 {} +
+chmod 755 "$tree/usr/lib/api-exporter/api-exporter"
+ln -s ../lib/api-exporter/api-exporter "$tree/usr/bin/api-exporter"
+
+# The units: those of install.sh, but for where the program is.
+mkdir -p "$units"
+sed -e 's|^ExecStart=.*|ExecStart=/usr/bin/api-exporter|' \
+    -e 's|^Documentation=|&man:api-exporter(1) |' \
+    "$deploy/systemd/api-exporter.service" >"$units/api-exporter.service"
+install -m 644 -t "$units" "$deploy/systemd/api-exporter.socket"
+install -D -m 644 -t "$units/api-exporter.service.d" \
+    "$deploy/systemd/api-exporter.service.d/hardened.conf"
+install -D -m 644 "$deploy/systemd/sysusers.conf" "$tree/usr/lib/sysusers.d/api-exporter.conf"
+
+# The settings, which may come to hold a token.
+install -d -m 750 "$tree/etc/api-exporter"
+install -m 640 "$deploy/debian/config" "$tree/etc/api-exporter/config"
+
+# What an operator copies from.
+install -D -m 644 -t "$share" "$deploy/api-exporter.env.example" \
+    "$deploy/systemd/api-exporter.service.d/token.conf"
+install -D -m 644 -t "$share/prometheus" "$deploy/prometheus/rules.yml" "$deploy/prometheus/alerts.yml"
+install -D -m 644 -t "$share/grafana" "$deploy"/grafana/dashboards/*.json
+install -D -m 755 -t "$docs/examples" "$deploy/nftables/api-exporter.nft"
+
+# What Debian asks for.
+install -D -m 644 "$deploy/debian/copyright" "$docs/copyright"
+if [ -e "$deploy/../CHANGELOG.md" ]; then
+    gzip -9n <"$deploy/../CHANGELOG.md" >"$docs/changelog.gz"
+fi
+gzip -9n >"$docs/changelog.Debian.gz" <<END
+api-exporter ($version) stable; urgency=medium
+
+  * Release $2: see changelog.gz.
+
+ -- $(sed -n 's/^Maintainer: //p' "$deploy/debian/control")  $(LC_ALL=C date --utc --rfc-email --date="@${SOURCE_DATE_EPOCH:-$(date +%s)}")
+END
+install -d "$tree/usr/share/man/man1"
+gzip -9n <"$deploy/debian/api-exporter.1" >"$tree/usr/share/man/man1/api-exporter.1.gz"
+install -D -m 644 "$deploy/debian/lintian-overrides" "$tree/usr/share/lintian/overrides/api-exporter"
+
+# What dpkg reads. The libc that it needs is told by the symbols that its parts ask for.
+install -d "$tree/DEBIAN"
+architecture=$(dpkg --print-architecture)
+libc=$(find "$program" -type f -exec objdump -T {} + 2>/dev/null \
+    | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort --unique --version-sort | tail -n 1)
+sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/" \
+    -e "s/@LIBC@/libc6${libc:+ (>= $libc)}/" \
+    -e "s/@SIZE@/$(du --summarize --apparent-size --block-size=1024 "$tree" | cut -f 1)/" \
+    "$deploy/debian/control" >"$tree/DEBIAN/control"
+install -m 644 "$deploy/debian/conffiles" "$tree/DEBIAN/conffiles"
+install -m 755 -t "$tree/DEBIAN" "$deploy/debian/postinst" "$deploy/debian/prerm" "$deploy/debian/postrm"
+(cd "$tree" && find etc usr -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
+
+mkdir -p "$out"
+dpkg-deb --root-owner-group -Z"${COMPRESSION:-xz}" --build "$tree" "$out/api-exporter_${version}_$architecture.deb" >/dev/null
+echo "$out/api-exporter_${version}_$architecture.deb"

@@ -1,0 +1,93 @@
+#!/bin/sh
+# Gather all that is released in one directory, with an SBOM, checksums and a signature.
+# What cannot be made here is said at once and again at the end.
+set -eu
+umask 022
+
+usage="usage: release.sh [OUT]
+  OUT  the directory to fill (default: dist/release); what was in it goes
+It needs what \`make executable\` has built. SIGN names the key of gpg's that signs the
+checksums, ENGINE what builds images (default: buildah). With COMPLETE=yes it fails where anything but the signature is left out."
+
+case ${1:-} in -*) echo "$usage" >&2; exit 2 ;; esac
+cd "$(dirname "$0")/../.."
+out=${1:-dist/release}
+architecture=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
+
+missing=
+without() {
+    echo "release.sh: not made: $1: $2" >&2
+    missing="$missing
+  $1: $2"
+}
+has() { command -v "$1" >/dev/null; }
+
+program=build/directory/api-exporter
+[ -x "$program/api-exporter" ] || { echo "release.sh: make executable comes first" >&2; exit 1; }
+version=$("$program/api-exporter" --version | cut -d ' ' -f 2)
+[ -z "$(git status --porcelain)" ] || echo "release.sh: the tree has changes that no tag holds" >&2
+[ ! "${SIGN:-}" ] || gpg --batch --list-secret-keys "$SIGN" >/dev/null 2>&1 \
+    || { echo "release.sh: SIGN=$SIGN: gpg has no such secret key" >&2; exit 1; }
+rm -rf "$out" build/release
+mkdir -p "$out"
+
+# Python's own forms. The wheel is built from the source distribution.
+"${PYTHON:-python3}" -m venv build/release
+pip="build/release/bin/pip --quiet --disable-pip-version-check"
+$pip install --require-hashes --requirement deploy/lock/release.txt
+build/release/bin/python -m build --outdir "$out" . >build/release/build.log
+wheel=$(echo "$out"/*.whl)
+
+# The executables, for machines such as this.
+cp "dist/api-exporter-linux-$architecture" "dist/api-exporter-$version-linux-$architecture.tar.gz" "$out"
+
+if has dpkg-deb && has objdump; then
+    deploy/debian/build.sh "$program" "$version" "$out" >/dev/null
+else
+    without "Debian package" "dpkg-deb or objdump is not here"
+fi
+
+if [ ! -d deploy/helm/api-exporter ]; then
+    without "chart" "the tree has none"
+elif has helm; then
+    helm package --destination "$out" deploy/helm/api-exporter >/dev/null
+else
+    without "chart" "helm is not here"
+fi
+
+engine=${ENGINE:-buildah}
+for kind in image static; do
+    name=api-exporter-$version-$kind-linux-$architecture
+    log=build/release/$kind.log
+    if ! has "$engine"; then
+        without "$kind" "$engine is not here"
+    elif ENGINE=$engine RELEASE=yes deploy/container/build.sh $kind --tag "localhost/$name" >"$log" 2>&1 \
+        && "$engine" push --quiet "localhost/$name" "docker-archive:$out/$name.tar:localhost/api-exporter:$version" >>"$log" 2>&1; then
+        "$engine" rmi "localhost/$name" >/dev/null
+    else
+        without "$kind" "$log ends with: $(tail -n 1 "$log")"
+    fi
+done
+
+# What the program is made of: an environment with nothing in it but that.
+"${PYTHON:-python3}" -m venv --without-pip build/release/run
+into="$pip --python build/release/run/bin/python install"
+$into --require-hashes --requirement deploy/lock/run.txt
+$into --no-deps "$wheel"
+cat >build/release/pyproject.toml <<END
+[project]
+name = "api-exporter"
+version = "$version"
+license = "MIT"
+END
+build/release/bin/cyclonedx-py environment --pyproject build/release/pyproject.toml \
+    --output-reproducible --output-file build/release/bom.json build/release/run/bin/python
+build/executable/bin/python deploy/release/sbom.py <build/release/bom.json \
+    >"$out/api-exporter-$version.cdx.json"
+
+deploy/release/seal.sh "$out"
+(cd "$out" && du --bytes -- *)
+[ ! "$missing" ] || echo "not made:$missing"
+[ "${SIGN:-}" ] || echo "not signed: SIGN names no key"
+[ ! "$missing" ] || [ "${COMPLETE:-}" != yes ]

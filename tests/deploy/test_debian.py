@@ -1,0 +1,140 @@
+"""The Debian package, made of a program that only looks like one."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.cli import CommandOptions
+from api_exporter.settings.table import SETTINGS
+from tests.deploy.programs import DEPLOY, run
+from tests.deploy.test_systemd import UNITS, lines
+from tests.integration.programs import program
+from tests.manual import manual
+
+DEBIAN = DEPLOY / "debian"
+
+MODES = {
+    "./etc/api-exporter/": "drwxr-x---",
+    "./etc/api-exporter/config": "-rw-r-----",
+    "./usr/lib/api-exporter/api-exporter": "-rwxr-xr-x",
+    "./usr/lib/api-exporter/_internal/libz.so.1": "-rw-r--r--",
+    "./usr/lib/systemd/system/api-exporter.service": "-rw-r--r--",
+    "./usr/lib/systemd/system/api-exporter.service.d/hardened.conf": "-rw-r--r--",
+    "./usr/lib/systemd/system/api-exporter.socket": "-rw-r--r--",
+    "./usr/lib/sysusers.d/api-exporter.conf": "-rw-r--r--",
+    "./usr/share/api-exporter/token.conf": "-rw-r--r--",
+    "./usr/share/man/man1/api-exporter.1.gz": "-rw-r--r--",
+}
+
+
+class PackageTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        program("dpkg-deb")
+        self.program = Path(self.mktemp()).absolute()
+        (self.program / "_internal").mkdir(parents=True)
+        (self.program / "api-exporter").write_text("#!/bin/sh\n")
+        (self.program / "_internal/libz.so.1").touch(mode=0o755)
+        (self.program / "api-exporter").chmod(0o755)
+
+    def built(self, version: str = "1.2.3") -> Path:
+        """The package of one version."""
+        env = {"PATH": "/usr/bin:/bin", "SOURCE_DATE_EPOCH": "1", "COMPRESSION": "none"}
+        out = Path(self.mktemp()).absolute()
+        said = run(DEBIAN / "build.sh", self.program, version, out, env=env)
+        return Path(said.strip())
+
+    def field(self, package: Path, name: str) -> str:
+        return run("dpkg-deb", "--field", package, name).strip()
+
+    def test_files(self) -> None:
+        """It has program, units, settings and manual page, all root's, with modes that
+        keep the settings from others.
+        """
+        found = {}
+        for line in run("dpkg-deb", "--contents", self.built()).splitlines():
+            mode, owner, _, _, _, name, *_ = line.split()
+            self.assertEqual("root/root", owner, name)
+            found[name] = mode
+        self.assertEqual(MODES, {name: found.get(name) for name in MODES})
+
+    def test_same(self) -> None:
+        """The same program makes the same bytes."""
+        self.assertEqual(self.built().read_bytes(), self.built().read_bytes())
+
+    def test_versions(self) -> None:
+        """What comes before a release is older than it, for dpkg, too."""
+        ordered = ("1.2.2", "1.2.3.dev0", "1.2.3rc1", "1.2.3rc2", "1.2.3", "1.2.10")
+        versions = [self.field(self.built(x), "Version") for x in ordered]
+        self.assertEqual(
+            ["1.2.2-1", "1.2.3~dev0-1", "1.2.3~rc1-1", "1.2.3~rc2-1"], versions[:4]
+        )
+        for older, newer in pairwise(versions):
+            run("dpkg", "--compare-versions", older, "lt", newer)
+
+    def test_libc(self) -> None:
+        """It depends on the libc whose symbols its parts ask for."""
+        depends = self.field(self.built(), "Depends")
+        self.assertTrue(depends.startswith("libc6, "), depends)
+        (self.program / "api-exporter").write_bytes(Path("/bin/ls").read_bytes())
+        depends = self.field(self.built(), "Depends")
+        self.assertRegex(depends, r"^libc6 \(>= 2\.\d+\), ")
+
+    def test_unit(self) -> None:
+        """The unit is the one of `deploy/systemd`, but for the program and where its
+        words are.
+        """
+        tree = Path(self.mktemp())
+        run("dpkg-deb", "--extract", self.built(), tree.absolute())
+        units = tree / "usr/lib/systemd/system"
+        packaged = lines(units / "api-exporter.service")
+        own = {"ExecStart=/usr/bin/api-exporter"}
+        [documentation] = (x for x in packaged if x.startswith("Documentation="))
+        self.assertIn("man:api-exporter(1) https://", documentation)
+        differs = set(packaged) ^ set(lines(UNITS / "api-exporter.service"))
+        kept = {
+            x for x in differs if not x.startswith(("ExecStart=", "Documentation="))
+        }
+        self.assertEqual((own, set()), (own & set(packaged), kept))
+        target = tree / "usr/bin/api-exporter"
+        self.assertEqual("../lib/api-exporter/api-exporter", str(target.readlink()))
+
+    def test_settings(self) -> None:
+        """The conffile has the two settings that are needed, without a value, so that
+        nothing is asked before somebody has filled them in.
+        """
+        self.assertEqual(
+            ["UPSTREAM_API_URL=", "UPSTREAM_API_TOKEN="], lines(DEBIAN / "config")
+        )
+
+    def test_nothing_to_pack(self) -> None:
+        """Without a program, or with too few words, it says so."""
+        run(DEBIAN / "build.sh", status=2)
+        said = run(DEBIAN / "build.sh", "/none", "1.2.3", self.program, status=1)
+        self.assertIn("there is no /none/api-exporter", said)
+
+
+class ManualTests(SynchronousTestCase):
+    def test_options(self) -> None:
+        """The manual page has every option and every setting, once each."""
+        options = [name for name, *_ in CommandOptions.optFlags]
+        options += [name for name, *_ in CommandOptions.optParameters]
+        page = manual().replace("\\-", "-")
+        told = re.findall(r"^\.TP\n.*\\fB--([a-z-]+)\\fR", page, re.MULTILINE)
+        self.assertEqual(sorted([*options, "help", "version"]), sorted(told))
+        told = re.findall(r"^\.TP\n\.B ([A-Z_]+)$", page, re.MULTILINE)
+        self.assertEqual([setting.name for setting in SETTINGS], told)
+
+    def test_roff(self) -> None:
+        """No line of it is taken for a request that it is not, and nothing of Markdown
+        is left.
+        """
+        for line in manual().splitlines():
+            if line.startswith("."):
+                self.assertRegex(
+                    line,
+                    r'^\.(\\"|(TH|SH|SS|TP|PP|B|BR|I|IR|R[SE]|U[RE]|br|nf|fi|nh|ad)\b)',
+                )
+            else:
+                self.assertNotRegex(line, r"^'|`|\]\(")

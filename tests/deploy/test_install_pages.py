@@ -1,0 +1,85 @@
+"""The pages of `docs/install`: what they name is there. `make acceptance` runs them."""
+
+import re
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.cli import CommandOptions
+from tests.deploy.programs import DEPLOY
+from tests.integration.programs import ROOT
+
+INSTALL = ROOT / "docs" / "install"
+
+OPTIONS = {"version", "help"} | {
+    name for name, *_ in (*CommandOptions.optFlags, *CommandOptions.optParameters)
+}
+
+
+def blocks(text: str) -> list[str]:
+    """The commands of a page, block by block."""
+    return re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+class InstallPageTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        found = sorted(INSTALL.glob("*.md"))
+        self.texts = {path.name: path.read_text() for path in found}
+        self.index = self.texts.pop("README.md")
+
+    def test_ways(self) -> None:
+        """Each page is in the index and in the README, and each has at most five lines
+        to a running exporter, an upgrade and a removal.
+        """
+        readme = (ROOT / "README.md").read_text()
+        self.assertLessEqual(
+            {"debian.md", "executable.md", "pip.md", "systemd.md"}, {*self.texts}
+        )
+        for name, text in self.texts.items():
+            self.assertIn(f"]({name})", self.index)
+            self.assertIn(f"](docs/install/{name})", readme)
+            commands = re.sub(r"\\\n", "", blocks(text)[0]).splitlines()
+            self.assertLessEqual(len(commands), 5, name)
+            for heading in ("\n## Upgrade\n", "\n## Remove\n"):
+                self.assertIn(heading, text, name)
+
+    def test_links(self) -> None:
+        """Every link within the tree leads somewhere, headings included."""
+        texts = {"install/README.md": self.index}
+        texts |= {f"install/{name}": text for name, text in self.texts.items()}
+        for name in ("deployment.md", "releasing.md", "publishing.md"):
+            texts[name] = (ROOT / "docs" / name).read_text()
+        texts["../README.md"] = (ROOT / "README.md").read_text()
+        for name, text in texts.items():
+            folder = (ROOT / "docs" / name).parent
+            for link in re.findall(r"\]\(([^):]+)\)", text):
+                path, _, heading = link.partition("#")
+                target = folder / path if path else ROOT / "docs" / name
+                self.assertTrue(target.exists(), f"{name}: {link}")
+                if heading:
+                    self.assertIn(heading, _headings(target), f"{name}: {link}")
+
+    def test_commands(self) -> None:
+        """What a command names of ours is there: files, options, goals, and files that
+        the package brings.
+        """
+        build = (DEPLOY / "debian/build.sh").read_text()
+        goals = (ROOT / "Makefile").read_text()
+        for name, text in self.texts.items():
+            commands = "".join(blocks(text))
+            for path in re.findall(r"(?<![\w/.])deploy/[\w./-]+", commands):
+                self.assertTrue((ROOT / path).exists(), f"{name}: {path}")
+            called = r"(?<!lib/)(?<!--name )\bapi-exporter((?: --?[\w-]+)+)"
+            for line in re.findall(called, commands):
+                for option in re.findall(r"--([\w-]+)", line):
+                    self.assertIn(option, OPTIONS, f"{name}: {line}")
+            for goal in re.findall(r"\bmake ([\w-]+)", commands):
+                self.assertRegex(goals, rf"(?m)^{goal}:", name)
+            for path in re.findall(r"/usr/share/api-exporter/([\w./-]+)", commands):
+                self.assertIn(path, build, f"{name}: {path}")
+
+
+def _headings(page: Path) -> list[str]:
+    """The anchors of a page's headings."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", x).lower().replace(" ", "-") for x in found]

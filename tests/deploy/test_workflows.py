@@ -1,0 +1,48 @@
+"""The workflows for a public forge: what they may, and whose code they run."""
+
+import re
+
+import yaml
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.integration.programs import ROOT
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+READ = {"contents": "read"}
+
+
+class WorkflowTests(SynchronousTestCase):
+    def test_pinned(self) -> None:
+        """Each action is pinned by a whole commit, with its version beside it; one
+        action is the same everywhere.
+        """
+        found = set()
+        for path in WORKFLOWS:
+            for action in re.findall(r"uses: (.*)", path.read_text()):
+                self.assertRegex(action, r"^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+                found.add(action)
+        names = [action.partition("@")[0] for action in found]
+        self.assertEqual(sorted(set(names)), sorted(names))
+
+    def test_rights(self) -> None:
+        """A workflow may read, and no more; a job that may more has one right and waits
+        for whoever guards the environment `release`.
+        """
+        self.assertEqual(["gates.yml", "release.yml"], [x.name for x in WORKFLOWS])
+        for path in WORKFLOWS:
+            workflow = yaml.safe_load(path.read_text())
+            self.assertEqual(READ, workflow["permissions"])
+            for name, job in workflow["jobs"].items():
+                self.assertIn("timeout-minutes", job, name)
+                if "permissions" in job:
+                    self.assertEqual(1, len(job["permissions"]), name)
+                    self.assertEqual("release", job["environment"], name)
+                elif "secrets." in str(job):
+                    self.fail(f"{path.name}: {name} has a secret and is not guarded")
+
+    def test_strangers(self) -> None:
+        """A change that somebody proposes runs with nothing of ours."""
+        text = (ROOT / ".github/workflows/gates.yml").read_text()
+        self.assertNotIn("pull_request_target", text)
+        self.assertNotIn("secrets", text)

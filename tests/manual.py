@@ -1,0 +1,138 @@
+"""The manual page, made from the options and the settings, in roff's `man` macros."""
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from api_exporter.cli import CommandOptions
+from api_exporter.settings.setting import Setting
+from api_exporter.settings.table import GROUPS
+
+HEAD = """\
+.\\" Made from the code by `make docs`: change it there.
+.TH API-EXPORTER 1 "" api-exporter "User Commands"
+.nh
+.ad l
+.SH NAME
+api-exporter \\- Prometheus exporter for the management API of NetBird networks
+.SH SYNOPSIS
+"""
+
+DESCRIPTION = """\
+.SH DESCRIPTION
+Reads the management API of a NetBird network, or of several, at its own pace, and
+serves what it knows as metrics for Prometheus, by default on port 8080. It stays in
+the foreground and is ended by a signal.
+.PP
+Settings are variables of the environment. As a service they stand in
+.IR /etc/api\\-exporter/config ;
+the lines that are needed are
+.B UPSTREAM_API_URL
+and
+.BR UPSTREAM_API_TOKEN .
+Then
+.PP
+.nf
+.RS
+api\\-exporter \\-\\-check \\-\\-config /etc/api\\-exporter/config
+.RE
+.fi
+.PP
+says in plain words what is wrong, if anything is, and
+.B systemctl enable \\-\\-now api\\-exporter
+starts the service.
+"""
+
+TAIL = """\
+.SH EXIT STATUS
+.TP
+.B 0
+It was ended by a signal, or all is well.
+.TP
+.B 1
+It could not start, or
+.B \\-\\-check
+and
+.B \\-\\-once
+could not read the peers; waiting may mend it.
+.TP
+.B 2
+.B \\-\\-health
+found the exporter not well.
+.TP
+.B 78
+A setting or an option is wrong, which no waiting mends.
+.SH FILES
+.TP
+.I /etc/api\\-exporter/config
+Settings of the service: NAME=value lines and comments.
+.TP
+.I /usr/share/api\\-exporter/
+Of the Debian package: each setting with its default, the drop-in that makes the token a
+credential, rules and alerts for Prometheus, dashboards for Grafana, and a firewall.
+.SH SEE ALSO
+.BR prometheus (1),
+.BR systemctl (1),
+.UR https://github.com/api\\-exporter/api\\-exporter
+the documentation
+.UE .
+"""
+
+
+def manual() -> str:
+    """The page."""
+    return "".join(
+        chain([HEAD], _synopsis(), [DESCRIPTION], _options(), _settings(), [TAIL])
+    )
+
+
+def _synopsis() -> Iterator[str]:
+    """The words of `--help`, a line each."""
+    lines = CommandOptions.synopsis.removeprefix("Usage:").splitlines()
+    yield "\n.br\n".join(_text(line.strip()) for line in lines) + "\n"
+
+
+def _options() -> Iterator[str]:
+    yield ".SH OPTIONS\n"
+    for name, short, meaning in CommandOptions.optFlags:
+        yield _option(str(name), short, str(meaning))
+    for name, short, _, meaning in CommandOptions.optParameters:
+        # The help calls it FILE or NAME in its synopsis.
+        found = re.search(rf"--{name} ([A-Z]+)", CommandOptions.synopsis)
+        assert found is not None, name
+        yield _option(str(name), short, str(meaning), found[1])
+    yield _option("version", None, "Print the version and exit.")
+    yield _option("help", None, "Print the options and exit.")
+
+
+def _option(name: str, short: str | None, meaning: str, value: str = "") -> str:
+    names = [f"-{short}"] if short else []
+    shown = ", ".join(f"\\fB{_text(x)}\\fR" for x in [*names, f"--{name}"])
+    argument = f" \\fI{value}\\fR" if value else ""
+    return f".TP\n{shown}{argument}\n{_text(meaning)}\n"
+
+
+def _settings() -> Iterator[str]:
+    yield (
+        ".SH SETTINGS\nA setting that is empty counts as not set. All mistakes are"
+        " reported at once,\nbefore anything is started.\n"
+    )
+    for title, settings in GROUPS.items():
+        yield f".SS {_text(title)}\n"
+        for setting in settings:
+            yield f".TP\n.B {setting.name}\n{_text(setting.meaning)}\n.br\n"
+            yield f"Allowed: {_text(setting.allowed)}.{_default(setting)}\n"
+
+
+def _default(setting: Setting[object]) -> str:
+    if setting.default is None:
+        return " Required."
+    return f" Default: {_text(setting.default)}." if setting.default else ""
+
+
+def _text(words: str) -> str:
+    """Markdown of our documents, in roff: names bold, links their words alone."""
+    words = re.sub(r" ?\(\[[^]]*\]\([^)]*\)\)", "", words)
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words)
+    words = words.replace("\\", "\\e").replace("-", "\\-").replace("’", "'")
+    return re.sub(r"`([^`]*)`", r"\\fB\1\\fR", words)
