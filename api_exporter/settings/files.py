@@ -15,7 +15,7 @@ def shared(accounts: Iterable[AccountSettings]) -> list[str]:
         for path, user in _written(account):
             users.setdefault(path, []).append(user)
     return [
-        f"{path!r} is written twice: it is {' and '.join(found)}"
+        f"{' and '.join(found)}: each needs a file of its own, not {path!r}"
         for path, found in users.items()
         if len(found) > 1
     ]
