@@ -83,7 +83,7 @@ license = "MIT"
 END
 build/release/bin/cyclonedx-py environment --pyproject build/release/pyproject.toml \
     --output-reproducible --output-file build/release/bom.json build/release/run/bin/python
-build/executable/bin/python deploy/release/sbom.py <build/release/bom.json \
+build/executable/bin/python deploy/release/sbom.py "$program" <build/release/bom.json \
     >"$out/api-exporter-$version.cdx.json"
 
 deploy/release/seal.sh "$out"
