@@ -55,12 +55,7 @@ SHOWN = {
     "NetBirdPeerAwaitsApproval",
     "NetBirdPeersOutdated",
     "NetBirdPolicyEmpty",
-    "NetBirdProxyCertificateFailed",
-    "NetBirdProxyClusterOffline",
-    "NetBirdProxyServiceOpen",
     "NetBirdResourceUnreachable",
-    "NetBirdSetupKeyExpiresSoon",
-    "NetBirdSetupKeyUsedUp",
     "NetBirdUserAwaitsApproval",
 }
 """Alerts for which the demonstration always gives reason. For the others something has
