@@ -207,7 +207,8 @@ class InstallTests(SynchronousTestCase):
             self.assertEqual(version, self.version())
 
     def test_uninstall(self) -> None:
-        """Removing leaves settings, user and what others wrote; --purge does not.
+        """Removing leaves settings, user and what it wrote; --purge does not.
+
         Both may be repeated.
         """
         self.install()
