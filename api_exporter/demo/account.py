@@ -6,7 +6,14 @@ from api_exporter.demo.groups import ALL, RUNNERS, SERVERS
 from api_exporter.demo.moment import Moment
 from api_exporter.demo.peers import LOGIN_EXPIRATION
 from api_exporter.demo.people import OWNER_ID
-from api_exporter.demo.schedules import DAY, FOUNDED, HOUR, MINUTE
+from api_exporter.demo.schedules import (
+    DAY,
+    FOUNDED,
+    HOUR,
+    MINUTE,
+    MONDAY,
+    WEEK,
+)
 from api_exporter.demo.story import NARROW_RANGE
 from api_exporter.demo.wire import ZERO_TIME, rfc3339, xid
 
@@ -72,13 +79,13 @@ def instance_version(_moment: Moment) -> object:
 
 
 def setup_keys(moment: Moment) -> Iterator[object]:
-    renewed = moment.latest(3 * DAY)
+    renewed, monday = moment.latest(WEEK), moment.latest(WEEK, MONDAY)
     yield _setup_key(
         1,
-        "ci runners, renewed at the last minute",
+        "ci runners, renewed every week",
         auto_groups=[RUNNERS.id],
         ephemeral=True,
-        expires=rfc3339(renewed + 3 * DAY, ".500112"),
+        expires=rfc3339(renewed + 13 * DAY, ".500112"),
         last_used=rfc3339(moment.latest(7 * MINUTE), ".10021"),
         updated_at=rfc3339(renewed, ".500112"),
         used_times=(moment.latest(7 * MINUTE) - FOUNDED) // (7 * MINUTE),
@@ -91,7 +98,13 @@ def setup_keys(moment: Moment) -> Iterator[object]:
         last_used=rfc3339(moment.latest(5 * HOUR)),
         used_times=731,
     )
-    yield _setup_key(3, "nearly used up", usage_limit=10, used_times=9)
+    yield _setup_key(
+        3,
+        "one machine a day",
+        last_used=rfc3339(moment.latest(DAY)),
+        usage_limit=10,
+        used_times=2 + int(moment.at - monday) // DAY,
+    )
     yield _setup_key(
         4,
         "one laptop",

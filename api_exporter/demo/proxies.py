@@ -7,7 +7,7 @@ from api_exporter.demo.groups import ALL
 from api_exporter.demo.moment import Moment
 from api_exporter.demo.peers import peer_id
 from api_exporter.demo.schedules import DAY, HOUR, MINUTE, WEEK
-from api_exporter.demo.story import NO_TUNNEL
+from api_exporter.demo.story import NO_CERTIFICATE, NO_TUNNEL, OPEN, OWN_PROXY_DOWN
 from api_exporter.demo.wire import ZERO_TIME, rfc3339, xid
 
 _CLUSTER = "eu.proxy.example.com"
@@ -18,17 +18,16 @@ _ASKED = {"bearer_auth": {"distribution_groups": [ALL.id], "enabled": True}}
 
 def services(moment: Moment) -> Iterator[object]:
     renewed = rfc3339(moment.latest(60 * DAY))
-    yield _service(
-        1,
-        "app",
-        {"status": "active", "certificate_issued_at": renewed},
-        auth=_ASKED,
-    )
-    yield _service(2, "wiki", {"status": "active", "certificate_issued_at": renewed})
-    yield _service(3, "broken", {"status": "certificate_failed"}, auth=_ASKED)
+    issued = {"status": "active", "certificate_issued_at": renewed}
+    yield _service(1, "app", issued, auth=_ASKED)
+    tried = OPEN.lasts(moment.at)
+    yield _service(2, "wiki", issued, auth={} if tried else _ASKED)
+    failed = NO_CERTIFICATE.lasts(moment.at)
+    state = {"status": "certificate_failed"} if failed else issued
+    yield _service(3, "shop", state, auth=_ASKED)
     cut = NO_TUNNEL.lasts(moment.at)
-    state = "tunnel_not_created" if cut else "certificate_pending"
-    yield _service(4, "new", {"status": state}, auth=_ASKED)
+    state = {"status": "tunnel_not_created" if cut else "certificate_pending"}
+    yield _service(4, "new", state, auth=_ASKED)
     yield _service(
         5,
         "tcp <db>",
@@ -80,11 +79,12 @@ def clusters(moment: Moment) -> Iterator[object]:
         "supports_custom_ports": True,
         "type": "shared",
     }
+    moved = OWN_PROXY_DOWN.lasts(moment.at)
     yield {
         "address": "own.proxy.example.com",
-        "connected_proxies": 0,
+        "connected_proxies": int(not moved),
         "id": xid("d2x", 2),
-        "online": False,
+        "online": not moved,
         "type": "account",
     }
     restarted = moment.latest(50 * MINUTE)

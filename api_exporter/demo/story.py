@@ -30,7 +30,7 @@ class Event(Struct, frozen=True):
         return at - self.start(at) < self.length
 
 
-TUESDAY, WEDNESDAY, SUNDAY = DAY, 2 * DAY, 6 * DAY
+TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SUNDAY = DAY, 2 * DAY, 3 * DAY, 4 * DAY, 6 * DAY
 
 NARROW_RANGE = Event(TUESDAY + 9 * HOUR, HOUR)
 """Somebody makes the address range as narrow as it can be, and regrets it."""
@@ -40,6 +40,15 @@ CONTRACTOR = Event(WEDNESDAY + 8 * HOUR, 4 * HOUR)
 
 NO_TUNNEL = Event(WEDNESDAY + 14 * HOUR, HOUR)
 """There is no tunnel to a service of the reverse proxy."""
+
+OWN_PROXY_DOWN = Event(THURSDAY + 8 * HOUR, 2 * HOUR)
+"""The machine of a proxy of the company's own is moved."""
+
+NO_CERTIFICATE = Event(THURSDAY + 13 * HOUR, 3 * HOUR)
+"""A service of the reverse proxy cannot get a certificate: its domain has moved."""
+
+OPEN = Event(FRIDAY + 9 * HOUR, 3 * HOUR)
+"""Somebody opens the wiki to everybody, to try something, and forgets it."""
 
 LINE_CUT = Event(SUNDAY + 2 * HOUR, 20 * MINUTE)
 """The servers' provider works on its lines: they are lost at once."""

@@ -22,11 +22,6 @@ STANDING = {
     "NetBirdPeerAwaitsApproval",
     "NetBirdPeersOutdated",
     "NetBirdPolicyEmpty",
-    "NetBirdProxyCertificateFailed",
-    "NetBirdProxyClusterOffline",
-    "NetBirdProxyServiceOpen",
-    "NetBirdSetupKeyExpiresSoon",
-    "NetBirdSetupKeyUsedUp",
     "NetBirdUserAwaitsApproval",
 }
 """At every instant: there is always something to look at. Networks that are lost are so

@@ -210,7 +210,7 @@ class CatalogueTests(SynchronousTestCase):
             self.assertEqual([], connected["empty network"])
 
     def test_setup_keys(self) -> None:
-        """At every instant there are keys in all states, one about to expire."""
+        """At every instant there are keys in all states; one expires within weeks."""
         for at in INSTANTS:
             keys = read(self.network, "/api/setup-keys", at)
             self.assertEqual(
@@ -218,7 +218,7 @@ class CatalogueTests(SynchronousTestCase):
                 {key["state"] for key in keys},
             )
             valid = [seconds(key["expires"]) for key in keys if key["valid"]]
-            self.assertTrue(any(0 < expires - at < 3 * DAY + 1 for expires in valid))
+            self.assertTrue(any(0 < expires - at < 13 * DAY + 1 for expires in valid))
             self.assertTrue(any(expires < 0 for expires in valid))
 
     def test_access_tokens(self) -> None:

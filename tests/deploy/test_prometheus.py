@@ -38,13 +38,15 @@ QUIET = {
 """What shows nothing as long as nothing is wrong, or new."""
 
 ELSEWHERE = {
+    "api_exporter_audit_events_missed_total",
+    "api_exporter_audit_events_writable",
     "api_exporter_token_readable",
     "api_exporter_upstream_certificate_expiration_timestamp_seconds",
     "api_exporter_client_certificate_expiration_timestamp_seconds",
     "api_exporter_web_config_last_reload_successful",
 }
-"""Metrics that the demonstration has not: its token has no file, and it no TLS and no
-front door."""
+"""Metrics that the demonstration has not: its token has no file, and it no TLS, no
+front door and no file of audit events."""
 
 SHOWN = {
     "NetBirdImportantPeerOffline",
@@ -53,12 +55,7 @@ SHOWN = {
     "NetBirdPeerAwaitsApproval",
     "NetBirdPeersOutdated",
     "NetBirdPolicyEmpty",
-    "NetBirdProxyCertificateFailed",
-    "NetBirdProxyClusterOffline",
-    "NetBirdProxyServiceOpen",
     "NetBirdResourceUnreachable",
-    "NetBirdSetupKeyExpiresSoon",
-    "NetBirdSetupKeyUsedUp",
     "NetBirdUserAwaitsApproval",
 }
 """Alerts for which the demonstration always gives reason. For the others something has

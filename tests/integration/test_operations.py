@@ -406,7 +406,7 @@ class ReportTests(OperatedTestCase):
         self.assertIn('\nnetbird_api_peers{connected="true"} ', ended.stdout)
         self.assertIn("\n# TYPE netbird_api_group_info gauge\n", ended.stdout)
         for line in ended.stdout.splitlines():
-            self.assertRegex(line, r"^(# (HELP|TYPE) )?netbird_api_")
+            self.assertRegex(line, r"^(# (HELP|TYPE|UNIT) )?netbird_api_")
 
     def test_dead_upstream(self) -> None:
         """Where nobody answers, both say so in plain words, and the status is 1."""
