@@ -30,8 +30,8 @@ def presence(seen: Seen) -> Iterator[Finding]:
             yield seen.finding(
                 "NetBirdRouterGroupDown",
                 f"Group {plain(group.name or group.id)}",
-                "None of its routers is connected: what is routed through it cannot be"
-                " reached.",
+                f"{'None of its routers is connected' if peers else 'It has no routers'}:"
+                " what is routed through it cannot be reached.",
                 since=max(filter(None, left), default=None),
             )
     # The default names are examples: that they are missing tells nothing.
