@@ -4,6 +4,7 @@ Whoever is killed leaves whole lines, perhaps one that is cut, and a cursor that
 batch of lines behind at most: the last lines tell which.
 """
 
+import fcntl
 import glob
 import os
 from collections.abc import Iterator
@@ -108,9 +109,13 @@ class EventsFile:
         if self._file is None:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
             file = os.open(self.path, flags, 0o640)
-            if not S_ISREG(os.fstat(file).st_mode):
+            try:
+                if not S_ISREG(os.fstat(file).st_mode):
+                    raise ValueError("it is no regular file")
+                _lock(file)
+            except ValueError:
                 os.close(file)
-                raise ValueError("it is no regular file")
+                raise
             self._file = file
         return self._file
 
@@ -119,6 +124,16 @@ class EventsFile:
             return not os.path.samestat(os.stat(self.path), os.fstat(file))
         except FileNotFoundError:
             return True
+
+
+def _lock(file: int) -> None:
+    """Keep other processes out, as two would write everything twice."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        raise ValueError("another process writes it") from None
+    except OSError:
+        return  # there are file systems without locks
 
 
 def _mend(file: int) -> None:
