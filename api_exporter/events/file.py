@@ -109,13 +109,9 @@ class EventsFile:
         if self._file is None:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
             file = os.open(self.path, flags, 0o640)
-            try:
-                if not S_ISREG(os.fstat(file).st_mode):
-                    raise ValueError("it is no regular file")
-                _lock(file)
-            except ValueError:
+            if why := _refused(file):
                 os.close(file)
-                raise
+                raise ValueError(why)
             self._file = file
         return self._file
 
@@ -126,14 +122,19 @@ class EventsFile:
             return True
 
 
-def _lock(file: int) -> None:
-    """Keep other processes out, as two would write everything twice."""
+def _refused(file: int) -> str:
+    """Why it cannot be written; "" where it can. Then it is ours alone: two processes
+    would write everything twice.
+    """
+    if not S_ISREG(os.fstat(file).st_mode):
+        return "it is no regular file"
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
-        raise ValueError("another process writes it") from None
+        return "another process writes it"
     except OSError:
-        return  # there are file systems without locks
+        pass  # there are file systems without locks
+    return ""
 
 
 def _mend(file: int) -> None:

@@ -90,7 +90,7 @@ class AppendTests(FileTestCase):
         """While another process writes the file, we do not; after its end we do."""
         self.file.append(lines([1]))
         self.file.close()
-        command = [sys.executable, "-c", HOLDING, self.path]
+        command = [sys.executable, "-c", HOLDING, str(self.path)]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdin=pipe, stdout=pipe) as other:
             assert other.stdin is not None
