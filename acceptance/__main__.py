@@ -54,6 +54,8 @@ CHECKS = (
     Check("helm-lint", helm.lint),
     Check("helm-valid", helm.valid),
     Check("helm-refused", helm.refused),
+    Check("helm-names", helm.names),
+    Check("helm-page", helm.documented),
     Check("helm-score", helm.score),
     Check("helm-rules", helm.monitoring),
     Check("helm-runs", chart.runs),

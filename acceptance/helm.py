@@ -1,6 +1,7 @@
 """The Helm chart: what it makes of each file of `ci/`, and what it refuses."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from copy import deepcopy
@@ -10,7 +11,7 @@ from typing import Any
 import yaml
 
 from acceptance import schemas
-from acceptance.check import Failed, go_tool, run
+from acceptance.check import ROOT, Failed, go_tool, run
 from api_exporter.attention.thresholds import read
 from tests.chart import CHART, DASHBOARDS, VALUES
 from tests.rules import THRESHOLDS, rules
@@ -49,12 +50,19 @@ WRONG: tuple[tuple[str, str], ...] = (
     ("accounts: {acme: {token: {}}}", "accounts/acme/token"),
     ("accounts: {acme: {settings: {LOG_LEVEL: debug}}}", "LOG_LEVEL"),
     ("accounts: {acme: {settings: {}, existingSecret: a}}", "accounts/acme"),
+    ("accounts: {a: {token: {existingSecret: b, value: c}}}", "accounts/a/token"),
+    ("upstream: {token: {existingSecret: a, value: b}}", "only one may be"),
+    ("upstream: {ca: {existingSecret: a, existingConfigMap: b}}", "only one may be"),
+    ("fullnameOverride: '2026'", "fullnameOverride"),
+    ("fullnameOverride: a.b", "fullnameOverride"),
     ("image: {digest: '1'}", "image/digest"),
     ("image: {pullPolicy: Sometimes}", "image/pullPolicy"),
     ("service: {type: Nodeport}", "service/type"),
     ("service: {ipFamilies: [IPv5]}", "service/ipFamilies"),
     ("scrape: {interval: soon}", "scrape/interval"),
     ("web: {config: {tls_config: {}}}", "tls_config"),
+    ("web: {certificateSecret: a}", "there would be no TLS"),
+    ("web: {existingSecret: a, config: {rate_limit: {}}}", "only one may be"),
     ("prometheusRule: {disabled: [NetBirdPolicy]}", "prometheusRule/disabled"),
     ("prometheusRule: {thresholds: {days: {soon: 1}}}", "soon"),
     ("prometheusRule: {thresholds: {days: {login_soon: 0}}}", "login_soon"),
@@ -185,6 +193,36 @@ def _with_unknown(
         if isinstance(value, dict) and value:
             for values, named in _with_unknown(value, f"{path}.{key}".lstrip(".")):
                 yield {key: values}, named
+
+
+def names(_folder: Path) -> str:
+    """What only looks like a number is none: names, and settings as they stand."""
+    objects = rendered("--values", CHART / "ci/names-values.yaml")
+    for thing in objects:
+        metadata = thing["metadata"]
+        strings = [
+            metadata["name"],
+            metadata["namespace"],
+            *metadata["labels"].values(),
+        ]
+        if not all(isinstance(value, str) for value in strings):
+            raise Failed(f"{thing['kind']}: {strings}")
+    [pod] = [o["spec"]["template"] for o in objects if o["kind"] == "Deployment"]
+    told = {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
+    if told["UPSTREAM_ACCOUNT"] != "12345678":
+        raise Failed(f"UPSTREAM_ACCOUNT: {told['UPSTREAM_ACCOUNT']}")
+    return f"{len(objects)} objects"
+
+
+def documented(folder: Path) -> str:
+    """The chart takes each piece of YAML that its page shows."""
+    page = (ROOT / "docs/install/helm.md").read_text()
+    pieces = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    for piece in pieces:
+        file = folder / "values.yaml"
+        file.write_text(piece)
+        rendered("--values", file)
+    return f"{len(pieces)} pieces"
 
 
 def score(folder: Path) -> str:

@@ -133,7 +133,8 @@ def _removed(system: System) -> str:
     main = main_process(system)
     system.run(UNINSTALL, "--purge")
     same("the unit", "not-found", shown(system, "LoadState"))
-    places = "/run/api-exporter /opt/api-exporter* /etc/api-exporter"
+    folders = ("/run", "/opt", "/etc", "/var/lib", "/var/log")
+    places = " ".join(f"{folder}/api-exporter*" for folder in folders)
     same(
         "what is left",
         "",

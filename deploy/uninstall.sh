@@ -5,7 +5,7 @@ set -eu
 usage="usage: uninstall.sh [--dry-run] [--root DIR] [--purge]
   --dry-run   print what would be done
   --root DIR  remove below DIR, for images and tests
-  --purge     remove the settings, the token and the user, too"
+  --purge     remove the settings, the token, what the service has written and the user, too"
 
 root=
 dry_run=
@@ -31,6 +31,7 @@ if [ "$(id -u)" != 0 ] && [ ! "$dry_run" ]; then
 fi
 
 units=$root/etc/systemd/system
+dropins=$units/api-exporter.service.d
 running=
 if [ ! "$root" ] && [ -d /run/systemd/system ]; then running=yes; fi
 for unit in api-exporter.socket api-exporter.service; do
@@ -38,13 +39,17 @@ for unit in api-exporter.socket api-exporter.service; do
         || run systemctl ${root:+"--root=$root"} --quiet ${running:+--now} disable "$unit"
 done
 run rm -rf "$units/api-exporter.service" "$units/api-exporter.socket" \
-    "$units/api-exporter.service.d" "$root/etc/sysusers.d/api-exporter.conf" \
+    "$dropins/hardened.conf" "$dropins/token.conf" "$root/etc/sysusers.d/api-exporter.conf" \
     "$root/opt/api-exporter" "$root"/opt/api-exporter.env-*
+# What the administrator has put beside them stays, as the settings do.
+if [ -d "$dropins" ]; then
+    run rmdir --ignore-fail-on-non-empty "$dropins"
+fi
 [ ! "$running" ] || run systemctl daemon-reload
 [ "$purge" ] || exit 0
 
 # Files elsewhere that belong to the user keep its number.
-run rm -rf "$root/etc/api-exporter"
+run rm -rf "$root/etc/api-exporter" "$dropins" "$root/var/lib/api-exporter" "$root/var/log/api-exporter"
 for kind in user group; do
     case $kind in user) list=passwd ;; group) list=group ;; esac
     ! grep -qs '^api-exporter:' "$root/etc/$list" \

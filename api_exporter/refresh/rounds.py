@@ -86,7 +86,10 @@ class Rounds:
         await self._rendering.acquire()
         try:
             if resource.located(self.inventory) == path:  # else it was another user's
-                if not _same(decoded.records, getattr(self.inventory, name)):
+                # Known again when all of it is published, and not where that fails.
+                published = self._known.pop(name, None) is not None
+                before = getattr(self.inventory, name)
+                if not (published and _same(decoded.records, before)):
                     await self._render(name, decoded.records)
                 self._known[name] = known
         finally:

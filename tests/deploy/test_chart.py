@@ -91,6 +91,26 @@ class ChartTests(SynchronousTestCase):
         others = set(self.schema["$defs"]["settings"]["properties"])
         self.assertEqual(known - found - {"UPSTREAM_API_TOKEN"}, others)
 
+    def test_names(self) -> None:
+        """Names that are filled in are quoted: 2026 and 1e3 are names, too. Numbers
+        among the settings are told as they are written.
+        """
+        filled = re.compile(
+            r"^ *(?:- )?((?:[\w.]+/)?(?:name|namespace|instance|serviceAccountName"
+            r"|serviceName|metadata\.name|matchNames)): \[?(\{\{.*)$",
+            re.MULTILINE,
+        )
+        text = "".join(path.read_text() for path in TEMPLATES)
+        found = [
+            (key, value)
+            for key, value in filled.findall(text)
+            if value != "{{ $name }}"
+        ]
+        self.assertLess(8, len(found))
+        for key, value in found:
+            self.assertIn("| quote }}", value, key)
+        self.assertNotRegex(text, r"\$value \| toString|toString \$value")
+
     def test_secrets(self) -> None:
         """A setting that may hold a secret is no value, or one that may not hold it."""
         secret = {setting.name for setting in SETTINGS if setting.secret}

@@ -155,7 +155,7 @@ class InstallTests(SynchronousTestCase):
             self.assertIn(words, said)
         said = self.uninstall("--dry-run", "--purge")
         self.assertEqual(before, self.files())
-        self.assertIn(f"rm -rf {self.root}/etc/api-exporter\n", said)
+        self.assertIn(f"rm -rf {self.root}/etc/api-exporter ", said)
 
     def test_prerequisites(self) -> None:
         """Without a Python that is new enough and makes environments, one line says
@@ -207,15 +207,28 @@ class InstallTests(SynchronousTestCase):
             self.assertEqual(version, self.version())
 
     def test_uninstall(self) -> None:
-        """Removing leaves settings and user, --purge does not; both may be repeated."""
+        """Removing leaves settings, user and what it wrote; --purge does not.
+
+        Both may be repeated.
+        """
         self.install()
         enabled = self.root / "etc/systemd/system/multi-user.target.wants"
         run("systemctl", f"--root={self.root}", "enable", "api-exporter.service")
         self.assertNotEqual([], list(enabled.iterdir()))
+        own = [
+            "etc/api-exporter/token",
+            "etc/systemd/system/api-exporter.service.d/override.conf",
+            "var/lib/api-exporter/events.cursor",
+            "var/log/api-exporter/events.jsonl",
+        ]
+        for name in own:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).touch()
         for _ in range(2):
             self.uninstall()
-            left = [x for x in self.files() if "api-exporter" in x]
-            self.assertEqual(["etc/api-exporter", "etc/api-exporter/config"], left)
+            left = {x for x in self.files() if (self.root / x).is_file()}
+            ours = {x for x in left if "api-exporter" in x}
+            self.assertEqual({"etc/api-exporter/config", *own}, ours)
             self.assertEqual([], self.environments())
             self.assertGreater(self.group(), 0)
         for _ in range(2):

@@ -397,8 +397,8 @@ class BeforeTests(SynchronousTestCase):
         first = decode(PEERS, b'[{"id":"a"},{"id":"b","name":"x"}]').records
         body = b'[{"id":"b","name":"y"},{"id":"a"},{"id":"c"}]'
         second = decode(PEERS, body, first).records
-        self.assertEqual((Peer(id="b", name="y"), Peer(id="a"), Peer(id="c")), second)
-        self.assertIs(first[0], second[1])
+        self.assertEqual((Peer(id="a"), Peer(id="b", name="y"), Peer(id="c")), second)
+        self.assertIs(first[0], second[0])
 
 
 STALL = 0.02

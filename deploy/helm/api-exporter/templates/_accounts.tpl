@@ -6,7 +6,7 @@
 {{- if not (or $account.existingSecret $account.existingConfigMap) }}
 {{- $lines := list }}
 {{- range $setting, $value := $account.settings }}
-{{- $quoted := toString $value | replace "\\" "\\\\" | replace "\"" "\\\"" | replace "$" "\\$" | replace "`" "\\`" }}
+{{- $quoted := include "api-exporter.text" $value | replace "\\" "\\\\" | replace "\"" "\\\"" | replace "$" "\\$" | replace "`" "\\`" }}
 {{- $lines = append $lines (printf "%s=\"%s\"" $setting $quoted) }}
 {{- end }}
 {{- if $account.token }}

@@ -4,11 +4,12 @@
 {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* At most 50 characters: a StatefulSet adds a number and a hash to it, others a word. */}}
+{{/* At most 50 characters: a StatefulSet adds a number and a hash to it, others a word. A release may
+     have dots in its name, a Service may not. */}}
 {{- define "api-exporter.fullname" -}}
 {{- $name := include "api-exporter.name" . -}}
 {{- $both := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) -}}
-{{ default $both .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{ default $both .Values.fullnameOverride | replace "." "-" | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "api-exporter.namespace" -}}
@@ -19,9 +20,10 @@
 {{ default (.Values.serviceAccount.create | ternary (include "api-exporter.fullname" .) "default") .Values.serviceAccount.name }}
 {{- end }}
 
+{{/* Quoted, as all names are: 2026 and 1e3 are names. */}}
 {{- define "api-exporter.selector" -}}
-app.kubernetes.io/name: {{ include "api-exporter.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "api-exporter.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: exporter
 {{- end }}
 
@@ -39,8 +41,8 @@ app.kubernetes.io/component: exporter
 {{/* Of a dict: top; maybe name (a suffix), namespace, labels, annotations. */}}
 {{- define "api-exporter.metadata" -}}
 {{- $top := .top -}}
-name: {{ include "api-exporter.fullname" $top }}{{ with .name }}-{{ . }}{{ end }}
-namespace: {{ default (include "api-exporter.namespace" $top) .namespace }}
+name: {{ list (include "api-exporter.fullname" $top) .name | compact | join "-" | quote }}
+namespace: {{ default (include "api-exporter.namespace" $top) .namespace | quote }}
 labels:
   {{- include "api-exporter.labels" (list $top (default dict .labels)) | nindent 2 }}
 {{- with mergeOverwrite (deepCopy $top.Values.commonAnnotations) (deepCopy (default dict .annotations)) }}

@@ -12,7 +12,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  serviceAccountName: {{ include "api-exporter.serviceAccount" . }}
+  serviceAccountName: {{ include "api-exporter.serviceAccount" . | quote }}
   automountServiceAccountToken: false
   enableServiceLinks: false
   {{- with concat .Values.global.imagePullSecrets .Values.image.pullSecrets }}
@@ -116,11 +116,16 @@ spec:
 {{- end }}
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
-  value: {{ $value | toString | quote }}
+  value: {{ include "api-exporter.text" $value | quote }}
 {{- end }}
 {{- with .Values.env }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* A value as it was written: Helm takes whole numbers for broken ones, and tells 1000000 as 1e+06. */}}
+{{- define "api-exporter.text" -}}
+{{ and (kindIs "float64" .) (eq (toString .) (toString (floor .))) | ternary (toJson .) (toString .) }}
 {{- end }}
 
 {{/* Of (list . probe page). Behind a door it asks from inside, where no certificate or password is needed. */}}
