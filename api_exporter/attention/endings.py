@@ -35,10 +35,15 @@ def logins(seen: Seen) -> Iterator[Finding | None]:
 
 
 def setup_keys(seen: Seen) -> Iterator[Finding]:
-    """Reusable ones that are valid, or were used lately, and will soon be of no use."""
+    """Reusable ones that are valid, or were used lately, and will soon be of no use.
+
+    Whoever has revoked one knows that it is.
+    """
     days, share = seen.thresholds.days, seen.thresholds.shares["setup_key_used"]
     for key in seen.inventory.setup_keys or ():
-        if key.type != "reusable" or not (key.valid or _in_use(seen, key)):
+        if key.type != "reusable" or key.revoked:
+            continue
+        if not (key.valid or _in_use(seen, key)):
             continue
         named = f"Setup key {plain(key.name or key.id)}"
         end = timestamp(key.expires)
@@ -48,7 +53,7 @@ def setup_keys(seen: Seen) -> Iterator[Finding]:
                 "NetBirdSetupKeyExpiresSoon",
                 named,
                 f"Machines can enrol with it for less than {left}."
-                if end > seen.now
+                if key.valid and end > seen.now
                 else "Machines cannot enrol with it any more.",
                 until=end,
             )

@@ -28,11 +28,11 @@ def presence(seen: Seen) -> Iterator[Finding | None]:
         peers = _peers(seen, group)
         if not any(peer.connected for peer in peers):
             left = [timestamp(peer.last_seen) for peer in peers]
+            lost = "None of its routers is connected" if peers else "It has no routers"
             yield seen.finding(
                 "NetBirdRouterGroupDown",
                 f"Group {plain(group.name or group.id)}",
-                "None of its routers is connected: what is routed through it cannot be"
-                " reached.",
+                f"{lost}: what is routed through it cannot be reached.",
                 since=max(filter(None, left), default=None),
             )
     # The default names are examples: that they are missing tells nothing.

@@ -87,7 +87,7 @@ def clusters(moment: Moment) -> Iterator[object]:
         "online": not moved,
         "type": "account",
     }
-    restarted = moment.latest(50 * MINUTE)
+    restarted = moment.latest(5 * HOUR)
     online = moment.at - restarted >= 10 * MINUTE
     yield {
         "address": "lab.proxy.example.com",

@@ -4,6 +4,7 @@ Whoever is killed leaves whole lines, perhaps one that is cut, and a cursor that
 batch of lines behind at most: the last lines tell which.
 """
 
+import fcntl
 import glob
 import os
 from collections.abc import Iterator
@@ -108,9 +109,9 @@ class EventsFile:
         if self._file is None:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
             file = os.open(self.path, flags, 0o640)
-            if not S_ISREG(os.fstat(file).st_mode):
+            if why := _refused(file):
                 os.close(file)
-                raise ValueError("it is no regular file")
+                raise ValueError(why)
             self._file = file
         return self._file
 
@@ -119,6 +120,21 @@ class EventsFile:
             return not os.path.samestat(os.stat(self.path), os.fstat(file))
         except FileNotFoundError:
             return True
+
+
+def _refused(file: int) -> str:
+    """Why it cannot be written; "" where it can. Then it is ours alone: two processes
+    would write everything twice.
+    """
+    if not S_ISREG(os.fstat(file).st_mode):
+        return "it is no regular file"
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return "another process writes it"
+    except OSError:
+        pass  # there are file systems without locks
+    return ""
 
 
 def _mend(file: int) -> None:

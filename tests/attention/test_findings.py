@@ -213,6 +213,9 @@ class GroupsTests(SynchronousTestCase):
         finding = only(seen(down))
         self.assertEqual("NetBirdRouterGroupDown", finding.alert)
         self.assertEqual(NOW - 60, finding.since)
+        self.assertIn("None of its routers is connected: ", finding.words)
+        empty = only(seen(replace(down, groups=(group("routers"),))))
+        self.assertIn("It has no routers: ", empty.words)
         up = replace(down, peers=(gates[0], peer("b")))
         self.assertEqual([], found(seen(up)))
 
@@ -273,7 +276,9 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual(NOW + 7 * DAY - 1, finding.until)
         self.assertEqual("Setup key fleet", finding.object)
         over = only(seen(self.key(expires=used, valid=False, last_used=used)))
-        self.assertEqual("Machines cannot enrol with it any more.", over.words)
+        spent = only(seen(self.key(expires=soon, valid=False, last_used=used)))
+        for finding in (over, spent):
+            self.assertEqual("Machines cannot enrol with it any more.", finding.words)
         for fields in (
             {"expires": at(7 * DAY)},
             {"expires": soon, "type": "one-off"},
@@ -291,6 +296,12 @@ class EndingsTests(SynchronousTestCase):
         for limit, used in ((10, 7), (0, 100)):
             inventory = self.key(usage_limit=limit, used_times=used)
             self.assertEqual([], found(seen(inventory)))
+
+    def test_revoked(self) -> None:
+        """A key that was revoked is not told, however lately it was used."""
+        for fields in ({"expires": at(DAY)}, {"usage_limit": 10, "used_times": 9}):
+            revoked = self.key(valid=False, revoked=True, last_used=at(-DAY), **fields)
+            self.assertEqual([], found(seen(revoked)), fields)
 
     def test_access_token(self) -> None:
         """A token of ours is told twice: 14 days ahead, worse from three days on."""

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +16,16 @@ from api_exporter.events.telling import line
 from tests.events import body, events, finish, keys, limited
 
 NONE = frozenset[str]()
+
+HOLDING = """
+import sys
+from pathlib import Path
+from api_exporter.events.file import EventsFile
+EventsFile(Path(sys.argv[1])).append(b"")
+print("held", flush=True)
+sys.stdin.read()
+"""
+"""A program that writes a file until its input ends."""
 
 
 def lines(numbers: Iterable[int]) -> bytes:
@@ -73,6 +85,24 @@ class AppendTests(FileTestCase):
         self.path.mkdir()
         with self.assertRaises(OSError):
             self.file.append(b"x\n")
+
+    def test_other_process(self) -> None:
+        """While another process writes the file, we do not; after its end we do."""
+        self.file.append(lines([1]))
+        self.file.close()
+        command = [sys.executable, "-c", HOLDING, str(self.path)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe) as other:
+            assert other.stdin is not None
+            assert other.stdout is not None
+            self.assertEqual(b"held\n", other.stdout.readline())
+            with self.assertRaisesRegex(ValueError, "^another process writes it$"):
+                self.file.append(lines([2]))
+            with self.assertRaisesRegex(ValueError, "^another process writes it$"):
+                self.file.recovered(None)
+            other.stdin.close()
+        self.file.append(lines([2]))
+        self.assertEqual(lines([1, 2]), self.path.read_bytes())
 
 
 class RecoveryTests(FileTestCase):
