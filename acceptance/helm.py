@@ -208,7 +208,10 @@ def names(_folder: Path) -> str:
         if not all(isinstance(value, str) for value in strings):
             raise Failed(f"{thing['kind']}: {strings}")
     [pod] = [o["spec"]["template"] for o in objects if o["kind"] == "Deployment"]
-    told = {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
+    [container] = pod["spec"]["containers"]
+    if container["image"] != "api-exporter:1":
+        raise Failed(f"image: {container['image']}")
+    told = {one["name"]: one["value"] for one in container["env"]}
     if told["UPSTREAM_ACCOUNT"] != "12345678":
         raise Failed(f"UPSTREAM_ACCOUNT: {told['UPSTREAM_ACCOUNT']}")
     return f"{len(objects)} objects"

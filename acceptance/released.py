@@ -101,10 +101,17 @@ def _listed(tree: Path, sbom: Path) -> str:
     parts = {
         re.sub(r"[-_.]+", "-", x["name"]).lower(): x["version"]
         for x in told["components"]
+        if not x["purl"].startswith("pkg:deb/")
     }
+    libraries = [x["name"] for x in told["components"] if "pkg:deb/" in x["purl"]]
+    if "zlib1g" not in libraries:
+        raise Failed(f"libraries of Debian's: {libraries}")
     strangers = set(parts.items()) - set(locked.items())
     same("beside the lock", {"openssl", "python"}, {name for name, _ in strangers})
-    return f"SBOM: {len(parts)} parts, those of the lock and Python's own"
+    return (
+        f"SBOM: {len(parts)} parts, those of the lock and Python's own, "
+        f"{len(libraries)} of Debian's"
+    )
 
 
 def _sealed(made: Path, keys: Path) -> str:

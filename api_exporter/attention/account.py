@@ -2,12 +2,13 @@
 policies.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import HOUR
 from api_exporter.collectors.account import addresses
-from api_exporter.collectors.policies import counted_releases, empty_sides, sizes
+from api_exporter.collectors.policies import empty_sides, releases, sizes
 from api_exporter.collectors.policies import release as release_of
 from api_exporter.exposition.text import timestamp
 
@@ -46,7 +47,7 @@ def user_approvals(seen: Seen) -> Iterator[Finding]:
 
 def old_versions(seen: Seen) -> Iterator[Finding]:
     """Peers that a posture check shuts out, or will."""
-    versions = counted_releases(seen.inventory.peers or ())
+    versions = releases(Counter(p.version for p in seen.inventory.peers or ()))
     for check in seen.inventory.posture_checks or ():
         demanded = check.checks.nb_version_check
         minimum = release_of(demanded.min_version) if demanded is not None else None

@@ -5,19 +5,23 @@ from collections.abc import Iterator
 from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import DAY
 from api_exporter.collectors.peers import login_ends
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.records import SetupKey
+from api_exporter.netbird.records import Peer, SetupKey
 
 
-def logins(seen: Seen) -> Iterator[Finding]:
+def logins(seen: Seen) -> Iterator[Finding | None]:
     """Connected peers that are cut off unless somebody logs in."""
     days = seen.thresholds.days["login_soon"]
-    peers = ((peer, peer) for peer in seen.inventory.peers or () if peer.connected)
-    soon = [
-        (end, peer)
-        for peer, end in login_ends(peers, seen.inventory.accounts or ())
-        if 0 < end - seen.now < days * DAY
-    ]
+    peers, soon = seen.inventory.peers or (), list[tuple[float, Peer]]()
+    for start in range(0, len(peers), AT_ONCE):
+        some = ((p, p) for p in peers[start : start + AT_ONCE] if p.connected)
+        soon += [
+            (end, peer)
+            for peer, end in login_ends(some, seen.inventory.accounts or ())
+            if 0 < end - seen.now < days * DAY
+        ]
+        yield None
     if soon:
         verb = "is" if len(soon) == 1 else "are"
         yield seen.finding(

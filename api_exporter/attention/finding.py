@@ -1,6 +1,6 @@
 """A finding, and what is seen when findings are looked for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from unicodedata import category
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from api_exporter.attention.fleet import dropped
 from api_exporter.attention.thresholds import Severity, Thresholds
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
@@ -75,6 +76,18 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
     def peers(self) -> Mapping[str, Peer]:
         """By id."""
         return {peer.id: peer for peer in self.inventory.peers or ()}
+
+    def gather(self) -> Iterator[None]:
+        """Find the peers by id in steps: without them it is one, when they are wanted.
+
+        They are put where the cached property would put them.
+        """
+        if "peers" not in self.__dict__:
+            peers, found = self.inventory.peers or (), dict[str, Peer]()
+            for start in range(0, len(peers), AT_ONCE):
+                found.update({peer.id: peer for peer in peers[start : start + AT_ONCE]})
+                yield
+            self.__dict__["peers"] = found
 
     @cached_property
     def members(self) -> dict[str, list[Peer]]:

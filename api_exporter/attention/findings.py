@@ -23,7 +23,7 @@ class Finder(Struct, frozen=True):
         single: whether it is silent while there is a greater cause.
     """
 
-    find: Callable[[Seen], Iterator[Finding]]
+    find: Callable[[Seen], Iterator[Finding | None]]
     reads: tuple[str, ...] = ()
     single: bool = False
 
@@ -57,8 +57,8 @@ FINDERS = (
 )
 
 
-def find(finder: Finder, seen: Seen) -> Iterator[Finding]:
-    """What one of them finds."""
+def find(finder: Finder, seen: Seen) -> Iterator[Finding | None]:
+    """What one of them finds. None: still looking, a good place to pause."""
     if _unknown(seen, finder) or (finder.single and seen.outage):
         return iter(())
     return finder.find(seen)

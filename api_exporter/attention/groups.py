@@ -7,8 +7,9 @@ from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.records import Group, Peer
 
 
-def presence(seen: Seen) -> Iterator[Finding]:
+def presence(seen: Seen) -> Iterator[Finding | None]:
     """Peers of important groups that are offline, routers that all are."""
+    yield from seen.gather()
     for group in _of(seen, seen.important):
         peers = _peers(seen, group)
         gone = [peer for peer in peers if not peer.connected]
@@ -45,8 +46,9 @@ def presence(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def expired(seen: Seen) -> Iterator[Finding]:
+def expired(seen: Seen) -> Iterator[Finding | None]:
     """Peers of important groups that are cut off until somebody logs in."""
+    yield from seen.gather()
     for group in _of(seen, (*seen.important, *seen.thresholds.groups.routers)):
         out = [peer for peer in _peers(seen, group) if peer.login_expired]
         if out:

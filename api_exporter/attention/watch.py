@@ -118,7 +118,8 @@ class Attention:
         for finder in finders:
             few = Few()
             for finding in find(finder, seen):
-                few.add(finding)
+                if finding is not None:
+                    few.add(finding)
                 yield
             by[finder] = few
             yield

@@ -13,7 +13,7 @@ from api_exporter.exposition.text import (
     labels,
 )
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Peer
+from api_exporter.netbird.records import Group
 
 READS = ("groups", "peers")
 
@@ -70,8 +70,10 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     )
     yield Family(PEERS, ((key, group.peers_count) for key, group in keyed))
     if inventory.peers is not None:
-        present = _present(keyed, inventory.peers)
-        yield Family(PEERS_CONNECTED, present, at_once=1)
+        present = joins.Present(inventory.peers)
+        yield Family(
+            PEERS_CONNECTED, _present(keyed, present), at_once=1, steps=present.steps
+        )
     yield Family(RESOURCES, ((key, group.resources_count) for key, group in keyed))
     yield counted(
         RESOURCES_BY_TYPE,
@@ -84,10 +86,10 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
 
 
 def _present(
-    keyed: Iterable[tuple[Labels, Group]], peers: Iterable[Peer]
+    keyed: Iterable[tuple[Labels, Group]], present: joins.Present
 ) -> Iterator[Sample]:
     """A group may have as many members as there are peers: each is much work."""
-    connected = joins.connected(peers)
+    connected = present.whole().connected
     for key, group in keyed:
         members = [member.id for member in group.peers or ()]
         yield key, len(connected.intersection(members))

@@ -1,21 +1,39 @@
 """Who stands behind what: the joins that several collectors make."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from api_exporter.exposition.tally import AT_ONCE, finish
 from api_exporter.netbird.records import Group, Peer
 
 Members = Mapping[str, Iterable[str]]
 """The ids of a group's members, by the group's id."""
 
 
-def connected(peers: Iterable[Peer]) -> frozenset[str]:
-    """The ids of the connected peers."""
-    return frozenset([peer.id for peer in peers if peer.connected])
+class Present:
+    """Which peers there are.
 
+    Attributes:
+        existing: the ids of those that the upstream lists.
+        connected: those of them that are connected.
+        steps: both are whole when these have been gone through, by whomever.
+    """
 
-def existing(peers: Iterable[Peer]) -> frozenset[str]:
-    """The ids of the peers that the upstream lists."""
-    return frozenset([peer.id for peer in peers])
+    def __init__(self, peers: tuple[Peer, ...]) -> None:
+        self.existing: set[str] = set()
+        self.connected: set[str] = set()
+        self.steps = self._look(peers)
+
+    def _look(self, peers: tuple[Peer, ...]) -> Iterator[None]:
+        for start in range(0, len(peers), AT_ONCE):
+            some = peers[start : start + AT_ONCE]
+            self.existing.update([peer.id for peer in some])
+            self.connected.update([peer.id for peer in some if peer.connected])
+            yield
+
+    def whole(self) -> "Present":
+        """Itself, with the steps taken that are left."""
+        finish(self.steps)
+        return self
 
 
 def members(groups: Iterable[Group], wanted: frozenset[str]) -> Members:

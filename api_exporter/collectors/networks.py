@@ -19,7 +19,6 @@ from api_exporter.netbird.records import (
     Network,
     NetworkResource,
     NetworkRouter,
-    Peer,
 )
 
 READS = ("networks", "network_routers", "network_resources", "groups", "peers")
@@ -124,14 +123,19 @@ def _networks(
     by_id = {router.id: router for router in routers}
     routing: Connected | None = None
     if inventory.groups is not None and inventory.peers is not None:
-        behind = Once(_behind(keyed, by_id, inventory.groups, inventory.peers))
+        present = joins.Present(inventory.peers)
+        behind = Once(_behind(keyed, by_id, inventory.groups, present))
         yield Family(
-            ROUTING_PEERS, ((key, peers) for key, peers, _ in behind), at_once=1
+            ROUTING_PEERS,
+            ((key, peers) for key, peers, _ in behind),
+            at_once=1,
+            steps=present.steps,
         )
         yield Family(
             ROUTING_PEERS_CONNECTED,
             ((key, there) for key, _, there in behind),
             at_once=1,
+            steps=present.steps,
         )
         routing = (
             (n.id, there) for n, (_, _, there) in zip(networks, behind, strict=True)
@@ -211,13 +215,12 @@ def _behind(
     keyed: Iterable[tuple[Labels, Network]],
     routers: Mapping[str, NetworkRouter],
     groups: Iterable[Group],
-    peers: tuple[Peer, ...],
+    present: joins.Present,
 ) -> Iterator[tuple[Labels, int, int]]:
     """Of each network, how many peers are behind it and how many of them connected."""
     wanted = {group for r in routers.values() for group in r.peer_groups or ()}
     members = joins.members(groups, frozenset(wanted))
-    existing = joins.existing(peers)
-    connected = joins.connected(peers)
+    existing, connected = present.whole().existing, present.connected
     for key, network in keyed:
         found = routing_peers(network, routers, members) & existing
         yield key, len(found), len(found & connected)

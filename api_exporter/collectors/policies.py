@@ -1,10 +1,10 @@
 """Policies and posture checks: who may reach whom, and which clients are too old."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from api_exporter.collectors.once import Once
+from api_exporter.exposition.tally import finish, tally
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -166,13 +166,17 @@ def _posture_checks(
     yield Family(POSTURE_CHECK_INFO, ((key, 1) for key, _ in keyed))
     if peers is None:
         return
-    yield Family(BELOW_MIN_VERSION, _below(keyed, peers))
+    counts, steps = tally(peer.version for peer in peers)
+    yield Family(BELOW_MIN_VERSION, _below(keyed, counts, steps), steps=steps)
 
 
 def _below(
-    keyed: Iterable[tuple[Labels, PostureCheck]], peers: tuple[Peer, ...]
+    keyed: Iterable[tuple[Labels, PostureCheck]],
+    counts: Mapping[str, int],
+    steps: Iterator[None],
 ) -> Iterator[Sample]:
-    versions = counted_releases(peers)
+    finish(steps)
+    versions = releases(counts)
     for key, check in keyed:
         if check.checks.nb_version_check is not None and (
             minimum := release(check.checks.nb_version_check.min_version)
@@ -189,10 +193,10 @@ def release(version: str) -> Release | None:
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
-def counted_releases(peers: tuple[Peer, ...]) -> dict[Release, int]:
-    """How many peers run each release."""
+def releases(versions: Mapping[str, int]) -> dict[Release, int]:
+    """How many peers run each release, given how many run each version."""
     counts: dict[Release, int] = {}
-    for version, count in Counter([peer.version for peer in peers]).items():
+    for version, count in versions.items():
         number = release(version)
         if number is not None:
             counts[number] = counts.get(number, 0) + count

@@ -13,7 +13,7 @@ from api_exporter.exposition.text import (
     labels,
 )
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Peer, Route
+from api_exporter.netbird.records import Group, Route
 
 READS = ("routes", "groups", "peers")
 
@@ -67,24 +67,32 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Family(ENABLED, ((key, int(route.enabled)) for key, route in keyed))
     if inventory.groups is None or inventory.peers is None:
         return
-    behind = Once(_behind(keyed, inventory.groups, inventory.peers))
-    yield Family(ROUTING_PEERS, ((key, peers) for key, peers, _ in behind), at_once=1)
+    present = joins.Present(inventory.peers)
+    behind = Once(_behind(keyed, inventory.groups, present))
     yield Family(
-        ROUTING_PEERS_CONNECTED, ((key, there) for key, _, there in behind), at_once=1
+        ROUTING_PEERS,
+        ((key, peers) for key, peers, _ in behind),
+        at_once=1,
+        steps=present.steps,
+    )
+    yield Family(
+        ROUTING_PEERS_CONNECTED,
+        ((key, there) for key, _, there in behind),
+        at_once=1,
+        steps=present.steps,
     )
 
 
 def _behind(
     keyed: Iterable[tuple[Labels, Route]],
     groups: Iterable[Group],
-    peers: tuple[Peer, ...],
+    present: joins.Present,
 ) -> Iterator[tuple[Labels, int, int]]:
     """Of each enabled route, how many peers are behind it and how many connected."""
     routes = [(key, route) for key, route in keyed if route.enabled]
     wanted = {group for _, route in routes for group in route.peer_groups or ()}
     members = joins.members(groups, frozenset(wanted))
-    existing = joins.existing(peers)
-    connected = joins.connected(peers)
+    existing, connected = present.whole().existing, present.connected
     for key, route in routes:
         found = joins.routing_peers(route.peer, route.peer_groups, members) & existing
         yield key, len(found), len(found & connected)

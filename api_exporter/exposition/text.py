@@ -12,6 +12,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from api_exporter.exposition.tally import finish, tally
+
 Labels = str
 """Rendered labels, braces included: `{peer_id="p1",peer="db"}`, or nothing at all."""
 
@@ -47,14 +49,21 @@ class Family:
 
     Attributes:
         at_once: how many samples may be made at one go; fewer where one is much work.
+        steps: what the first sample needs, in small steps, so that one may pause
+            between them. The samples take those that are left.
     """
 
     def __init__(
-        self, metric: Metric, samples: Iterable[Sample], at_once: int = CHUNK_SAMPLES
+        self,
+        metric: Metric,
+        samples: Iterable[Sample],
+        at_once: int = CHUNK_SAMPLES,
+        steps: Iterable[None] = (),
     ) -> None:
         self.metric = metric
         self.samples = samples
         self.at_once = at_once
+        self.steps = steps
 
 
 def escape(value: str) -> str:
@@ -111,16 +120,12 @@ def single(metric: Metric, value: float, labels: Labels = "") -> Family:
     return Family(metric, [(labels, value)])
 
 
+K = TypeVar("K", bound=Hashable)
+
+
 def count_true(metric: Metric, which: Iterable[bool]) -> Family:
     """How many of them are true."""
-
-    def samples() -> Iterator[Sample]:
-        yield "", sum(which)
-
-    return Family(metric, samples())
-
-
-K = TypeVar("K", bound=Hashable)
+    return _counting(metric, which, lambda counts: [("", counts[True])])
 
 
 def counted(
@@ -128,24 +133,38 @@ def counted(
 ) -> Family:
     """How many there are of each; keys with the same labels are counted together."""
 
-    def samples() -> Iterator[Sample]:
+    def samples(by_key: Counter[K]) -> Iterable[Sample]:
         counts: Counter[Labels] = Counter()
-        for key, count in Counter(keys).items():
+        for key, count in by_key.items():
             counts[labelled(key)] += count
-        yield from sorted(counts.items())
+        return sorted(counts.items())
 
-    return Family(metric, samples())
+    return _counting(metric, keys, samples)
 
 
 def halves(metric: Metric, label: str, which: Iterable[bool]) -> Family:
     """How many are true and how many are false: both, always."""
+    return _counting(
+        metric,
+        which,
+        lambda counts: [
+            (labels(**{label: boolean(half)}), counts[half]) for half in (True, False)
+        ],
+    )
+
+
+def _counting(
+    metric: Metric,
+    keys: Iterable[K],
+    told: Callable[[Counter[K]], Iterable[Sample]],
+) -> Family:
+    counts, steps = tally(keys)
 
     def samples() -> Iterator[Sample]:
-        counts = Counter(which)
-        for half in (True, False):
-            yield labels(**{label: boolean(half)}), counts[half]
+        finish(steps)
+        yield from told(counts)
 
-    return Family(metric, samples())
+    return Family(metric, samples(), steps=steps)
 
 
 def states(
@@ -214,6 +233,8 @@ def render(families: Iterable[Family | None]) -> Iterator[str]:
         if family is None:
             yield ""
             continue
+        for _ in family.steps:
+            yield ""
         name, before = family.metric.name, heading(family.metric)
         samples = iter(family.samples)
         while lines := [

@@ -18,6 +18,9 @@ _SLICE = 256 * 1024
 _EACH = 1024
 """What a record costs beside its bytes, in bytes: bad ones cost most."""
 
+_RECALLED = 5000
+"""Records of before that are looked at between two places to pause."""
+
 _INSTANTS = frozenset(
     field.encode_name
     for kind in vars(records).values()
@@ -95,9 +98,10 @@ class Listing:
         self, body: bytes, before: Sequence[Struct] = ()
     ) -> Generator[None, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
-        old = {self._id(record): record for record in before}
+        old: dict[str, Struct] = {}
         # Some lists of the upstream have another order at each reading.
-        found: dict[str, Struct | None] = dict.fromkeys(old)
+        found: dict[str, Struct | None] = {}
+        yield from self._recall(before, old, found)
         count = rejected = work = 0
         complaints: list[str] = []
         decode = self._decoder.decode
@@ -131,6 +135,19 @@ class Listing:
         found.pop("", None)
         there = tuple([record for record in found.values() if record is not None])
         return Decoded(there, rejected, tuple(complaints))
+
+    def _recall(
+        self,
+        records: Sequence[Struct],
+        old: dict[str, Struct],
+        found: dict[str, Struct | None],
+    ) -> Generator[None, None, None]:
+        for start in range(0, len(records), _RECALLED):
+            for record in records[start : start + _RECALLED]:
+                id_ = self._id(record)
+                old[id_] = record
+                found[id_] = None
+            yield
 
 
 def _unreadable(complaints: list[str]) -> UpstreamError:

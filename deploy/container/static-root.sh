@@ -25,6 +25,12 @@ done
 install -D -m 755 "$loader" "$root$loader"
 rm -f "$root${libc%/*}/${loader##*/}"
 
+# Whose they are.
+for package in libc6 ca-certificates; do
+    install -D -m 644 -t "$root/usr/share/doc/$package" "/usr/share/doc/$package/copyright"
+done
+cp -a /usr/share/common-licenses "$root/usr/share/"
+
 cat "$authorities"/*.crt >"$root/etc/ssl/certs/ca-certificates.crt"
 echo "hosts: files dns" >"$root/etc/nsswitch.conf"
 echo "api-exporter:x:65532:65532::/:/" >"$root/etc/passwd"

@@ -52,6 +52,7 @@ install -D -m 644 -t "$share" "$deploy/api-exporter.env.example" \
 install -D -m 644 -t "$share/prometheus" "$deploy/prometheus/rules.yml" "$deploy/prometheus/alerts.yml"
 install -D -m 644 -t "$share/grafana" "$deploy"/grafana/dashboards/*.json
 install -D -m 755 -t "$docs/examples" "$deploy/nftables/api-exporter.nft"
+install -m 644 "$deploy/logrotate/api-exporter" "$docs/examples/logrotate"
 
 # What Debian asks for.
 install -D -m 644 "$deploy/debian/copyright" "$docs/copyright"
@@ -69,14 +70,16 @@ install -d "$tree/usr/share/man/man1"
 gzip -9n <"$deploy/debian/api-exporter.1" >"$tree/usr/share/man/man1/api-exporter.1.gz"
 install -D -m 644 "$deploy/debian/lintian-overrides" "$tree/usr/share/lintian/overrides/api-exporter"
 
-# What dpkg reads. The libc that it needs is told by the symbols that its parts ask for.
+# What dpkg reads. The libc that it needs is told by the symbols that its parts ask for. The size
+# is that of the files: what directories have differs between file systems.
 install -d "$tree/DEBIAN"
 architecture=$(dpkg --print-architecture)
+size=$(find "$tree" -type f -printf '%s\n' | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }')
 libc=$(find "$program" -type f -exec objdump -T {} + 2>/dev/null \
     | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort --unique --version-sort | tail -n 1)
 sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/" \
     -e "s/@LIBC@/libc6${libc:+ (>= $libc)}/" \
-    -e "s/@SIZE@/$(du --summarize --apparent-size --block-size=1024 "$tree" | cut -f 1)/" \
+    -e "s/@SIZE@/$size/" \
     "$deploy/debian/control" >"$tree/DEBIAN/control"
 install -m 644 "$deploy/debian/conffiles" "$tree/DEBIAN/conffiles"
 install -m 755 -t "$tree/DEBIAN" "$deploy/debian/postinst" "$deploy/debian/prerm" "$deploy/debian/postrm"

@@ -60,10 +60,12 @@ engine=${ENGINE:-buildah}
 for kind in image static; do
     name=api-exporter-$version-$kind-linux-$architecture
     log=build/release/$kind.log
+    tag=$version
+    [ "$kind" = image ] || tag=$version-$kind
     if ! has "$engine"; then
         without "$kind" "$engine is not here"
     elif ENGINE=$engine RELEASE=yes deploy/container/build.sh $kind --tag "localhost/$name" >"$log" 2>&1 \
-        && "$engine" push --quiet "localhost/$name" "docker-archive:$out/$name.tar:localhost/api-exporter:$version" >>"$log" 2>&1; then
+        && "$engine" push --quiet "localhost/$name" "docker-archive:$out/$name.tar:localhost/api-exporter:$tag" >>"$log" 2>&1; then
         "$engine" rmi "localhost/$name" >/dev/null
     else
         without "$kind" "$log ends with: $(tail -n 1 "$log")"
@@ -83,7 +85,7 @@ license = "MIT"
 END
 build/release/bin/cyclonedx-py environment --pyproject build/release/pyproject.toml \
     --output-reproducible --output-file build/release/bom.json build/release/run/bin/python
-build/executable/bin/python deploy/release/sbom.py <build/release/bom.json \
+build/executable/bin/python deploy/release/sbom.py "$program" <build/release/bom.json \
     >"$out/api-exporter-$version.cdx.json"
 
 deploy/release/seal.sh "$out"

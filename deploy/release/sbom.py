@@ -1,13 +1,18 @@
-"""Adds to an SBOM what no list of packages knows: Python, and what it encrypts with.
+"""Adds to an SBOM what no list of packages knows: Python, what it encrypts with, and
+the libraries of Debian's.
 
-`python sbom.py <before >after`, with the Python that is in the executables.
+`python sbom.py DIRECTORY <before >after`, with the Python that is in the executables;
+DIRECTORY is one of them.
 """
 
 import json
 import platform
 import re
 import ssl
+import subprocess
 import sys
+from pathlib import Path
+from urllib.parse import quote
 
 from cryptography.hazmat.bindings.openssl.binding import Binding
 
@@ -29,6 +34,26 @@ for name, said, whose in sorted(versions):
             "description": whose,
             "purl": f"pkg:generic/{name}@{version}",
             "cpe": f"cpe:2.3:a:{name}:{name}:{version}:*:*:*:*:*:*:*",
+        }
+    )
+for path in sorted(Path(sys.argv[1], "_internal/licenses").glob("*")):
+    asked = [
+        "dpkg-query",
+        "--show",
+        "--showformat=${Version} ${Architecture}\n",
+        path.name,
+    ]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    version, architecture = said.splitlines()[0].split()
+    purl = f"pkg:deb/debian/{path.name}@{quote(version, safe='')}?arch={architecture}"
+    bom["components"].append(
+        {
+            "type": "library",
+            "bom-ref": purl,
+            "name": path.name,
+            "version": version,
+            "description": "of the executables",
+            "purl": purl,
         }
     )
 json.dump(bom, sys.stdout, indent=2)

@@ -54,7 +54,8 @@ def seen(
 
 def findings(looked: Seen) -> list[Finding]:
     """All there are, the worst first."""
-    every = [finding for finder in FINDERS for finding in find(finder, looked)]
+    found = (finding for finder in FINDERS for finding in find(finder, looked))
+    every = [finding for finding in found if finding is not None]
     return sorted(every, key=lambda one: SEVERITIES.index(one.severity))
 
 

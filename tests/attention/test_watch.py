@@ -4,8 +4,9 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.watch import MOST, Attention, Few, Found
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import ProxyCluster, SetupKey, User
+from api_exporter.netbird.records import Peer, ProxyCluster, SetupKey, User
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.standing import Standing
 from tests.attention.looking import DAY, NOW, at
@@ -54,6 +55,13 @@ class AttentionTests(SynchronousTestCase):
         self.known = Inventory(users=())
         self.assertEqual(1, self.look("groups").counts["info"])
         self.assertEqual(0, self.look("users").counts["info"])
+
+    def test_many_peers(self) -> None:
+        """Peers are gone through in steps, each a place to pause."""
+        few = len(list(self.attention.look("peers")))
+        peers = tuple(Peer(id=f"{n}") for n in range(5 * AT_ONCE))
+        self.known = Inventory(peers=peers, groups=(), accounts=())
+        self.assertEqual(few + 10, len(list(self.attention.look("peers"))))
 
     def test_withdrawn(self) -> None:
         """What is withdrawn is not told of any more, and said to be unknown."""

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import joins
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.records import Group, Member, Peer
 
 IDS = st.sampled_from("abcd")
@@ -14,8 +15,17 @@ class JoinsTests(SynchronousTestCase):
     def test_peers(self) -> None:
         """Connected peers are some of the existing ones."""
         peers = (Peer(id="up", connected=True), Peer(id="down"))
-        self.assertEqual({"up"}, joins.connected(peers))
-        self.assertEqual({"up", "down"}, joins.existing(peers))
+        present = joins.Present(peers).whole()
+        self.assertEqual({"up"}, present.connected)
+        self.assertEqual({"up", "down"}, present.existing)
+
+    def test_steps(self) -> None:
+        """Many peers are looked at in steps, which are taken once, by whomever."""
+        present = joins.Present(tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE)))
+        next(present.steps)
+        self.assertEqual(AT_ONCE, len(present.existing))
+        self.assertEqual(2, len(list(present.steps)))
+        self.assertEqual(3 * AT_ONCE, len(present.whole().existing))
 
     def test_members(self) -> None:
         """Only wanted groups are looked into; a null list has nobody in it."""

@@ -138,6 +138,12 @@ class ChartTests(SynchronousTestCase):
             self.assertRegex(meaning, r"[.:)`]$", name)
         self.assertEqual(readme(), (CHART / "README.md").read_text())
 
+    def test_registry(self) -> None:
+        """Without a registry the image's name does not begin with a slash."""
+        text = (CHART / "templates/_names.tpl").read_text()
+        self.assertIn('| compact | join "/"', text)
+        self.assertNotIn("}}/{{", text)
+
     def test_image(self) -> None:
         """It is the one that is published, and the pod is as kustomize's."""
         image = defaults()["image"]

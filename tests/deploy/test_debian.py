@@ -25,6 +25,7 @@ MODES = {
     "./usr/lib/systemd/system/api-exporter.socket": "-rw-r--r--",
     "./usr/lib/sysusers.d/api-exporter.conf": "-rw-r--r--",
     "./usr/share/api-exporter/token.conf": "-rw-r--r--",
+    "./usr/share/doc/api-exporter/examples/logrotate": "-rw-r--r--",
     "./usr/share/man/man1/api-exporter.1.gz": "-rw-r--r--",
 }
 
@@ -62,6 +63,14 @@ class PackageTests(SynchronousTestCase):
     def test_same(self) -> None:
         """The same program makes the same bytes."""
         self.assertEqual(self.built().read_bytes(), self.built().read_bytes())
+
+    def test_size(self) -> None:
+        """Its size is that of its files, wherever it was built."""
+        package, tree = self.built(), Path(self.mktemp())
+        run("dpkg-deb", "--extract", package, tree.absolute())
+        files = (x for x in tree.rglob("*") if x.is_file() and not x.is_symlink())
+        size = sum(-(-x.stat().st_size // 1024) for x in files)
+        self.assertEqual(str(size), self.field(package, "Installed-Size"))
 
     def test_versions(self) -> None:
         """What comes before a release is older than it, for dpkg, too."""

@@ -41,6 +41,29 @@ class WorkflowTests(SynchronousTestCase):
                 elif "secrets." in str(job):
                     self.fail(f"{path.name}: {name} has a secret and is not guarded")
 
+    def test_images(self) -> None:
+        """Images are kept in the format that has health checks, each by the name that
+        it gets in the registry, and none of a release is built on a base that moves.
+        """
+        script = (ROOT / "deploy/release/release.sh").read_text()
+        workflow = (ROOT / ".github/workflows/release.yml").read_text()
+        for text in (script, workflow):
+            self.assertEqual({"docker"}, set(re.findall(r"(\w+)-archive:", text)))
+            self.assertIn('[ "$kind" = image ] || tag=$version-$kind', text)
+        self.assertIn(":localhost/api-exporter:$tag", script)
+        self.assertRegex(script, r"RELEASE=yes deploy/container/build\.sh")
+
+    def test_helm(self) -> None:
+        """The chart is packaged by the version of helm that it was tried with."""
+        files = [
+            ROOT / ".github/workflows/release.yml",
+            *(ROOT / "acceptance").glob("*.py"),
+        ]
+        pinned = r'helm\.sh/helm/v3/cmd/helm(?:@|", ")(v3[\d.]*)'
+        found = [x for path in files for x in re.findall(pinned, path.read_text())]
+        self.assertEqual(3, len(found))
+        self.assertEqual(1, len(set(found)), found)
+
     def test_strangers(self) -> None:
         """A change that somebody proposes runs with nothing of ours."""
         text = (ROOT / ".github/workflows/gates.yml").read_text()

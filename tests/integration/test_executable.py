@@ -70,6 +70,23 @@ class ExecutableTests(TestCase):
         names = {word for word in wanted if word.startswith("lib")}
         self.assertEqual({"libc.so.6"}, names)
 
+    def test_licences(self) -> None:
+        """It has what Debian says of the rights to its libraries, but for Python, which
+        may be another's.
+        """
+        inside = DIRECTORY / "_internal"
+        there = {path.name for path in (inside / "licenses").glob("*")}
+        for library in inside.glob("lib[!p]*.so*"):
+            ended = subprocess.run(
+                [program("dpkg-query"), "--search", f"*/lib/*/{library.name}"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            known = {line.partition(":")[0] for line in ended.stdout.splitlines()}
+            if known:
+                self.assertTrue(known & there, library.name)
+
     def test_version(self) -> None:
         """It tells its version."""
         ended = subprocess.run(

@@ -425,6 +425,12 @@ MEMBER = b'{"id":"a","name":null}'
 
 
 class StallTests(SynchronousTestCase):
+    def test_many_before(self) -> None:
+        """Many records of before are looked at with places to pause."""
+        many = tuple(Peer(id=f"{n}") for n in range(50_000))
+        steps = list(PEERS.decode(b"[]", many))
+        self.assertGreaterEqual(len(steps), 10)
+
     def test_hostile(self) -> None:
         """Megabytes that are made to hurt stop nothing for a fiftieth of a second."""
         for text in (

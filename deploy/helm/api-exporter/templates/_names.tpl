@@ -53,7 +53,7 @@ annotations:
 
 {{- define "api-exporter.image" -}}
 {{- $image := .Values.image -}}
-{{ default $image.registry .Values.global.imageRegistry }}/{{ $image.repository }}
+{{ list (default $image.registry .Values.global.imageRegistry) $image.repository | compact | join "/" }}
 {{- with $image.digest }}@{{ . }}{{ else }}:{{ default .Chart.AppVersion $image.tag }}{{ end }}
 {{- end }}
 
