@@ -87,8 +87,8 @@ def clusters(moment: Moment) -> Iterator[object]:
         "online": not moved,
         "type": "account",
     }
-    restarted = moment.latest(5 * HOUR)
-    online = moment.at - restarted >= 10 * MINUTE
+    restarted = moment.latest(50 * MINUTE, 10 * MINUTE)
+    online = moment.at - restarted >= 5 * MINUTE
     yield {
         "address": "lab.proxy.example.com",
         "connected_proxies": int(online),
