@@ -7,7 +7,7 @@ and a scrape compresses nothing.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -97,9 +97,13 @@ class Whole(Struct, frozen=True):
         return Payload((*self.deflated, end), self.deflated_length + len(end))
 
 
-def _with_short_start(slices: list[bytes]) -> tuple[bytes, ...]:
-    """The same bytes with a first slice of FIRST_BYTES at most."""
-    start, *rest = slices or [b""]
+def _with_short_start(slices: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The same bytes: FIRST_BYTES of them, if there are so many, and then the others."""
+    start, rest = b"", iter(slices)
+    for slice_ in rest:
+        start += slice_
+        if len(start) >= FIRST_BYTES:
+            break
     return tuple(filter(None, (start[:FIRST_BYTES], start[FIRST_BYTES:], *rest)))
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.pages import (
+    FIRST_BYTES,
     Pages,
     Payload,
     Piece,
@@ -96,6 +97,14 @@ class PagesTests(SynchronousTestCase):
         self.pages.publish("peers", page("peers 2\n"))
         self.assertEqual(b"peers 1\n# EOF\n", joined(whole.plain(TAIL)))
         self.assertEqual(b"peers 2\n# EOF\n", self.text())
+
+    def test_first_slice(self) -> None:
+        """The first slice makes the transport say stop, whatever pieces there are."""
+        for sizes in ([200_000], [10, 30_000, 10, 200_000], [60_000] * 5):
+            self.pages.publish("peers", page(*("x" * size for size in sizes)))
+            slices = self.pages.whole().text
+            self.assertEqual(FIRST_BYTES, len(slices[0]))
+            self.assertEqual(b"x" * sum(sizes), b"".join(slices))
 
     def test_chosen(self) -> None:
         """Some collectors are a page of their own, shared until the next publication.
