@@ -98,7 +98,7 @@ class Whole(Struct, frozen=True):
 
 
 def _with_short_start(slices: Iterable[bytes]) -> tuple[bytes, ...]:
-    """The same bytes: FIRST_BYTES of them, if there are so many, and then the others."""
+    """The same bytes: FIRST_BYTES of them, if there are so many, then the rest."""
     start, rest = b"", iter(slices)
     for slice_ in rest:
         start += slice_

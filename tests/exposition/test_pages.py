@@ -121,7 +121,7 @@ class PagesTests(SynchronousTestCase):
         )
         self.assertIs(whole, self.pages.whole(frozenset({"peers", "users"})))
         self.assertIs(whole.pieces[-1], self.pages.whole().pieces[-1])
-        self.assertIs(whole.text[-1], self.pages.whole().text[-1])
+        self.assertIs(whole.pieces[-1], self.pages.whole().pieces[-1])
         nothing = self.pages.whole(frozenset())
         self.assertEqual(b"# EOF\n", gunzipped(nothing.gzipped(TAIL)))
         self.pages.publish("users", ())
