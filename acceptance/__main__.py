@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def _tried(check: Check) -> tuple[str, str, float, str]:
-    print(f"{check.name} …", flush=True)
+    print(f"{check.name} …", flush=True)  # The table comes at the very end.
     begin = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="api-exporter-acceptance-"))
     try:
@@ -99,7 +99,9 @@ def _tried(check: Check) -> tuple[str, str, float, str]:
         outcome, seen = "FAILED", str(failed)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return check.name, outcome, time.monotonic() - begin, seen
+    seconds = time.monotonic() - begin
+    print(f"{check.name}: {outcome}, {seconds:.0f} s: {seen}", flush=True)
+    return check.name, outcome, seconds, seen
 
 
 if __name__ == "__main__":
