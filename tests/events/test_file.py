@@ -1,5 +1,7 @@
 """Lines on disk: what a crash, a full disk and a move leave behind."""
 
+import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -103,6 +105,16 @@ class AppendTests(FileTestCase):
             other.stdin.close()
         self.file.append(lines([2]))
         self.assertEqual(lines([1, 2]), self.path.read_bytes())
+
+    def test_no_locks(self) -> None:
+        """On a file system without locks we write all the same."""
+
+        def lockf(file: int, how: int) -> None:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+        self.patch(fcntl, "lockf", lockf)
+        self.file.append(lines([1]))
+        self.assertEqual(lines([1]), self.path.read_bytes())
 
 
 class RecoveryTests(FileTestCase):
