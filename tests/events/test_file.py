@@ -109,7 +109,7 @@ class AppendTests(FileTestCase):
     def test_no_locks(self) -> None:
         """On a file system without locks we write all the same."""
 
-        def lockf(file: int, how: int) -> None:
+        def lockf(*_: int) -> None:
             raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
         self.patch(fcntl, "lockf", lockf)
