@@ -124,14 +124,19 @@ def _mirror() -> str:
 
 
 def _wheels(folder: Path, python: str) -> None:
-    """All that pip needs to install our tree, so that it needs no index."""
+    """All that pip needs to install our tree, and what the installer adds to it, so that
+    it needs no index.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    ours = [x for x in requires("api-exporter") or () if "extra ==" not in x]
+    wanted = requires("api-exporter") or ()
+    ours = [x for x in wanted if "extra ==" not in x]
+    fast = [x.partition(";")[0] for x in wanted if 'extra == "fast"' in x]
     version = python.replace(".", "")
     run(
         *(sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder),
         *("--only-binary=:all:", "--implementation=cp", f"--python-version={python}"),
         *(f"--abi=cp{version}", "--abi=abi3", "--abi=none"),
         *ours,
+        *fast,
         *project["build-system"]["requires"],
     )
