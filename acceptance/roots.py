@@ -124,9 +124,7 @@ def _mirror() -> str:
 
 
 def _wheels(folder: Path, python: str) -> None:
-    """All that pip needs to install our tree, and what the installer adds to it, so that
-    it needs no index.
-    """
+    """All that pip needs to install our tree and `fast`, so that it needs no index."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = requires("api-exporter") or ()
     ours = [x for x in wanted if "extra ==" not in x]
