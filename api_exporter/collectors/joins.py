@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from api_exporter.exposition.tally import AT_ONCE, finish
+from api_exporter.exposition.text import Family, Labels, Metric
 from api_exporter.netbird.records import Group, Peer
 
 Members = Mapping[str, Iterable[str]]
@@ -53,3 +54,21 @@ def routing_peers(
     for group in groups or ():
         found.update(members.get(group, ()))
     return frozenset(found)
+
+
+def routing(
+    present: Present,
+    behind: Iterable[tuple[Labels, int, int]],
+    existing: Metric,
+    connected: Metric,
+) -> Iterator[Family]:
+    """How many peers route, and how many of them are connected: a family of each.
+
+    Args:
+        behind: labels and the two numbers, of each that is routed. It is gone through
+            twice, and is made of `present`.
+    """
+    numbers = ((key, peers) for key, peers, _ in behind)
+    yield Family(existing, numbers, at_once=1, steps=present.steps)
+    numbers = ((key, there) for key, _, there in behind)
+    yield Family(connected, numbers, at_once=1, steps=present.steps)

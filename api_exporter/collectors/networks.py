@@ -125,17 +125,8 @@ def _networks(
     if inventory.groups is not None and inventory.peers is not None:
         present = joins.Present(inventory.peers)
         behind = Once(_behind(keyed, by_id, inventory.groups, present))
-        yield Family(
-            ROUTING_PEERS,
-            ((key, peers) for key, peers, _ in behind),
-            at_once=1,
-            steps=present.steps,
-        )
-        yield Family(
-            ROUTING_PEERS_CONNECTED,
-            ((key, there) for key, _, there in behind),
-            at_once=1,
-            steps=present.steps,
+        yield from joins.routing(
+            present, behind, ROUTING_PEERS, ROUTING_PEERS_CONNECTED
         )
         routing = (
             (n.id, there) for n, (_, _, there) in zip(networks, behind, strict=True)

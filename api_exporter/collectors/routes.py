@@ -69,18 +69,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         return
     present = joins.Present(inventory.peers)
     behind = Once(_behind(keyed, inventory.groups, present))
-    yield Family(
-        ROUTING_PEERS,
-        ((key, peers) for key, peers, _ in behind),
-        at_once=1,
-        steps=present.steps,
-    )
-    yield Family(
-        ROUTING_PEERS_CONNECTED,
-        ((key, there) for key, _, there in behind),
-        at_once=1,
-        steps=present.steps,
-    )
+    yield from joins.routing(present, behind, ROUTING_PEERS, ROUTING_PEERS_CONNECTED)
 
 
 def _behind(
