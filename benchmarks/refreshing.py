@@ -27,6 +27,7 @@ from api_exporter.demo.server import TOKEN
 from api_exporter.exposition.kept import NOTHING, Made, made
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.recognizer import Recognized
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
@@ -164,6 +165,7 @@ class Exporter:
         watch = time.process_time
         inventory = self.inventory
         before: dict[str, int] = {}
+        seen: dict[str, Recognized] = {name: {} for name in BY_NAME}
         every: list[dict[str, float]] = []
         for _ in range(rounds + 1):
             spent = dict.fromkeys(STAGES, 0.0)
@@ -179,7 +181,9 @@ class Exporter:
                 before[resource.name] = digest
                 if changed:
                     known = getattr(inventory, resource.name) or ()
-                    decoded = _returned(resource.body.decode(body, known))
+                    steps = resource.body.decode(body, known, seen[resource.name])
+                    decoded = _returned(steps)
+                    seen[resource.name] = decoded.recognized
                     inventory = inventory.with_(resource.name, decoded.records)
                 times.append(watch())
                 del body
@@ -209,7 +213,7 @@ class Exporter:
 T = TypeVar("T")
 
 
-def _returned(steps: Generator[None, None, T]) -> T:
+def _returned(steps: Generator[object, None, T]) -> T:
     try:
         while True:
             next(steps)

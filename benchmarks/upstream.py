@@ -10,7 +10,7 @@ the first chunk of it.
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from twisted.internet import reactor
 from twisted.web.resource import Resource
@@ -57,20 +57,27 @@ class Prepared(Network):
         self._ready[path] = [json.dumps(records, separators=(",", ":")).encode()]
 
 
+Tick = Callable[[Prepared, int], None]
+"""What happens at the upstream's so-manyeth tick."""
+
+
 def passing(network: Prepared, ticks: int) -> None:
     """Ten minutes: of the peers 4 % differ, and the sizes of groups in all of them."""
     network.prepare(START + ticks * TICK)
 
 
-def still(network: Prepared, ticks: int) -> None:
-    """Other 2 % of the peers come or go, and the sizes of groups stand still."""
+def coming_and_going(every: int) -> Tick:
+    """Other peers come or go, one of so many, and the sizes of groups stand still."""
 
-    def turn(place: int, peer: dict[str, object]) -> None:
-        if place % 50 == ticks % 50:
-            peer["connected"] = not peer["connected"]
-            peer["last_seen"] = f"2026-01-01T00:00:{ticks % 60:02}Z"
+    def tick(network: Prepared, ticks: int) -> None:
+        def turn(place: int, peer: dict[str, object]) -> None:
+            if place % every == ticks % every:
+                peer["connected"] = not peer["connected"]
+                peer["last_seen"] = f"2026-01-01T00:00:{ticks % 60:02}Z"
 
-    network.revise(PEERS, turn)
+        network.revise(PEERS, turn)
+
+    return tick
 
 
 def everything(network: Prepared, ticks: int) -> None:
@@ -86,7 +93,12 @@ def everything(network: Prepared, ticks: int) -> None:
     network.revise("/api/users", change)
 
 
-KINDS = {"passing": passing, "still": still, "everything": everything}
+KINDS: Mapping[str, Tick] = {
+    "passing": passing,
+    "still": coming_and_going(50),
+    "few": coming_and_going(100),
+    "everything": everything,
+}
 
 
 class Ticking(Resource):

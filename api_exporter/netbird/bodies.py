@@ -10,10 +10,14 @@ from msgspec import Struct
 
 from api_exporter.netbird import records
 from api_exporter.netbird.elements import FAILURES, LONG, elements
+from api_exporter.netbird.recognizer import NOTHING, Recognized, Recognizer
 from api_exporter.ports import UpstreamError
 
 _SLICE = 256 * 1024
 """Bytes decoded between two places to pause: about a millisecond's work."""
+
+_LONG_RECORD = 1024 * 1024
+"""Bytes of a record that gets a slice of its own: it cannot be decoded in parts."""
 
 _EACH = 1024
 """What a record costs beside its bytes, in bytes: bad ones cost most."""
@@ -53,24 +57,34 @@ class Decoded(Struct, frozen=True):
         records: those that could be read, one of each id.
         rejected: how many could not be.
         complaints: for the first ones of them, their place and what was wrong.
+        recognized: by which the next body is decoded sooner.
     """
 
     records: tuple[Struct, ...]
     rejected: int = 0
     complaints: tuple[str, ...] = ()
+    recognized: Recognized = NOTHING
 
 
 class Body(Protocol):
     """What a path answers with."""
 
     def decode(
-        self, body: bytes, before: Sequence[Struct] = ()
-    ) -> Generator[None, None, Decoded]:
+        self,
+        body: bytes,
+        before: Sequence[Struct] = (),
+        recognized: Recognized = NOTHING,
+    ) -> Generator[bool, None, Decoded]:
         """Pauses now and then; raises UpstreamError where it is not what was promised.
+
+        What it yields says whether the next step takes long.
 
         Records that are as they were `before` are those very objects, in that order,
         and new ones follow: so two rounds of a large network hardly take more memory
         than one, and what is made of them changes as little as they do.
+
+        Args:
+            recognized: of the body that held what was `before`.
         """
         ...
 
@@ -95,59 +109,68 @@ class Listing:
         self._id = attrgetter(key)
 
     def decode(
-        self, body: bytes, before: Sequence[Struct] = ()
-    ) -> Generator[None, None, Decoded]:
+        self,
+        body: bytes,
+        before: Sequence[Struct] = (),
+        recognized: Recognized = NOTHING,
+    ) -> Generator[bool, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
         old: dict[str, Struct] = {}
         # Some lists of the upstream have another order at each reading.
         found: dict[str, Struct | None] = {}
         yield from self._recall(before, old, found)
+        recognizer = Recognizer(recognized)
         count = rejected = work = 0
         complaints: list[str] = []
-        decode = self._decoder.decode
         for raws in elements(body):
-            yield
+            yield False
             if raws is None and not self._nullable:
                 raise UpstreamError("decode", "null, where a list is promised")
             for place, raw in enumerate(raws or (), count):
                 work += len(raw) + _EACH
                 if work > _SLICE:
                     work = 0
-                    yield
+                    yield len(raw) > _LONG_RECORD
                 try:
-                    record = decode(raw)
-                except FAILURES:
-                    try:
-                        record = _leniently(self._decoder, raw)
-                    except FAILURES as error:
-                        rejected += 1
-                        if rejected <= _NAMED:
-                            complaints.append(f"[{place}]: {error}")
-                        if place + 1 == rejected == _HOPELESS and len(body) > LONG:
-                            raise _unreadable(complaints) from None
-                        continue
+                    record = recognizer.find(raw) or self._read(raw)
+                except FAILURES as error:
+                    rejected += 1
+                    if rejected <= _NAMED:
+                        complaints.append(f"[{place}]: {error}")
+                    if place + 1 == rejected == _HOPELESS and len(body) > LONG:
+                        raise _unreadable(complaints) from None
+                    continue
                 id_: str = self._id(record)
                 same = old.get(id_)
-                found[id_] = record if same is None or same != record else same
+                if same is not None and same == record:
+                    record = same
+                found[id_] = record
+                recognizer.learn(record)
             count += len(raws or ())
         if rejected and rejected == count:
             raise _unreadable(complaints)
         found.pop("", None)
         there = tuple([record for record in found.values() if record is not None])
-        return Decoded(there, rejected, tuple(complaints))
+        return Decoded(there, rejected, tuple(complaints), recognizer.now)
+
+    def _read(self, raw: msgspec.Raw) -> Struct:
+        try:
+            return self._decoder.decode(raw)
+        except FAILURES:
+            return _leniently(self._decoder, raw)
 
     def _recall(
         self,
         records: Sequence[Struct],
         old: dict[str, Struct],
         found: dict[str, Struct | None],
-    ) -> Generator[None, None, None]:
+    ) -> Generator[bool, None, None]:
         for start in range(0, len(records), _RECALLED):
             for record in records[start : start + _RECALLED]:
                 id_ = self._id(record)
                 old[id_] = record
                 found[id_] = None
-            yield
+            yield False
 
 
 def _unreadable(complaints: list[str]) -> UpstreamError:
@@ -164,9 +187,10 @@ class Document:
         self,
         body: bytes,
         before: Sequence[Struct] = (),  # noqa: ARG002 - it is small
-    ) -> Generator[None, None, Decoded]:
+        recognized: Recognized = NOTHING,  # noqa: ARG002 - the same
+    ) -> Generator[bool, None, Decoded]:
         """A list of one record."""
-        yield
+        yield False
         if len(body) > _LONGEST_DOCUMENT:
             raise UpstreamError(
                 "too_large",

@@ -13,6 +13,8 @@ from api_exporter.collectors.table import Collector
 from api_exporter.exposition.kept import NOTHING, Made, made
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.recognizer import NOTHING as UNKNOWN
+from api_exporter.netbird.recognizer import Recognized
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Fetch
 from api_exporter.refresh.slices import Slicer
@@ -28,6 +30,7 @@ class Known(Struct, frozen=True, kw_only=True):
     records: int
     rejected: int
     complaints: tuple[str, ...]
+    recognized: Recognized
 
 
 class Rounds:
@@ -75,13 +78,16 @@ class Rounds:
         before = getattr(self.inventory, name)
         if known is not None and known.digest == digest and before is not None:
             return known
-        decoded = await self._slicer.run(resource.body.decode(body, before or ()))
+        recognized = UNKNOWN if known is None else known.recognized
+        steps = resource.body.decode(body, before or (), recognized)
+        decoded = await self._slicer.run(steps)
         del body
         known = Known(
             digest=digest,
             records=len(decoded.records),
             rejected=decoded.rejected,
             complaints=decoded.complaints,
+            recognized=decoded.recognized,
         )
         await self._rendering.acquire()
         try:

@@ -1,6 +1,7 @@
 """Long computations in short slices, so that the event loop keeps turning."""
 
 from collections.abc import Callable, Generator
+from contextlib import closing
 from typing import TypeVar
 
 from twisted.internet.defer import CancelledError, DeferredLock
@@ -16,15 +17,18 @@ SLICE = 0.01
 class Slicer:
     """Runs generators: each `yield` is a place where the event loop may take over.
 
+    What is yielded says whether the next step takes long: it gets a slice of its own.
+
     One after the other: what fifty accounts have begun at once takes the memory of all
     fifty, and none of them is done sooner.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
         def time_is_up() -> Callable[[], bool]:
-            end = clock.seconds() + SLICE
-            return lambda: clock.seconds() >= end
+            self._end = clock.seconds() + SLICE
+            return lambda: clock.seconds() >= self._end
 
+        self._end = 0.0
         self._turn = DeferredLock()
         self._cooperator = Cooperator(
             terminationPredicateFactory=time_is_up,
@@ -36,9 +40,15 @@ class Slicer:
         returned: list[T] = []
         raised: list[Exception] = []
 
-        def to_the_end() -> Generator[object, None, None]:
+        def to_the_end() -> Generator[None, None, None]:
             try:
-                returned.append((yield from steps))
+                with closing(steps):
+                    while True:
+                        if next(steps):
+                            self._end = 0.0
+                        yield
+            except StopIteration as stop:
+                returned.append(stop.value)
             except Exception as error:  # noqa: BLE001 - raised below
                 raised.append(error)
 

@@ -5,6 +5,7 @@ import time
 import tracemalloc
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from operator import is_
 
 import msgspec
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.bodies import Body, Decoded, Document, Listing
+from api_exporter.netbird.recognizer import NOTHING, Recognized
 from api_exporter.netbird.records import (
     DnsSettings,
     Group,
@@ -33,9 +35,14 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 """Nested beyond what anything can follow."""
 
 
-def decode(body: Body, text: bytes, before: Sequence[msgspec.Struct] = ()) -> Decoded:
+def decode(
+    body: Body,
+    text: bytes,
+    before: Sequence[msgspec.Struct] = (),
+    recognized: Recognized = NOTHING,
+) -> Decoded:
     """What a body holds, once its decoding has come to its end."""
-    steps = body.decode(text, before)
+    steps = body.decode(text, before, recognized)
     while True:
         try:
             next(steps)
@@ -50,7 +57,8 @@ def listed(*records: bytes) -> bytes:
 
 class ListingTests(SynchronousTestCase):
     def holds(self, body: Listing, text: bytes, *records: msgspec.Struct) -> None:
-        self.assertEqual(Decoded(records), decode(body, text), text)
+        decoded = msgspec.structs.replace(decode(body, text), recognized=NOTHING)
+        self.assertEqual(Decoded(records), decoded, text)
 
     def peer_with(self, field: bytes, **expected: object) -> None:
         """A peer with such a field is a peer with these values, and none is missing."""
@@ -399,6 +407,67 @@ class BeforeTests(SynchronousTestCase):
         second = decode(PEERS, body, first).records
         self.assertEqual((Peer(id="a"), Peer(id="b", name="y"), Peer(id="c")), second)
         self.assertIs(first[0], second[0])
+
+
+NAMES = st.sampled_from(["", "x" * 16, "y" * 7])
+LISTS = st.lists(st.builds(Peer, id=st.sampled_from("abcde"), name=NAMES), max_size=9)
+"""Lists in which peers come, go, change, change back and occur twice."""
+
+
+class RecognizedTests(SynchronousTestCase):
+    @given(st.lists(LISTS, max_size=6))
+    def test_same_as_decoded(self, lists: list[list[Peer]]) -> None:
+        """Records that were known by their bytes are those that decoding makes."""
+        before: Decoded = Decoded(())
+        for peers in lists:
+            text = msgspec.json.encode(peers)
+            decoded = decode(PEERS, text, before.records, before.recognized)
+            plain = decode(PEERS, text, before.records)
+            self.assertEqual(plain.records, decoded.records)
+            known = {id(record) for record in before.records}
+            for record in decoded.records:
+                self.assertEqual(record in before.records, id(record) in known)
+            before = decoded
+
+    def many(self, name: str) -> bytes:
+        return listed(
+            *[b'{"id":"%d","name":"%s"}' % (n, name.encode()) for n in LENGTHS]
+        )
+
+    def test_few_changed(self) -> None:
+        """What has not changed is not decoded again, whatever the order."""
+        before = decode(PEERS, self.many("a"))
+        for _ in range(3):
+            before = decode(PEERS, self.many("a"), before.records, before.recognized)
+        turned = msgspec.json.encode(msgspec.json.decode(self.many("a"))[::-1])
+        # Without the records of before: an equal one would be taken for the same.
+        after = decode(PEERS, turned, (), before.recognized)
+        same = sum(map(is_, before.records, reversed(after.records)))
+        self.assertEqual(len(LENGTHS), same)
+
+    def test_all_changed(self) -> None:
+        """Where all change, few are looked up; they are found again when they stay."""
+        before = decode(PEERS, self.many("a"))
+        for _ in range(3):
+            before = decode(PEERS, self.many("a"), before.records, before.recognized)
+        self.assertEqual(len(LENGTHS), len(before.recognized))
+        changed = decode(PEERS, self.many("b"), before.records, before.recognized)
+        self.assertLess(len(changed.recognized), len(LENGTHS) / 2)
+        self.assertFalse({*changed.recognized.values()} & {*before.records})
+        for _ in range(4):
+            records, known = changed.records, changed.recognized
+            changed = decode(PEERS, self.many("b"), records, known)
+        self.assertEqual(len(LENGTHS), len(changed.recognized))
+
+    def test_only_what_is_there(self) -> None:
+        """Of a record that is gone nothing is kept."""
+        before = decode(PEERS, self.many("a"))
+        after = decode(PEERS, b"[]", before.records, before.recognized)
+        self.assertEqual({}, after.recognized)
+
+
+LENGTHS = [10**n + m for n in range(1, 41) for m in range(9)]
+"""Ids of many lengths, so that one of sixteen is in any sample."""
 
 
 STALL = 0.02

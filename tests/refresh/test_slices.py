@@ -41,6 +41,21 @@ class SlicerTests(SynchronousTestCase):
         self.assertEqual("a is done", self.successResultOf(result))
         self.assertEqual(["a0", "a1", "a2"], self.done)
 
+    def test_long_step(self) -> None:
+        """A step that is announced as long begins a slice, in which it is alone."""
+
+        def announcing(long: bool) -> Generator[bool, None, None]:
+            self.clock.callLater(0, self.done.append, "others")
+            yield long
+            self.done.append("step")
+
+        for long, order in ((True, ["others", "step"]), (False, ["step", "others"])):
+            self.done = []
+            result = Deferred.fromCoroutine(self.slicer.run(announcing(long)))
+            self.finish()
+            self.successResultOf(result)
+            self.assertEqual(order, self.done)
+
     def test_no_steps(self) -> None:
         """A generator without a single step has its result too."""
         result = self.start(self.steps("a", 0))

@@ -1,0 +1,70 @@
+"""What it costs to look at the peers every five seconds.
+
+`python -m benchmarks.often`: the real daemon with `REFRESH_INTERVALS=peers=5s`. Of a
+hundred peers one changes each five seconds; there is a gzip scrape every fifteen.
+`--beside TREE` measures another tree of ours in turns with it.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks import servers, starting
+from benchmarks.client import Client, wait
+from benchmarks.processes import ROOT, free_port
+
+OFTEN = 5.0
+"""Seconds between two looks, and between two changes."""
+
+SCRAPES = 3
+"""Looks for each of which there is one scrape."""
+
+TARGET = 0.05
+"""Of a core, with 10,000 peers."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.often")
+    parser.add_argument("--peers", type=int, default=10_000)
+    parser.add_argument("--beside", type=Path, help="another tree of the program")
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--looks", type=int, default=24, help="of each turn")
+    options = parser.parse_args()
+    trees = [tree for tree in (options.beside, ROOT) if tree is not None]
+    with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
+        directory = Path(name)
+        with servers.upstream(options.peers, directory, "few") as upstream:
+            for _ in range(options.turns):
+                for tree in trees:
+                    found = share(upstream, directory, options.looks, tree)
+                    print(f"{tree.name}: {found:.1%} of a core", flush=True)
+
+
+def share(upstream: int, directory: Path, looks: int, tree: Path = ROOT) -> float:
+    """Of a core that the daemon takes, scrapes included, after everything was read."""
+    port = free_port()
+    with servers.daemon(
+        upstream,
+        directory,
+        port,
+        REFRESH_INTERVALS=f"peers={OFTEN:.0f}s",
+        PYTHONPATH=str(tree),
+    ) as daemon:
+        wait(daemon, port, "/health")
+        client, changes = Client(port), Client(upstream)
+        while not starting.everything_read(client):
+            daemon.check()
+            time.sleep(0.1)
+        time.sleep(OFTEN)
+        cpu, begin = daemon.cpu, time.monotonic()
+        for look in range(looks):
+            changes.get("/tick")
+            if look % SCRAPES == 0:
+                client.time("/metrics", "Accept-Encoding: gzip")
+            time.sleep(max(0.0, begin + (look + 1) * OFTEN - time.monotonic()))
+        return (daemon.cpu - cpu) / (time.monotonic() - begin)
+
+
+if __name__ == "__main__":
+    main()
