@@ -1,11 +1,19 @@
 """The command: `python -m acceptance [NAME …]`; without names, every check there is."""
 
+import argparse
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from acceptance import (
     chart,
@@ -28,17 +36,10 @@ from acceptance import (
 )
 from acceptance.check import Check, Failed, Missing
 
-CHECKS = (
-    Check("wheel", release.wheel),
-    Check("source", release.source),
+BUILT = (
     Check("release", released.release),
     Check("lintian", package.lintian),
     *(Check(f"deb-{number}", package.packaged(number)) for number in roots.SUITES),
-    Check("workflows", workflows.actionlint),
-    Check("pythons", pythons.pythons),
-    Check("lowest", pythons.lowest),
-    Check("sslyze", door.sslyze),
-    Check("handshakes", door.handshakes),
     *(
         Check(f"debian-{number}", installing.installs(number))
         for number in roots.SUITES
@@ -47,6 +48,18 @@ CHECKS = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("image", images.image),
     Check("static-image", images.static),
+)
+"""What is made of the tree, where it is installed and booted."""
+
+OTHERS = (
+    Check("wheel", release.wheel),
+    Check("source", release.source),
+    Check("event-kills", events.kills),
+    Check("pythons", pythons.pythons),
+    Check("lowest", pythons.lowest),
+    Check("workflows", workflows.actionlint),
+    Check("sslyze", door.sslyze),
+    Check("handshakes", door.handshakes),
     Check("hadolint", critics.hadolint),
     Check("checkov", critics.checkov),
     Check("kustomize", kubernetes.builds),
@@ -59,7 +72,6 @@ CHECKS = (
     Check("helm-score", helm.score),
     Check("helm-rules", helm.monitoring),
     Check("helm-runs", chart.runs),
-    Check("event-kills", events.kills),
     Check("alloy", events.alloy),
     Check("rsyslog", events.rsyslog),
     Check("no-proxy", proxies.no_proxy),
@@ -67,27 +79,75 @@ CHECKS = (
     Check("dashboards", monitoring.dashboards),
 )
 
+CHECKS = (*BUILT, *OTHERS)
+
+
+class Row(Struct, frozen=True):
+    """What came of a check."""
+
+    name: str
+    outcome: str
+    seconds: float
+    seen: str
+
+
 _ROW = "| {:<14} | {:<7} | {:>5} | {}"
 
 
 def main() -> None:
     # So that a check which is ended leaves nothing running either.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    wanted = sys.argv[1:]
-    unknown = set(wanted) - {check.name for check in CHECKS}
+    parser = argparse.ArgumentParser(prog="python -m acceptance", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--rows", type=Path, help="write them there, and no table")
+    options = parser.parse_args()
+    unknown = set(options.names) - {check.name for check in CHECKS}
     if unknown:
         raise SystemExit(f"no such check: {', '.join(sorted(unknown))}")
-    rows = [_tried(check) for check in CHECKS if check.name in wanted or not wanted]
-    print(_ROW.format("check", "outcome", "s", "seen"))
-    for name, outcome, seconds, seen in rows:
-        first, *more = seen.splitlines() or [""]
-        print(_ROW.format(name, outcome, f"{seconds:.0f}", first))
+    begin = time.monotonic()
+    if options.names:
+        rows = [_tried(check) for check in CHECKS if check.name in options.names]
+    else:
+        rows = _side_by_side()
+    if options.rows is not None:
+        options.rows.write_bytes(msgspec.json.encode(rows))
+    else:
+        print(*_table(rows), f"took {time.monotonic() - begin:.0f} s", sep="\n")
+    raise SystemExit(any(row.outcome == "FAILED" for row in rows))
+
+
+def _table(rows: list[Row]) -> Iterator[str]:
+    yield _ROW.format("check", "outcome", "s", "seen")
+    for row in rows:
+        first, *more = row.seen.splitlines() or [""]
+        yield _ROW.format(row.name, row.outcome, f"{row.seconds:.0f}", first)
         for line in more:
-            print(_ROW.format("", "", "", line))
-    raise SystemExit(any(outcome == "FAILED" for _, outcome, _, _ in rows))
+            yield _ROW.format("", "", "", line)
 
 
-def _tried(check: Check) -> tuple[str, str, float, str]:
+def _side_by_side() -> list[Row]:
+    """Both halves at once, each in a process of its own."""
+    with suppress(Missing):
+        helm.program()  # the only one that both halves build
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        halves = {folder / "built": BUILT, folder / "others": OTHERS}
+        started = []
+        for rows, half in halves.items():
+            names = [check.name for check in half]
+            command = [sys.executable, "-m", "acceptance", "--rows", f"{rows}", *names]
+            started.append(stack.enter_context(subprocess.Popen(command)))
+            stack.callback(started[-1].terminate)
+        for each in started:
+            each.wait()
+        return [
+            row
+            for rows in halves
+            for row in msgspec.json.decode(rows.read_bytes(), type=list[Row])
+        ]
+
+
+def _tried(check: Check) -> Row:
     print(f"{check.name} …", flush=True)  # The table comes at the very end.
     begin = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="api-exporter-acceptance-"))
@@ -97,11 +157,13 @@ def _tried(check: Check) -> tuple[str, str, float, str]:
         outcome, seen = "skipped", f"missing: {missing}"
     except Failed as failed:
         outcome, seen = "FAILED", str(failed)
+    except Exception:  # noqa: BLE001 - the others' rows must not be lost
+        outcome, seen = "FAILED", traceback.format_exc()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     seconds = time.monotonic() - begin
     print(f"{check.name}: {outcome}, {seconds:.0f} s: {seen}", flush=True)
-    return check.name, outcome, seconds, seen
+    return Row(check.name, outcome, seconds, seen)
 
 
 if __name__ == "__main__":

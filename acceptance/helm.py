@@ -96,7 +96,7 @@ def rendered(*more: str | Path, version: str = NEWEST) -> list[dict[str, Any]]:
     """The objects that the chart makes."""
     # helm knows no version of Kubernetes where it was built by `go install`.
     text = run(
-        _helm(),
+        program(),
         *("template", "metrics", CHART, "--namespace", NAMESPACE),
         *("--kube-version", version.removeprefix("v"), *more),
     )
@@ -111,7 +111,7 @@ def _written(folder: Path, objects: list[dict[str, Any]]) -> Path:
 
 def lint(_folder: Path) -> str:
     """`helm lint --strict` has no finding, whatever the values."""
-    helm, version = _helm(), NEWEST.removeprefix("v")
+    helm, version = program(), NEWEST.removeprefix("v")
     for more in ((), *(("--values", path) for path in examples())):
         run(
             helm, "lint", "--strict", "--quiet", "--kube-version", version, CHART, *more
@@ -282,5 +282,6 @@ def _same(objects: list[Any], thresholds: Any, off: set[str]) -> int:
     return sum("alert" in r for groups in made for g in groups for r in g["rules"])
 
 
-def _helm() -> Path:
+def program() -> Path:
+    """Helm itself."""
     return go_tool("helm.sh/helm/v3/cmd/helm", "v3.22.0")

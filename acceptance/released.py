@@ -8,15 +8,14 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from acceptance.check import BUILD, ROOT, Failed, Missing, go_tool, program, run
+from acceptance import helm
+from acceptance.check import BUILD, ROOT, Failed, Missing, program, run
 from acceptance.engine import Engine
 from acceptance.installing import same
 from acceptance.pages import TOKEN, URL, script
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 """One with a shared library, as the executables need it."""
-
-_HELM = ("helm.sh/helm/v3/cmd/helm", "v3.22.0")
 
 _FORMS = (
     r"api-exporter-{v}\.tgz",
@@ -48,7 +47,7 @@ def products() -> Path:
             Missing
         ):  # the goal itself says so, and the package needs neither
             env["ENGINE"] = str(Engine(tools).wrapper("buildah"))
-            (tools / "helm").symlink_to(go_tool(*_HELM))
+            (tools / "helm").symlink_to(helm.program())
         goal = ("release", f"PYTHON={_SYSTEM_PYTHON}")
         printed = run("make", *goal, cwd=unfinished, env=env)
         shutil.rmtree(tools)

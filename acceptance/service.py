@@ -21,6 +21,8 @@ HERE = "127.0.0.1:8080"
 
 EXPOSURE = 1.2
 
+EVENTS = "/var/log/api-exporter/events.jsonl"
+
 TABLE = ("inet", "api_exporter")
 
 READ = "netbird_api_up 1.0"
@@ -30,9 +32,9 @@ def boots(release: int) -> Callable[[Path], str]:
     """The check that boots one release."""
 
     def check(folder: Path) -> str:
-        """The hardened unit reads an API with the token as a credential, listens on
-        TCP, a UNIX socket and systemd's, is upgraded while it runs, comes back at the
-        next boot, and is removed without a trace.
+        """The hardened unit reads an API with the token as a credential, writes its
+        events, listens on TCP, a UNIX socket and systemd's, is upgraded while it runs,
+        comes back at the next boot, and is removed without a trace.
         """
         root = made(folder, release)
         root.apt("install", "nftables", "python3-venv")
@@ -58,6 +60,10 @@ def boots(release: int) -> Callable[[Path], str]:
             system.run("systemctl", "enable", "--now", UNIT)
             system.until_got(READ, HERE, "/metrics")
             seen.append(f"it reads; {hardened(system)}")
+            started({"EVENTS_FILE": EVENTS})
+            system.until('"activity_code"', "head", "--lines=1", EVENTS)
+            owner = system.run("stat", "--format=%U %a", EVENTS).strip()
+            seen.append(f"events in {EVENTS}: {owner}")
             seen += guarded(system, config.parent, folder / "door", started)
             restarted("unix:/run/api-exporter/http.sock")
             system.until_got(READ, "/run/api-exporter/http.sock", "/metrics")

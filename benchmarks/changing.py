@@ -3,7 +3,8 @@
 `python -m benchmarks.changing [--peers N] [--beside TREE]` asks this tree, and another
 one of the program in turns with it, so that both have the same weather. Each kind of
 change has rows of processor time and of the longest stall; the smallest of all turns
-counts, because others use the machine, too.
+counts, because others use the machine, too. `make bench BENCH="--beside TREE"` has the
+ratios among its rows.
 """
 
 import argparse
@@ -13,12 +14,29 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import servers
+from benchmarks import servers, starting
 from benchmarks.processes import ROOT
+from benchmarks.table import Table
 from benchmarks.upstream import KINDS
+
+PER_SERIES = "changed: CPU per series, µs"
+UNCHANGED = "unchanged: CPU, ms"
+
+RATIOS = {
+    "passing": {10_000: 0.6, 100_000: 0.65},
+    "still": {10_000: 0.5},
+    "everything": {10_000: 1.1},
+}
+"""Of processor time, to that of the tree before: at most, by kind and peers."""
+
+MEMORY = 1.15
+"""The same of peak memory, with 50,000 peers."""
+
+Figures = dict[Path, list[dict[str, float]]]
 
 
 def main() -> None:
@@ -31,17 +49,47 @@ def main() -> None:
     options = parser.parse_args()
     trees = [tree for tree in (options.beside, ROOT) if tree is not None]
     for kind in options.kind or KINDS:
-        figures: dict[Path, list[dict[str, float]]] = {tree: [] for tree in trees}
-        with (
-            tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
-            servers.upstream(options.peers, Path(name), kind) as upstream,
-        ):
-            for _ in range(options.turns):
-                for tree in trees:
-                    figures[tree].append(
-                        told(refreshed(tree, upstream, options.rounds))
-                    )
-        report(kind, figures)
+        report(kind, turns(trees, options.peers, kind, options.turns, options.rounds))
+
+
+def turns(
+    trees: Sequence[Path], peers: int, kind: str, count: int, rounds: int
+) -> Figures:
+    """What each tree needs, measured in turns."""
+    figures: Figures = {tree: [] for tree in trees}
+    with (
+        tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
+        servers.upstream(peers, Path(name), kind) as upstream,
+    ):
+        for _ in range(count):
+            for tree in trees:
+                figures[tree].append(told(refreshed(tree, upstream, rounds)))
+    return figures
+
+
+def compare(table: Table, peers: int, beside: Path) -> None:
+    """Rows of this tree beside another one: the ratio of the least of all turns."""
+    many = max(RATIOS["passing"])
+    for kind, targets in RATIOS.items():
+        if peers not in targets:
+            continue
+        found = turns((beside, ROOT), peers, kind, 3, 2 if peers == many else 5)
+        for row, wanted in ((PER_SERIES, targets), (UNCHANGED, {})):
+            before, now = (min(turn[row] for turn in each) for each in found.values())
+            name = f"{kind}, {row.rpartition(',')[0]}, beside the other tree"
+            table.put(name, peers, now / before, "ratio", wanted)
+
+
+def compare_memory(
+    table: Table, peers: int, upstream: int, directory: Path, beside: Path
+) -> None:
+    """A row of peak memory beside another tree's."""
+    before, now = (
+        starting.grown(upstream, directory, rounds=3, PYTHONPATH=str(tree))[0]
+        for tree in (beside, ROOT)
+    )
+    name = "peak memory, beside the other tree"
+    table.put(name, peers, now / before, "ratio", {peers: MEMORY})
 
 
 def refreshed(tree: Path, upstream: int, rounds: int) -> dict[str, Any]:
@@ -69,14 +117,14 @@ def told(found: dict[str, Any]) -> dict[str, float]:
     return {
         "changed: CPU, ms": changed * 1e3,
         "changed: median CPU, ms": middle * 1e3,
-        "changed: CPU per series, µs": changed / series * 1e6,
-        "unchanged: CPU, ms": min(each["cpu"] for each in found["unchanged"]) * 1e3,
+        PER_SERIES: changed / series * 1e6,
+        UNCHANGED: min(each["cpu"] for each in found["unchanged"]) * 1e3,
         "first: CPU, ms": found["first"]["cpu"] * 1e3,
         "longest stall, ms": min(found["stalls"]) * 1e3,
     }
 
 
-def report(kind: str, figures: dict[Path, list[dict[str, float]]]) -> None:
+def report(kind: str, figures: Figures) -> None:
     """A line for each row, with the ratio of the last tree to the first."""
     trees = list(figures)
     for row in figures[trees[0]][0]:

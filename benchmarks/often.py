@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks import servers, starting
 from benchmarks.client import Client, wait
 from benchmarks.processes import ROOT, free_port
+from benchmarks.table import Table
 
 OFTEN = 5.0
 """Seconds between two looks, and between two changes."""
@@ -39,6 +40,14 @@ def main() -> None:
                 for tree in trees:
                     found = share(upstream, directory, options.looks, tree)
                     print(f"{tree.name}: {found:.1%} of a core", flush=True)
+
+
+def measure(table: Table, peers: int, directory: Path) -> None:
+    """A row."""
+    with servers.upstream(peers, directory, "few") as upstream:
+        found = share(upstream, directory, 24)
+    targets = {peers: TARGET * 100}
+    table.put("peers=5s, with scrapes: processor", peers, found * 100, "%", targets)
 
 
 def share(upstream: int, directory: Path, looks: int, tree: Path = ROOT) -> float:

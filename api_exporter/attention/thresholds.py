@@ -1,7 +1,7 @@
 """`thresholds.json`: the numbers, severities and groups of alerts and of findings."""
 
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from typing import Annotated, Literal
 
 import msgspec
@@ -54,4 +54,4 @@ def read(text: bytes) -> Thresholds:
 @cache
 def shipped() -> Thresholds:
     """Those that came with the program."""
-    return read((files("api_exporter") / "thresholds.json").read_bytes())
+    return read(get_data("api_exporter", "thresholds.json") or b"")
