@@ -491,6 +491,7 @@ def run(body: Body, text: bytes) -> tuple[float, float]:
 
 
 MEMBER = b'{"id":"a","name":null}'
+SHORT = b'{"id":"a"}'
 
 
 class StallTests(SynchronousTestCase):
@@ -499,6 +500,13 @@ class StallTests(SynchronousTestCase):
         many = tuple(Peer(id=f"{n}") for n in range(50_000))
         steps = list(PEERS.decode(b"[]", many))
         self.assertGreaterEqual(len(steps), 10)
+
+    def test_announced(self) -> None:
+        """A record of a megabyte is announced: it cannot be decoded in parts."""
+        long = b'{"id":"g","peers":[' + b",".join([MEMBER] * 50_000) + b"]}"
+        for records, announced in (((SHORT, long), 1), ((SHORT, SHORT), 0)):
+            steps = list(GROUPS.decode(listed(*records)))
+            self.assertEqual(announced, steps.count(True), records)
 
     def test_hostile(self) -> None:
         """Megabytes that are made to hurt stop nothing for a fiftieth of a second."""
