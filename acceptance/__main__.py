@@ -48,13 +48,13 @@ BUILT = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("image", images.image),
     Check("static-image", images.static),
+    Check("event-kills", events.kills),
 )
-"""What is made of the tree, where it is installed and booted."""
+"""What is made of the tree, where it is installed, booted and killed."""
 
 OTHERS = (
     Check("wheel", release.wheel),
     Check("source", release.source),
-    Check("event-kills", events.kills),
     Check("pythons", pythons.pythons),
     Check("lowest", pythons.lowest),
     Check("workflows", workflows.actionlint),
