@@ -16,8 +16,8 @@ FAILURES = (msgspec.MsgspecError, ValueError, RecursionError)
 """All that msgspec raises for hostile input: its errors, bad UTF-8, deep nesting."""
 
 LONG = 256 * 1024
-"""Bytes from which on a body is read in pieces of that length: a third of a millisecond's
-work, or ten where they are made to hurt."""
+"""Bytes from which on a body is read in pieces of that length: ten milliseconds' work
+where they are made to hurt, else hardly one."""
 
 _LONGEST = 8 * 1024 * 1024
 """Bytes of a piece: a group of a hundred thousand peers has six million."""
