@@ -178,7 +178,7 @@ class RefresherTests(SynchronousTestCase):
             return bench.clock.rightNow
 
         bench.clock.seconds = ticking  # type: ignore[method-assign]
-        peers = b",".join(b'{"id":"p%d"}' % n for n in range(20_000))
+        peers = b",".join(b'{"id":"p%d","ip":"100.64.0.1"}' % n for n in range(20_000))
         late.callback(b"[" + peers + b"]")
         for _ in range(1000):
             bench.clock.advance(0)
