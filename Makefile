@@ -89,7 +89,7 @@ with:
 	@sed -n '/^install_requires/,/^$$/s/^    \(.*\)>=/\1$(AS)/p' setup.cfg >$(INTO)/wanted
 	@$(INTO)/bin/pip install --quiet --disable-pip-version-check \
 		--requirement $(INTO)/wanted hypothesis packaging 'setuptools >= 77' treq
-	@PATH="$(CURDIR)/$(INTO)/bin:$$PATH" $(INTO)/bin/python -m twisted.trial \
+	@PATH="$(CURDIR)/$(INTO)/bin:$$PATH" PYTHONPATH="$(CURDIR)" $(INTO)/bin/python -m twisted.trial \
 		--temp-directory=$(INTO)/trial $(TRIAL) $(TESTS)
 
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -106,12 +106,10 @@ def main() -> None:
         raise SystemExit(f"no such check: {', '.join(sorted(unknown))}")
     begin = time.monotonic()
     if options.names:
-        rows = [_tried(check) for check in CHECKS if check.name in options.names]
+        rows = _in_turn([c for c in CHECKS if c.name in options.names], options.rows)
     else:
         rows = _side_by_side()
-    if options.rows is not None:
-        options.rows.write_bytes(msgspec.json.encode(rows))
-    else:
+    if options.rows is None:
         print(*_table(rows), f"took {time.monotonic() - begin:.0f} s", sep="\n")
     raise SystemExit(any(row.outcome == "FAILED" for row in rows))
 
@@ -123,6 +121,15 @@ def _table(rows: list[Row]) -> Iterator[str]:
         yield _ROW.format(row.name, row.outcome, f"{row.seconds:.0f}", first)
         for line in more:
             yield _ROW.format("", "", "", line)
+
+
+def _in_turn(checks: Iterable[Check], told: Path | None) -> list[Row]:
+    rows: list[Row] = []
+    for check in checks:
+        rows.append(_tried(check))
+        if told is not None:  # after each: who knows what ends us
+            told.write_bytes(msgspec.json.encode(rows))
+    return rows
 
 
 def _side_by_side() -> list[Row]:
@@ -140,11 +147,14 @@ def _side_by_side() -> list[Row]:
             stack.callback(started[-1].terminate)
         for each in started:
             each.wait()
-        return [
+        found = [
             row
             for rows in halves
+            if rows.exists()
             for row in msgspec.json.decode(rows.read_bytes(), type=list[Row])
         ]
+    lost = {check.name for check in CHECKS} - {row.name for row in found}
+    return found + [Row(name, "FAILED", 0, "it was ended") for name in sorted(lost)]
 
 
 def _tried(check: Check) -> Row:

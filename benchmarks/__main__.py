@@ -17,7 +17,7 @@ from benchmarks import (
     starting,
 )
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, Program, free_port
+from benchmarks.processes import ROOT, Program, free_port, other_tree
 from benchmarks.scraping import Scrapes, percentile
 from benchmarks.table import Table
 
@@ -32,7 +32,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="without the large sizes")
     parser.add_argument(
-        "--beside", type=Path, help="another tree of the program, for ratios to it"
+        "--beside",
+        type=other_tree,
+        help="another tree of the program, for ratios",
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
     options = parser.parse_args()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import servers, starting
-from benchmarks.processes import ROOT
+from benchmarks.processes import ROOT, other_tree
 from benchmarks.table import Table
 from benchmarks.upstream import KINDS
 
@@ -42,7 +42,7 @@ Figures = dict[Path, list[dict[str, float]]]
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.changing")
     parser.add_argument("--peers", type=int, default=10_000)
-    parser.add_argument("--beside", type=Path, help="another tree of the program")
+    parser.add_argument("--beside", type=other_tree, help="another tree of the program")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5, help="of each turn")
     parser.add_argument("--kind", choices=KINDS, action="append")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import servers, starting
 from benchmarks.client import Client, wait
-from benchmarks.processes import ROOT, free_port
+from benchmarks.processes import ROOT, free_port, other_tree
 from benchmarks.table import Table
 
 OFTEN = 5.0
@@ -28,7 +28,7 @@ TARGET = 0.05
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.often")
     parser.add_argument("--peers", type=int, default=10_000)
-    parser.add_argument("--beside", type=Path, help="another tree of the program")
+    parser.add_argument("--beside", type=other_tree, help="another tree of the program")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--looks", type=int, default=24, help="of each turn")
     options = parser.parse_args()

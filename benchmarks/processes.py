@@ -20,6 +20,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def other_tree(word: str) -> Path:
+    """Of a command line, another tree of ours: programs start in folders of theirs."""
+    return Path(word).resolve()
+
+
 class Program:
     """A running program, its output in a file."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks import servers, starting
 from benchmarks.client import PATIENCE, Client, wait
-from benchmarks.processes import ROOT, Program, free_port, module, running
+from benchmarks.processes import ROOT, Program, free_port, module, other_tree, running
 from tests.authority import Authority
 
 PEERS = 100
@@ -32,7 +32,7 @@ AUTHORITIES = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("other", nargs="?", type=Path)
+    parser.add_argument("other", nargs="?", type=other_tree)
     parser.add_argument("--pairs", type=int, default=15, help="of starts")
     parser.add_argument("--starts", type=int, default=5, help="to look at memory")
     parser.add_argument("--minutes", type=float, default=2, help="at rest")

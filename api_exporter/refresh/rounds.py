@@ -81,7 +81,7 @@ class Rounds:
         recognized = UNKNOWN if known is None else known.recognized
         steps = resource.body.decode(body, before or (), recognized)
         decoded = await self._slicer.run(steps)
-        del body
+        del body, recognized, steps
         known = Known(
             digest=digest,
             records=len(decoded.records),
@@ -121,6 +121,8 @@ class Rounds:
         One at a time: an older inventory must not be rendered over a newer one.
         """
         self.inventory = self.inventory.with_(name, records)
+        for other in [n for n in self._known if getattr(self.inventory, n) is None]:
+            self.forget(other)  # another user's
         for collector in self._collectors:
             if name in collector.reads:
                 families = collector.measure(self.inventory)
