@@ -307,6 +307,7 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["api/users/you/tokens"] = late = Deferred[bytes]()
         bench.advance(601)
         self.assertNotIn("netbird_api_access_token", bench.page())
+        self.assertFalse(bench.rounds.knows("access_tokens"))
         late.callback(tokens)
         bench.advance(0)
         self.assertIn(told % "you", bench.page())
