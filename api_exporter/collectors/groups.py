@@ -37,8 +37,13 @@ PEERS_CONNECTED = Metric(
     name="netbird_api_group_peers_connected",
     help="Number of the group's peers that are connected.",
     source="groups[].peers[].id among the connected peers[]",
-    alert="fewer than netbird_api_group_peers in a group that must be complete;"
-    " 0 in a group of routers",
+    alert="0 in a group of routers",
+)
+PEERS_OFFLINE = Metric(
+    name="netbird_api_group_peers_offline",
+    help="Number of the group's peers that are listed and not connected.",
+    source="groups[].peers[].id among the peers[] that are not connected",
+    alert="above 0 in a group that must be complete",
 )
 RESOURCES = Metric(
     name="netbird_api_group_resources",
@@ -71,9 +76,9 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Family(PEERS, ((key, group.peers_count) for key, group in keyed))
     if inventory.peers is not None:
         present = joins.Present(inventory.peers)
-        yield Family(
-            PEERS_CONNECTED, _present(keyed, present), at_once=1, steps=present.steps
-        )
+        steps = present.steps
+        yield Family(PEERS_CONNECTED, _connected(keyed, present), 1, steps)
+        yield Family(PEERS_OFFLINE, _offline(keyed, present), 1, steps)
     yield Family(RESOURCES, ((key, group.resources_count) for key, group in keyed))
     yield counted(
         RESOURCES_BY_TYPE,
@@ -85,11 +90,19 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     )
 
 
-def _present(
+def _connected(
     keyed: Iterable[tuple[Labels, Group]], present: joins.Present
 ) -> Iterator[Sample]:
     """A group may have as many members as there are peers: each is much work."""
     connected = present.whole().connected
     for key, group in keyed:
-        members = [member.id for member in group.peers or ()]
-        yield key, len(connected.intersection(members))
+        yield key, len(connected.intersection(joins.ids(group)))
+
+
+def _offline(
+    keyed: Iterable[tuple[Labels, Group]], present: joins.Present
+) -> Iterator[Sample]:
+    there = present.whole()
+    for key, group in keyed:
+        listed = there.existing.intersection(joins.ids(group))
+        yield key, len(listed - there.connected)

@@ -39,11 +39,12 @@ class Present:
 
 def members(groups: Iterable[Group], wanted: frozenset[str]) -> Members:
     """The members of the groups with these ids; others are not looked at."""
-    return {
-        group.id: [member.id for member in group.peers or ()]
-        for group in groups
-        if group.id in wanted
-    }
+    return {group.id: ids(group) for group in groups if group.id in wanted}
+
+
+def ids(group: Group) -> list[str]:
+    """Of a group's members, as the upstream sends them."""
+    return [member.id for member in group.peers or ()]
 
 
 def routing_peers(

@@ -21,7 +21,6 @@ from api_exporter.netbird.records import (
     Route,
     SetupKey,
 )
-from api_exporter.telemetry.history import History
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.status import findings as section
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
@@ -93,7 +92,6 @@ class NamesTests(SynchronousTestCase):
         attention = Attention(
             lambda: named(HOSTILE[0]),
             standings={"peers": Standing(period=30, ended=NOW, last_success=NOW)},
-            history=History(period=30),
             now=lambda: NOW,
         )
         for _ in attention.look("peers"):

@@ -7,7 +7,6 @@ from api_exporter.attention.watch import MOST, Attention, Few, Found
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer, ProxyCluster, SetupKey, User
-from api_exporter.telemetry.history import History
 from api_exporter.telemetry.standing import Standing
 from tests.attention.looking import DAY, NOW, at
 
@@ -27,7 +26,6 @@ class AttentionTests(SynchronousTestCase):
         self.attention = Attention(
             lambda: self.known,
             standings=self.standings,
-            history=History(period=30),
             now=lambda: self.time,
             ends=lambda: self.ends,
         )

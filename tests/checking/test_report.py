@@ -20,7 +20,6 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Peer, Route, SetupKey, User
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
-from api_exporter.telemetry.history import History
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status.findings import QUIET
 
@@ -39,7 +38,6 @@ def attending(found: list[Finding]) -> Iterator[str]:
         Inventory,
         standings={},
         now=lambda: NOW,
-        history=History(period=30),
         chosen=("servers",),
     )
     return lines(found, attention, NOW)
