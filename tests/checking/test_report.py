@@ -135,8 +135,9 @@ class CheckTests(SynchronousTestCase):
             id="k",
             name="fleet",
             type="reusable",
-            valid=True,
-            expires=datetime.fromtimestamp(NOW + 86400, UTC),
+            state="valid",
+            expires=datetime.fromtimestamp(NOW + 3600, UTC),
+            last_used=datetime.fromtimestamp(NOW, UTC),
         )
         _, text = self.checked(
             peers,
@@ -157,7 +158,7 @@ class CheckTests(SynchronousTestCase):
             [
                 "needs attention:",
                 "warning: Setup key fleet: Machines can enrol with it for less than"
-                " 7 days. (until 2027-01-16 08:00 UTC)"
+                " 1 day. (until 09:00 UTC)"
                 f" {runbooks}#netbirdsetupkeyexpiressoon",
                 "info: The exporter's token: Its end cannot be seen: nothing will warn"
                 f" before it expires. {runbooks}#apiexportertokennotwatched",
@@ -187,8 +188,9 @@ class CheckTests(SynchronousTestCase):
         inventory = Inventory(groups=(), detail=frozenset({"servers"}))
         finding = Finding(resource=PEERS, inventory=inventory, records=1)
         self.assertIn(
-            "PEER_DETAIL names 'servers', which is neither name nor id of a group.\n",
-            self.checked(finding)[1],
+            "warning: Group servers: PEER_DETAIL names it, but no group has that name"
+            " or id.\n",
+            self.checked(finding, attending=attending)[1],
         )
 
 
