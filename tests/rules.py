@@ -39,11 +39,11 @@ MACROS = {
 
 SINGLE = {
     "group": ("netbird_api_group_info", "group_id"),
-    "network": ("netbird_api_network_info", "network_id"),
+    "network": ("netbird_api_network_routing_peers_connected", "network_id"),
     "resource": ("netbird_api_network_resource_info", "network_resource_id"),
     "route": ("netbird_api_route_info", "network_id, network"),
 }
-"""What there are many of, and by which labels it is known."""
+"""What there are many of: a metric that each has, and the labels that tell it apart."""
 
 UNLESS_OUTAGE = """\
 unless on ({target}) netbird_api_up == 0
