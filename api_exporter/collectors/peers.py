@@ -24,7 +24,7 @@ READS = ("peers", "accounts")
 
 PEERS = Metric(
     name="netbird_api_peers",
-    help="Number of peers by whether they hold a stream to the management service.",
+    help="Number of peers by whether the management service counts them as connected.",
     source="peers[].connected",
     alert="a share of the fleet that is not connected",
 )
@@ -87,15 +87,15 @@ INFO = Metric(
 )
 CONNECTED = Metric(
     name="netbird_api_peer_connected",
-    help="Whether the peer holds a stream to the management service.",
+    help="Whether the management service counts the peer as connected.",
     source="peers[].connected",
     alert="0 for longer than a reboot takes, for peers that should always be there",
     of_peer=True,
 )
 LAST_SEEN = Metric(
     name="netbird_api_peer_last_seen_timestamp_seconds",
-    help="When the peer last connected or disconnected: "
-    "the start of its absence only while it is not connected.",
+    help="When the peer was lost, while it is not connected; when it connected or was"
+    " last heard of, while it is.",
     source="peers[].last_seen",
     alert="peers not connected whose last change is months old",
     of_peer=True,
@@ -108,7 +108,8 @@ CREATED = Metric(
 )
 LAST_LOGIN = Metric(
     name="netbird_api_peer_last_login_timestamp_seconds",
-    help="When the peer's user last logged in; absent when never.",
+    help="When somebody last logged in on the peer, or a setup key enrolled it; absent"
+    " when never.",
     source="peers[].last_login",
     of_peer=True,
 )
