@@ -8,8 +8,8 @@ from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import HOUR
 from api_exporter.collectors.account import addresses
 from api_exporter.collectors.policies import (
-    Versions,
     empty_sides,
+    outdated,
     policies_by_check,
     sizes,
 )
@@ -52,23 +52,26 @@ def posture_checks(seen: Seen) -> Iterator[Finding | None]:
     """Those that shut peers out because of their versions, or do nothing at all."""
     inventory = seen.inventory
     policies = inventory.policies or ()
-    versions = Versions(policies, inventory.groups or (), inventory.peers or ())
-    yield from versions.steps
+    checks = inventory.posture_checks or ()
+    old, steps = outdated(
+        checks, policies, inventory.groups or (), inventory.peers or ()
+    )
+    yield from steps
     used = policies_by_check(policies)
-    for check in inventory.posture_checks or ():
+    for check in checks:
         named = f"Posture check {plain(check.name or check.id)}"
         if check.id not in used:
             yield seen.finding(
                 "NetBirdPostureCheckUnused", named, "No enabled policy uses it."
             )
         demanded = check.checks.nb_version_check
-        old = len(versions.below(check) or ())
-        if demanded is not None and old:
-            verb = "is" if old == 1 else "are"
+        number = old.get(check.id, 0)
+        if demanded is not None and number:
+            verb = "is" if number == 1 else "are"
             yield seen.finding(
                 "NetBirdPeersOutdated",
                 named,
-                f"{counted(old, 'peer')} {verb} older than"
+                f"{counted(number, 'peer')} {verb} older than"
                 f" {plain(demanded.min_version)}, which it demands.",
             )
 

@@ -4,68 +4,69 @@ Peers that a person logged in on go home: what counts are those that a setup key
 enrolled. Ephemeral ones come and go.
 """
 
-from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.collectors.peers import enrolment
-from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.records import Peer
 
-_FALLING = 600.0
+_FALLING = 600
 """Seconds within which they are lost."""
 
-_LYING = 3600.0
+_LYING = 3600
 """Seconds for which it is told, unless they come back."""
 
 
 class Fleet:
-    """How many peers are connected, and which were lost lately.
+    """How many peers are connected, and how many were lost lately.
 
     Args:
         now: seconds since the epoch.
     """
 
     def __init__(self, now: float) -> None:
-        self._from = now - _LYING - _FALLING
-        self._connected = self._keyed = 0
-        self._lost: list[tuple[float, bool]] = []
+        self._from = datetime.fromtimestamp(now - _LYING - _FALLING, UTC)
+        self._until = datetime.fromtimestamp(now + _FALLING, UTC)
+        self._connected = self._connected_keyed = 0
+        # By second, so that there are few however many were lost.
+        self._lost: Counter[int] = Counter()
+        self._lost_keyed: Counter[int] = Counter()
 
     def add(self, peers: Sequence[Peer]) -> None:
         """Some of the peers."""
+        connected = [p for p in peers if p.connected and not p.ephemeral]
+        self._connected += len(connected)
+        self._connected_keyed += sum(not p.user_id for p in connected)
         for peer in peers:
-            if peer.ephemeral:
+            if peer.connected or peer.ephemeral or peer.last_seen is None:
                 continue
-            by_user, connected = enrolment(peer)
-            if connected:
-                self._connected += 1
-                self._keyed += not by_user
-            else:
-                at = timestamp(peer.last_seen)
-                if at is not None and at >= self._from:
-                    self._lost.append((at, not by_user))
+            if self._from <= peer.last_seen <= self._until:
+                at = int(peer.last_seen.timestamp())
+                self._lost[at] += 1
+                self._lost_keyed[at] += not peer.user_id
 
     def dropped(self, thresholds: Thresholds) -> float | None:
         """Since when a great part of them is gone; None where none is."""
-        self._lost.sort()
-        instants = [at for at, _ in self._lost]
-        keyed = [0]  # lost ones, among the first so many
-        for _, by_key in self._lost:
-            keyed.append(keyed[-1] + by_key)
-        for start, at in enumerate(instants):
-            end = bisect_left(instants, at + _FALLING, start)
-            lost = end - start
-            keyed_lost = keyed[end] - keyed[start]
-            # Those that were connected at that time.
-            before = self._connected + len(instants) - start
-            keyed_before = self._keyed + keyed[-1] - keyed[start]
-            left = 1 - thresholds.shares["fleet_lost"]
-            if keyed_before - keyed_lost < left * keyed_before and (
-                keyed_lost >= thresholds.peers["fleet_lost"]
-                or (
-                    lost >= thresholds.peers["all_lost"]
-                    and lost >= thresholds.shares["all_lost"] * before
-                )
+        shares, least = thresholds.shares, thresholds.peers
+        seconds = sorted(self._lost)
+        # Of those that were connected at a second, and that were lost in ten minutes.
+        before = self._connected + self._lost.total()
+        before_keyed = self._connected_keyed + self._lost_keyed.total()
+        lost = lost_keyed = end = 0
+        for start in seconds:
+            while end < len(seconds) and seconds[end] < start + _FALLING:
+                lost += self._lost[seconds[end]]
+                lost_keyed += self._lost_keyed[seconds[end]]
+                end += 1
+            left = (1 - shares["fleet_lost"]) * before_keyed
+            if before_keyed - lost_keyed < left and (
+                lost_keyed >= least["fleet_lost"]
+                or (lost >= least["all_lost"] and lost >= shares["all_lost"] * before)
             ):
-                return at
+                return start
+            lost -= self._lost[start]
+            lost_keyed -= self._lost_keyed[start]
+            before -= self._lost[start]
+            before_keyed -= self._lost_keyed[start]
         return None

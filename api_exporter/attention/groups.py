@@ -74,6 +74,6 @@ def _peers(seen: Seen, group: Group) -> list[Peer]:
     """The members that the upstream lists as peers."""
     peers = seen.peers
     if group.id not in seen.members:
-        members = {member.id: None for member in group.peers or ()}
-        seen.members[group.id] = [peers[id_] for id_ in members if id_ in peers]
+        found = {m.id: peers[m.id] for m in group.peers or () if m.id in peers}
+        seen.members[group.id] = list(found.values())
     return seen.members[group.id]

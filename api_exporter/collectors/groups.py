@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
+from api_exporter.exposition.tally import finish
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -77,8 +78,11 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     if inventory.peers is not None:
         present = joins.Present(inventory.peers)
         steps = present.steps
-        yield Family(PEERS_CONNECTED, _connected(keyed, present), 1, steps)
-        yield Family(PEERS_OFFLINE, _offline(keyed, present), 1, steps)
+        for metric, some in (
+            (PEERS_CONNECTED, present.connected),
+            (PEERS_OFFLINE, present.offline),
+        ):
+            yield Family(metric, _among(some, keyed, steps), 1, steps)
     yield Family(RESOURCES, ((key, group.resources_count) for key, group in keyed))
     yield counted(
         RESOURCES_BY_TYPE,
@@ -90,19 +94,12 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     )
 
 
-def _connected(
-    keyed: Iterable[tuple[Labels, Group]], present: joins.Present
+def _among(
+    some: set[str],
+    keyed: Iterable[tuple[Labels, Group]],
+    steps: Iterator[None],
 ) -> Iterator[Sample]:
     """A group may have as many members as there are peers: each is much work."""
-    connected = present.whole().connected
+    finish(steps)
     for key, group in keyed:
-        yield key, len(connected.intersection(joins.ids(group)))
-
-
-def _offline(
-    keyed: Iterable[tuple[Labels, Group]], present: joins.Present
-) -> Iterator[Sample]:
-    there = present.whole()
-    for key, group in keyed:
-        listed = there.existing.intersection(joins.ids(group))
-        yield key, len(listed - there.connected)
+        yield key, len(some.intersection(joins.ids(group)))

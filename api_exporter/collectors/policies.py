@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
-from api_exporter.exposition.tally import AT_ONCE, finish
+from api_exporter.exposition.tally import finish, tally
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -180,8 +180,10 @@ def _posture_checks(
     yield Family(POSTURE_CHECK_POLICIES, _used(keyed, inventory.policies))
     if inventory.groups is None or inventory.peers is None:
         return
-    versions = Versions(inventory.policies, inventory.groups, inventory.peers)
-    yield Family(BELOW_MIN_VERSION, _below(keyed, versions), 1, versions.steps)
+    counts, steps = outdated(
+        checks, inventory.policies, inventory.groups, inventory.peers
+    )
+    yield Family(BELOW_MIN_VERSION, _below(keyed, counts, steps), steps=steps)
 
 
 def _used(
@@ -193,13 +195,14 @@ def _used(
 
 
 def _below(
-    keyed: Iterable[tuple[Labels, PostureCheck]], versions: "Versions"
+    keyed: Iterable[tuple[Labels, PostureCheck]],
+    counts: Mapping[str, int],
+    steps: Iterator[None],
 ) -> Iterator[Sample]:
-    finish(versions.steps)
+    finish(steps)
     for key, check in keyed:
-        peers = versions.below(check)
-        if peers is not None:
-            yield key, len(peers)
+        if check.id in counts:
+            yield key, counts[check.id]
 
 
 def policies_by_check(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
@@ -212,57 +215,57 @@ def policies_by_check(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
     return found
 
 
-class Versions:
-    """The peers' versions, and whom posture checks shut out because of them.
+def outdated(
+    checks: Iterable[PostureCheck],
+    policies: Iterable[Policy],
+    groups: Iterable[Group],
+    peers: tuple[Peer, ...],
+) -> tuple[dict[str, int], Iterator[None]]:
+    """How many peers each check shuts out because of their versions, by the check's
+    id, when the steps have been gone through.
 
-    Attributes:
-        steps: to be taken before anybody asks.
+    They are in source groups of enabled rules of the policies that use the check.
     """
+    counts: dict[str, int] = {}
 
-    def __init__(
-        self,
-        policies: tuple[Policy, ...],
-        groups: tuple[Group, ...],
-        peers: tuple[Peer, ...],
-    ) -> None:
-        self._policies: dict[str, list[Policy]] = {}
-        self._groups = groups
-        self._peers: dict[str, set[str]] = {}  # by version
-        self.steps = self._look(policies, peers)
+    def count() -> Iterator[None]:
+        by_check = policies_by_check(policies)
+        demands: dict[frozenset[str], list[tuple[str, Release]]] = {}
+        for check in checks:
+            demanded = check.checks.nb_version_check
+            minimum = release(demanded.min_version) if demanded is not None else None
+            if minimum is not None:
+                counts[check.id] = 0
+                sources = source_groups(by_check.get(check.id, ()))
+                demands.setdefault(sources, []).append((check.id, minimum))
+        for sources, demanding in demands.items():
+            members: set[str] = set()
+            for group in groups:
+                if group.id in sources:
+                    members.update(joins.ids(group))
+                    yield
+            versions, steps = tally(p.version for p in peers if p.id in members)
+            if members:
+                yield from steps
+            for id_, minimum in demanding:
+                counts[id_] = sum(
+                    number
+                    for version, number in versions.items()
+                    if (found := release(version)) is not None and found < minimum
+                )
 
-    def _look(
-        self, policies: tuple[Policy, ...], peers: tuple[Peer, ...]
-    ) -> Iterator[None]:
-        self._policies = policies_by_check(policies)
-        for start in range(0, len(peers), AT_ONCE):
-            for peer in peers[start : start + AT_ONCE]:
-                self._peers.setdefault(peer.version, set()).add(peer.id)
-            yield
+    return counts, count()
 
-    def below(self, check: PostureCheck) -> frozenset[str] | None:
-        """The ids of peers below its minimum, in source groups of policies that use it;
-        None for a check without a minimum.
-        """
-        demanded = check.checks.nb_version_check
-        minimum = release(demanded.min_version) if demanded is not None else None
-        if minimum is None:
-            return None
-        old = frozenset().union(
-            *(
-                ids
-                for version, ids in self._peers.items()
-                if (number := release(version)) is not None and number < minimum
-            )
-        )
-        sources = frozenset(
-            group.id
-            for policy in self._policies.get(check.id, ())
-            for rule in policy.rules or ()
-            if rule.enabled
-            for group in rule.sources or ()
-        )
-        concerned = joins.members(self._groups, sources).values()
-        return frozenset().union(*(old.intersection(ids) for ids in concerned))
+
+def source_groups(policies: Iterable[Policy]) -> frozenset[str]:
+    """The ids of the groups that enabled rules let in."""
+    return frozenset(
+        group.id
+        for policy in policies
+        for rule in policy.rules or ()
+        if rule.enabled
+        for group in rule.sources or ()
+    )
 
 
 Release = tuple[int, int, int]

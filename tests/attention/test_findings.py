@@ -666,6 +666,7 @@ class FleetTests(SynchronousTestCase):
             self.fleet(11, *5 * [60]),  # less than a third
             self.fleet(10, *range(60, 60 + 5 * 301, 301)),  # one by one
             self.fleet(0, *5 * [7200]),  # long ago
+            self.fleet(0, *5 * [-7200]),  # by a clock that is wrong
             self.fleet(10, *5 * [60], ephemeral=True),
             self.fleet(6, users=(8, 4)),  # four laptops of twelve are closed
             self.fleet(6, users=(0, 60)),  # all go home
