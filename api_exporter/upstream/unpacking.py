@@ -23,7 +23,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import UNKNOWN_LENGTH, IAgent, IBodyProducer, IResponse
 from zope.interface import implementer
 
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Reason, UpstreamError
 from api_exporter.upstream.headers import GZIP, codings
 
 _STEP = 256 * 1024
@@ -82,51 +82,41 @@ class GzipAgent:
         response.headers.removeHeader(b"Content-Encoding")
         if not named:
             return response
-        problem = None
+        why = ""
         if named != [GZIP]:
             known = ", ".join(n if n in _CODINGS else "unknown" for n in named)
-            words = f"packed as {known!r}, where gzip was asked for"
-            problem = UpstreamError("decode", words)
-        unpacked: IResponse = GzipResponse(response, self._clock, problem)
+            why = f"packed as {known!r}, where gzip was asked for"
+        unpacked: IResponse = GzipResponse(response, self._clock, why)
         return unpacked
 
 
 class GzipResponse(proxyForInterface(IResponse)):  # type: ignore[misc]
-    """One whose body is delivered unpacked, or fails with a problem."""
+    """One whose body is delivered unpacked, or fails where there is a reason why."""
 
     length = UNKNOWN_LENGTH
 
-    def __init__(
-        self, response: IResponse, clock: IReactorTime, problem: UpstreamError | None
-    ) -> None:
+    def __init__(self, response: IResponse, clock: IReactorTime, why: str) -> None:
         super().__init__(response)
         self._clock = clock
-        self._problem = problem
+        self._why = why
 
     def deliverBody(self, protocol: IProtocol) -> None:
-        self.original.deliverBody(Gunzip(protocol, self._clock, self._problem))
+        self.original.deliverBody(Gunzip(protocol, self._clock, self._why))
 
 
-@implementer(IPushProducer)
 class Gunzip(Protocol):
     """Unpacks a body as it comes, for the protocol whose transport it is.
 
-    It does so in steps. Nothing more is read meanwhile, nor while the protocol wants
-    nothing.
+    It does so in steps. Nothing more is read meanwhile, nor while the protocol pauses.
 
     Args:
-        problem: why the body is not wanted at all, if it is not.
+        why: the body is not wanted at all, if it is not.
     """
 
-    def __init__(
-        self,
-        protocol: IProtocol,
-        clock: IReactorTime,
-        problem: UpstreamError | None = None,
-    ) -> None:
+    def __init__(self, protocol: IProtocol, clock: IReactorTime, why: str = "") -> None:
         self._protocol = protocol
         self._clock = clock
-        self._problem = problem
+        self._why = why
         self._inflate = zlib.decompressobj(_GZIP)
         self._packed: list[bytes] = []
         self._excess = 0
@@ -138,8 +128,8 @@ class Gunzip(Protocol):
 
     def connectionMade(self) -> None:
         self._protocol.makeConnection(cast("ITransport", self))
-        if self._problem is not None:
-            self._refuse(self._problem)
+        if self._why:
+            self._refuse("decode", self._why)
 
     def dataReceived(self, data: bytes) -> None:
         if not self._over:
@@ -168,10 +158,6 @@ class Gunzip(Protocol):
         self._pause()
         self._unpack_soon()
 
-    def stopProducing(self) -> None:
-        """See IProducer."""
-        self.abortConnection()
-
     def abortConnection(self) -> None:
         """Unpack nothing more."""
         self._forget()
@@ -188,22 +174,22 @@ class Gunzip(Protocol):
         try:
             plain = self._inflate.decompress(packed, _STEP)
         except zlib.error as error:
-            self._undecodable(f"the gzip of the body is damaged: {error}")
+            self._refuse("decode", f"the gzip of the body is damaged: {error}")
             return
-        left = self._inflate.unconsumed_tail
-        self._packed = [left]
-        self._excess += len(packed) - len(left) - len(plain)
+        rest = self._inflate.unconsumed_tail
+        self._packed = [rest]
+        self._excess += len(packed) - len(rest) - len(plain)
         if self._excess > _OVERHEAD:
             words = "the gzip of the body is longer than what it holds"
-            self._refuse(UpstreamError("too_large", words))
+            self._refuse("too_large", words)
             return
         self._protocol.dataReceived(plain)
         if self._over:
             return
         if self._inflate.unused_data:
-            self._undecodable("something follows the gzip of the body")
+            self._refuse("decode", "something follows the gzip of the body")
             return
-        self._unpacking = bool(left) or len(plain) == _STEP
+        self._unpacking = bool(rest) or len(plain) == _STEP
         if self._complete is not None and not self._unpacking:
             self._finish(self._complete)
             return
@@ -223,23 +209,15 @@ class Gunzip(Protocol):
         else:
             transport.resumeProducing()
 
-    def _stop(self) -> None:
-        if self._step is not None:
-            self._step.cancel()
-            self._step = None
-
     def _finish(self, reason: Failure) -> None:
         if self._inflate.eof:
             self._end(reason)
         else:
-            self._undecodable("the gzip of the body is cut short")
+            self._refuse("decode", "the gzip of the body is cut short")
 
-    def _undecodable(self, why: str) -> None:
-        self._refuse(UpstreamError("decode", why))
-
-    def _refuse(self, problem: UpstreamError) -> None:
-        self.abortConnection()
-        self._protocol.connectionLost(Failure(problem))
+    def _refuse(self, reason: Reason, why: str) -> None:
+        abort(self.transport)
+        self._end(Failure(UpstreamError(reason, why)))
 
     def _end(self, reason: Failure) -> None:
         self._forget()
@@ -250,3 +228,8 @@ class Gunzip(Protocol):
         self._over = True
         self._stop()
         self._packed = []
+
+    def _stop(self) -> None:
+        if self._step is not None:
+            self._step.cancel()
+            self._step = None
