@@ -27,7 +27,8 @@ class Guard:
 
     Args:
         compare: compares a password with a hash.
-        count: is told of each request without a right credential.
+        count: is told of each request without a right credential, and of each
+            connection with a client certificate that is not taken.
     """
 
     def __init__(
@@ -70,6 +71,11 @@ class Guard:
         if isinstance(credential, Deferred):
             return _Waiting(credential, lambda c: self._ruled(request, found, c, given))
         return self._ruled(request, found, credential, given)
+
+    def refused(self, address: str, why: str) -> None:
+        """Count and tell of somebody who may not come in."""
+        self._strangers.refused(address, why)
+        self._count()
 
     def stop(self) -> None:
         """No more is asked."""
@@ -121,8 +127,7 @@ class Guard:
                 break
         if credential is None and (given is not None or verdict == "unauthorized"):
             why = "no password or token" if given is None else "a wrong one was shown"
-            self._strangers.refused(_address(request), why)
-            self._count()
+            self.refused(_address(request), why)
         if credential is not None:
             request.accounts = credential.accounts
         match verdict:

@@ -1,6 +1,7 @@
 """The way in, as the settings want it. Nobody pays for a door who wants none."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -80,7 +81,9 @@ def way(
     )
     return Way(
         guarded_site,
-        front.secured if front.encrypted else None,
+        partial(front.secured, refused=guarded_site.refused)
+        if front.encrypted
+        else None,
         (lambda: None) if front.guarded else _everybody,
         front.look,
     )

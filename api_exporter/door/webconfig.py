@@ -25,6 +25,9 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
 }
 """Those that may be set, with the values that they may have, if not any."""
 
+LONGEST = 256 * 1024
+"""Bytes of the file: 800 users are 64 kB, and YAML of a megabyte takes seconds."""
+
 HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 """What bcrypt makes of a password, and the logarithm of what that costs."""
 
@@ -52,7 +55,10 @@ class WebConfig(Struct, frozen=True, kw_only=True):
 def web_config(path: Path, read: Read) -> WebConfig:
     """What the file says now; raises Wrong."""
     try:
-        text = read(path).decode()
+        content = read(path)
+        if len(content) > LONGEST:
+            raise Wrong([f"{path}: it has more than {LONGEST} bytes"])
+        text = content.decode()
     except UnicodeDecodeError:
         raise Wrong([f"{path}: it is not UTF-8 text"]) from None
     except (OSError, ValueError) as error:

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door import names
 from api_exporter.door.refusals import Wrong
-from api_exporter.door.webconfig import web_config
+from api_exporter.door.webconfig import LONGEST, web_config
 from tests.door.certificates import lines
 from tests.door.folder import HASH, SERVER, Folder
 
@@ -197,6 +197,48 @@ class TableTests(SynchronousTestCase):
         self.assertIn("it is not UTF-8 text", str(raised.exception))
         self.assertTrue(raised.exception.lasting)
 
+    def test_quoted(self) -> None:
+        """An empty text is no section, list, number or duration: nothing is left out
+        because somebody has emptied it.
+        """
+        for text, expected in (
+            ("''", "1: the file: it must be a mapping"),
+            ("basic_auth_users: ''", "1: basic_auth_users: it must be a mapping"),
+            ("tls_server_config: ''", "1: tls_server_config: it must be a mapping"),
+            ("http_server_config: ''", "1: http_server_config: it must be a mapping"),
+            ("rate_limit: ''", "1: rate_limit: it must be a mapping"),
+            ("rate_limit: {interval: ''}", "1: rate_limit.interval: it must be a dur"),
+            ("rate_limit: {burst: ''}", "1: rate_limit.burst: it must be a whole num"),
+            (
+                "http_server_config: {headers: {X-Frame-Options: ''}}",
+                "1: http_server_config.headers.X-Frame-Options: it must be deny",
+            ),
+            (
+                f"{SERVER}  min_version: ''\n",
+                "4: tls_server_config.min_version: it must be one of TLS10",
+            ),
+            (
+                f"{SERVER}  cipher_suites: ''\n",
+                "4: tls_server_config.cipher_suites: it must be a list",
+            ),
+        ):
+            self.assert_bad(text, expected)
+        for text in ("basic_auth_users:", "rate_limit: ~", "tls_server_config: null"):
+            self.assertEqual([], self.folder.problems(text))
+
+    def test_long(self) -> None:
+        """A file that would take long to parse is refused before it is."""
+        users = "".join(f'  user{n}: "{HASH}"\n' for n in range(800))
+        self.assertEqual(
+            800, len(self.folder.read(f"basic_auth_users:\n{users}").users)
+        )
+        with self.assertRaises(Wrong) as raised:
+            self.folder.read("[" * (LONGEST + 1))
+        self.assertEqual(
+            [f"{self.folder.file}: it has more than 262144 bytes"],
+            raised.exception.problems,
+        )
+
     def test_all_at_once(self) -> None:
         """All mistakes of a file are told at once."""
         self.assert_bad(
@@ -282,6 +324,10 @@ class TlsTests(SynchronousTestCase):
             (
                 f"{auth}VerifyClientCertIfGiven\n  client_allowed_sans: [a]\n",
                 "5: tls_server_config.client_allowed_sans: client_auth_type must be",
+            ),
+            (
+                f"{auth}RequireAnyClientCert\n  client_allowed_sans: []\n",
+                "5: tls_server_config.client_allowed_sans: an empty list allows nobody",
             ),
             (
                 f"{SERVER}  client_allowed_sans: [a]\n",

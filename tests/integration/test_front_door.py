@@ -3,9 +3,10 @@
 import re
 
 from api_exporter.door.refusals import Wrong
-from tests.door.certificates import lines, rsa_key
+from tests.door.certificates import UNREADABLE, lines, rsa_key
 from tests.door.folder import HASH, SERVER, Folder
 from tests.integration.doors import DoorsTestCase
+from tests.logbook import logbook
 
 Row = tuple[str, str, tuple[str, ...], int]
 """A name, a file, how curl comes, and its answer's status, 0 for none."""
@@ -135,6 +136,24 @@ class BehaviourTests(DoorsTestCase):
         )
         self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
         self.assertEqual(0, (await self.ask())[0])
+
+    async def test_unreadable_certificate(self) -> None:
+        """A client certificate that cannot be parsed is a refusal like others: counted,
+        and told once a minute.
+        """
+        issued = Folder.other.issue(extension=UNREADABLE)
+        issued.write(self.folder.path, "strange")
+        self.serve(f"{ANY}  client_allowed_sans: [test3]\n")
+        book = logbook(self)
+        for _ in range(3):
+            strange = await self.ask("--cert", "strange.pem", "--key", "strange.key")
+            self.assertEqual(0, strange[0], strange[1])
+        self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
+        self.assertEqual([], self.flushLoggedErrors())
+        told = "warning 127.0.0.1 may not come in: its certificate cannot be read"
+        self.assertEqual([told], [line for line in book.lines() if "come in" in line])
+        counted = self.registry.get_sample_value("api_exporter_web_unauthorized_total")
+        self.assertEqual(3, counted)
 
     async def test_all_ciphers(self) -> None:
         """Every cipher of Go's that the key allows can be had."""
