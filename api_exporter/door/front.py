@@ -183,6 +183,8 @@ def _web(path: Path, read: Read, before: Web | None) -> Web:
             raise Wrong(problems)
         if before.config.limit == config.limit:
             limiter = before.limiter
+    for warning in config.warnings:
+        _log.warn("{setting}: {warning}", setting=WEB, warning=warning)
     return Web(config, context, limiter)
 
 

@@ -12,7 +12,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.door.checks import Busy, Checks, Compare
 from api_exporter.door.front import Front
-from api_exporter.door.passwords import Passwords
+from api_exporter.door.passwords import Attempt, Passwords
 from api_exporter.door.rules import PULSE, Credential, Verdict
 from api_exporter.door.shown import Bearer, Password, Shown, shown
 from api_exporter.door.strangers import Strangers
@@ -54,23 +54,22 @@ class Guard:
 
     def admit(self, request: BodilessRequest, found: IResource) -> IResource:
         """What is shown in place of what was found, which may be just that."""
-        path = _path(request)
-        if path not in PULSE and (wait := self._wait()):
+        if _path(request) not in PULSE and (wait := self._wait()):
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait)))
             return Refusal(429, "Too many requests: try again later.")
         if not self._asks():
             return found
         given = shown(request.requestHeaders.getRawHeaders(b"authorization"))
-        try:
-            credential = self._credential(given, _address(request))
-        except Busy:
-            if path in PULSE:
-                return self._ruled(request, found, None, given)
-            request.setHeader(b"Retry-After", b"5")
-            return Refusal(503, "Too many passwords are being checked: try again.")
-        if isinstance(credential, Deferred):
-            return _Waiting(credential, lambda c: self._ruled(request, found, c, given))
-        return self._ruled(request, found, credential, given)
+        credential = self._credential(given)
+        if not isinstance(credential, Attempt):
+            return self._ruled(request, found, credential, given)
+        if self._checks.busy and self._verdict(request, None) == "bare":
+            return _Bare(found)  # a supervisor does not wait behind guesses
+        page = self._checks.right(credential, _address(request)).addCallbacks(
+            lambda right: self._ruled(request, found, _ALL if right else None, given),
+            lambda failure: _busy(request, failure),
+        )
+        return _Waiting(page)
 
     def refused(self, address: str, why: str) -> None:
         """Count and tell of somebody who may not come in."""
@@ -91,10 +90,8 @@ class Guard:
             web is not None and bool(web().config.users)
         )
 
-    def _credential(
-        self, given: Shown | None, address: str
-    ) -> Credential | Deferred[Credential | None] | None:
-        """What was shown, where it is right; raises Busy."""
+    def _credential(self, given: Shown | None) -> Credential | Attempt | None:
+        """What was shown, where it is right, or has to be compared."""
         if isinstance(given, Bearer) and self._front.tokens is not None:
             return self._front.tokens().whose(given.token)
         if not isinstance(given, Password) or self._front.web is None:
@@ -106,10 +103,20 @@ class Guard:
             config.users, config.decoy, given.user, given.password
         )
         known = self._passwords.known(attempt)
-        if known is not None:
-            return _ALL if known else None
-        checked = self._checks.right(attempt, address)
-        return checked.addCallback(lambda right: _ALL if right else None)
+        if known is None:
+            return attempt
+        return _ALL if known else None
+
+    def _verdict(
+        self, request: BodilessRequest, credential: Credential | None
+    ) -> Verdict:
+        verdict: Verdict = "unauthorized"
+        for account in (request.args or {}).get(b"account") or [None]:
+            name = None if account is None else account.decode("latin-1")
+            verdict = self._front.rules.may(credential, _path(request), name)
+            if verdict != "whole":
+                break
+        return verdict
 
     def _ruled(
         self,
@@ -118,13 +125,7 @@ class Guard:
         credential: Credential | None,
         given: Shown | None,
     ) -> IResource:
-        path = _path(request)
-        verdict: Verdict = "whole"
-        for account in (request.args or {}).get(b"account") or [None]:
-            name = None if account is None else account.decode("latin-1")
-            verdict = self._front.rules.may(credential, path, name)
-            if verdict != "whole":
-                break
+        verdict = self._verdict(request, credential)
         if credential is None and (given is not None or verdict == "unauthorized"):
             why = "no password or token" if given is None else "a wrong one was shown"
             self.refused(_address(request), why)
@@ -162,6 +163,12 @@ def _path(request: Request) -> str:
     return "/" + b"/".join(segments).decode("latin-1")
 
 
+def _busy(request: Request, failure: Failure) -> IResource:
+    failure.trap(Busy)
+    request.setHeader(b"Retry-After", b"5")
+    return Refusal(503, "Too many passwords are being checked: try again.")
+
+
 def _address(request: Request) -> str:
     return str(getattr(request.getClientAddress(), "host", ""))
 
@@ -169,27 +176,22 @@ def _address(request: Request) -> str:
 class _Waiting(Resource):
     """Another page, as soon as it is known which."""
 
-    def __init__(
-        self,
-        credential: Deferred[Credential | None],
-        ruled: Callable[[Credential | None], IResource],
-    ) -> None:
+    def __init__(self, page: Deferred[IResource]) -> None:
         super().__init__()
-        self._credential = credential
-        self._ruled = ruled
+        self._page = page
 
     def render(self, request: Request) -> int:
         gone: list[object] = []
         request.notifyFinish().addErrback(gone.append)
 
-        def answer(credential: Credential | None) -> None:
+        def answer(page: IResource) -> None:
             if not gone:
-                request.render(self._ruled(credential))
+                request.render(page)
 
         def failed(failure: Failure) -> None:
             request.processingFailed(failure)  # it logs it
 
-        self._credential.addCallback(answer).addErrback(failed)
+        self._page.addCallback(answer).addErrback(failed)
         return NOT_DONE_YET
 
 

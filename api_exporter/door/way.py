@@ -62,9 +62,13 @@ def way(
     *,
     max_connections: int,
     registry: CollectorRegistry,
-    threads: ThreadPool,
+    threads: Callable[[], ThreadPool],
 ) -> Way:
-    """The pages behind the door, if there is any."""
+    """The pages behind the door, if there is any.
+
+    Args:
+        threads: makes those in which passwords are compared.
+    """
     if front is None:
         site = BoundedSite(tree, reactor, max_connections)
         return Way(site, None, _everybody, lambda: None)
@@ -77,7 +81,7 @@ def way(
         max_connections=max_connections,
         front=front,
         registry=registry,
-        compare=in_thread(reactor, threads),
+        compare=in_thread(reactor, threads()),
     )
     return Way(
         guarded_site,

@@ -179,15 +179,42 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_decoy(self) -> None:
-        """What an unknown user is compared with is as dear as the dearest hash."""
-        text = "".join(
-            f'  user{cost}: "{HASH.replace("$04$", f"${cost}$")}"\n'
-            for cost in ("05", "12", "10")
-        )
-        found = self.folder.read(f"basic_auth_users:\n{text}")
-        self.assertEqual(b"$2b$12$", found.decoy[:7])
-        self.assertEqual(60, len(found.decoy))
-        self.assertEqual(b"$2b$10$", self.folder.read("").decoy[:7])
+        """What an unknown user is compared with is as dear as most hashes, but never so
+        dear that guesses keep others waiting.
+        """
+        for costs, expected in (
+            (("05", "12", "05", "10"), b"05"),
+            (("05", "11", "10"), b"11"),
+            (("18",), b"12"),
+            (("18", "18", "10"), b"12"),
+            ((), b"10"),
+        ):
+            text = "".join(
+                f'  user{number}: "{HASH.replace("$04$", f"${cost}$")}"\n'
+                for number, cost in enumerate(costs)
+            )
+            found = self.folder.read(f"basic_auth_users:\n{text}")
+            self.assertEqual(b"$2b$" + expected + b"$", found.decoy[:7])
+            self.assertEqual(60, len(found.decoy))
+
+    def test_dear(self) -> None:
+        """A hash that takes seconds to compare is warned of."""
+        for cost, warnings in (
+            ("14", ()),
+            (
+                "18",
+                (
+                    f"{self.folder.file}: basic_auth_users: a hash has cost 18: one"
+                    " comparison takes about 26 seconds, and all others wait for it;"
+                    " use 10 to 12",
+                ),
+            ),
+        ):
+            text = HASH.replace("$04$", f"${cost}$")
+            found = self.folder.read(
+                f'basic_auth_users:\n  a: "{HASH}"\n  b: "{text}"\n'
+            )
+            self.assertEqual(warnings, found.warnings)
 
     def test_no_text(self) -> None:
         """What is no text is no configuration."""
