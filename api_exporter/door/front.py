@@ -15,6 +15,7 @@ from api_exporter.door.live import Live, Read
 from api_exporter.door.refusals import Wrong
 from api_exporter.door.rules import Rules, rules
 from api_exporter.door.tokens import Tokens, tokens
+from api_exporter.serving.authorization import ALL
 from api_exporter.settings.addresses import Endpoint
 from api_exporter.settings.values import Settings
 
@@ -82,7 +83,7 @@ class Front:
                 found.append(f"passwords of {len(config.users)} users")
         if self.tokens is not None:
             known = self.tokens.value.known
-            limited = sum(c.accounts is not None for _, c in known)
+            limited = sum(c.accounts is not ALL for _, c in known)
             found.append(f"{len(known)} tokens, {limited} limited to some accounts")
         if not self.guarded:
             found.append("nobody is asked who it is; whoever reaches it reads it")

@@ -16,6 +16,7 @@ from api_exporter.door.passwords import Attempt, Passwords
 from api_exporter.door.rules import PULSE, Credential, Verdict
 from api_exporter.door.shown import Bearer, Password, Shown, shown
 from api_exporter.door.strangers import Strangers
+from api_exporter.serving.authorization import ALL
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import NO_ACCOUNT, Refusal
 
@@ -58,6 +59,7 @@ class Guard:
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait)))
             return Refusal(429, "Too many requests: try again later.")
         if not self._asks():
+            request.accounts = ALL
             return found
         given = shown(request.requestHeaders.getRawHeaders(b"authorization"))
         credential = self._credential(given)
@@ -66,7 +68,9 @@ class Guard:
         if self._checks.busy and self._verdict(request, None) == "bare":
             return _Bare(found)  # a supervisor does not wait behind guesses
         page = self._checks.right(credential, _address(request)).addCallbacks(
-            lambda right: self._ruled(request, found, _ALL if right else None, given),
+            lambda right: self._ruled(
+                request, found, _PASSWORD if right else None, given
+            ),
             lambda failure: _busy(request, failure),
         )
         return _Waiting(page)
@@ -105,7 +109,7 @@ class Guard:
         known = self._passwords.known(attempt)
         if known is None:
             return attempt
-        return _ALL if known else None
+        return _PASSWORD if known else None
 
     def _verdict(
         self, request: BodilessRequest, credential: Credential | None
@@ -129,8 +133,6 @@ class Guard:
         if credential is None and (given is not None or verdict == "unauthorized"):
             why = "no password or token" if given is None else "a wrong one was shown"
             self.refused(_address(request), why)
-        if credential is not None:
-            request.accounts = credential.accounts
         match verdict:
             case "bare":
                 return _Bare(found)
@@ -142,6 +144,8 @@ class Guard:
             case "not_found":
                 return Refusal(404, NO_ACCOUNT)
             case "whole":
+                # A stranger is shown a whole page where WEB_OPEN_PATHS names it.
+                request.accounts = ALL if credential is None else credential.accounts
                 return found
 
     def _challenge(self, request: Request) -> None:
@@ -154,7 +158,7 @@ class Guard:
         request.responseHeaders.setRawHeaders(b"WWW-Authenticate", schemes)
 
 
-_ALL = Credential()
+_PASSWORD = Credential(accounts=ALL)
 
 
 def _path(request: Request) -> str:

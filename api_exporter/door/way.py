@@ -11,7 +11,10 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import IResource
+from twisted.web.server import Request
 
+from api_exporter.serving.authorization import ALL
+from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.configuration import Refused
 from api_exporter.settings.values import Settings
@@ -70,7 +73,7 @@ def way(
         threads: makes those in which passwords are compared.
     """
     if front is None:
-        site = BoundedSite(tree, reactor, max_connections)
+        site = _OpenSite(tree, reactor, max_connections)
         return Way(site, None, _everybody, lambda: None)
     from api_exporter.door.compare import in_thread  # noqa: PLC0415
     from api_exporter.door.site import guarded  # noqa: PLC0415
@@ -91,6 +94,15 @@ def way(
         (lambda: None) if front.guarded else _everybody,
         front.look,
     )
+
+
+class _OpenSite(BoundedSite):
+    """Shows everything to whoever comes."""
+
+    def getResourceFor(self, request: Request) -> IResource:
+        assert isinstance(request, BodilessRequest)
+        request.accounts = ALL
+        return super().getResourceFor(request)
 
 
 def _everybody() -> None:
