@@ -15,7 +15,7 @@ from pathlib import Path
 
 import bcrypt
 
-from tests.door.certificates import lines
+from tests.door.certificates import lines, rsa_key
 from tests.door.folder import SERVER, Folder
 from tests.integration.programs import (
     PATIENCE,
@@ -95,12 +95,19 @@ class StartTests(DoorTestCase):
         """What is wrong with a file ends the start, the daemon's and that of --check,
         with file, line and key, and without a traceback.
         """
+        self.folder.authority.server(rsa_key()).write(self.folder.path, "rsa")
         daemon = [[*self.twistd, "--demo"], [*self.exporter, "--demo", "--check"]]
         version = f"{SERVER}  min_version: TLS111\n"
         for web, words, status, more in (
             (version, ":4: tls_server_config.min_version", 78, daemon),
             ("basic_auth_users: {alice: secret}\n", ":1: basic_auth_users: ", 78, []),
             (SERVER.replace("server.key", "none"), ":3: tls_server_config.key_", 1, []),
+            (
+                SERVER.replace("server.key", "rsa.key"),
+                ":3: tls_server_config.key_file: it does not belong to the certificate",
+                78,
+                daemon,
+            ),
         ):
             environ = self.door(web, DEMO_PEERS="1")
             for command in ([*self.exporter, "--demo"], *more):

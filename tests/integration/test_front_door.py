@@ -2,8 +2,10 @@
 
 import re
 
+from cryptography import x509
+
 from api_exporter.door.refusals import Wrong
-from tests.door.certificates import UNREADABLE, lines, rsa_key
+from tests.door.certificates import UNREADABLE, Authority, lines, rsa_key
 from tests.door.folder import HASH, SERVER, Folder
 from tests.integration.doors import DoorsTestCase
 from tests.logbook import logbook
@@ -137,6 +139,18 @@ class BehaviourTests(DoorsTestCase):
         self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
         self.assertEqual(0, (await self.ask())[0])
 
+    async def test_partial_chain(self) -> None:
+        """An intermediate authority, or the client's certificate itself, will do."""
+        between = Authority("between", above=Folder.authority)
+        below = between.issue(x509.DNSName("test3"), name="below")
+        below.write(self.folder.path, "below")
+        shown = ("--cert", "below.pem", "--key", "below.key")
+        for trusted in (between.pem, below.certificate):
+            (self.folder.path / "some.pem").write_bytes(trusted)
+            self.serve(VERIFIED.replace("ca.pem", "some.pem"))
+            self.assertEqual(200, (await self.ask(*shown))[0])
+            self.assertEqual(0, (await self.ask(*CERTIFICATE))[0])
+
     async def test_unreadable_certificate(self) -> None:
         """A client certificate that cannot be parsed is a refusal like others: counted,
         and told once a minute.
@@ -269,6 +283,23 @@ class ReloadTests(DoorsTestCase):
         self.look()
         self.assertEqual(renewed, await self.subject())
         self.assertFalse(front.fine)
+
+    async def test_other_kind(self) -> None:
+        """While certificate and key are of different kinds, the old pair is shown."""
+        front = self.serve(SERVER)
+        before = await self.subject()
+        renewed = self.folder.authority.server(rsa_key())
+        (self.folder.path / "server.pem").write_bytes(renewed.certificate)
+        self.look()
+        self.assertEqual(200, (await self.ask())[0])
+        self.assertEqual(before, await self.subject())
+        self.assertFalse(front.fine)
+        renewed.write(self.folder.path, "server")
+        self.look()
+        self.assertEqual(200, (await self.ask())[0])
+        self.assertNotEqual(before, await self.subject())
+        self.assertTrue(front.fine)
+        self.assertEqual([], self.flushLoggedErrors())
 
     async def test_alpn(self) -> None:
         """HTTP/1.1 is agreed on and nothing else, before and after a change."""
