@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter.netbird import records
-from api_exporter.netbird.elements import FAILURES, LONG, elements
+from api_exporter.netbird.elements import FAILURES, LEFT_OUT, LONG, elements
 from api_exporter.netbird.recognizer import NOTHING, Recognized, Recognizer
 from api_exporter.ports import UpstreamError
 
@@ -154,6 +154,8 @@ class Listing:
         return Decoded(there, rejected, tuple(complaints), recognizer.now)
 
     def _read(self, raw: msgspec.Raw) -> Struct:
+        if raw is LEFT_OUT:
+            raise ValueError("too long, or of too many values")
         try:
             return self._decoder.decode(raw)
         except FAILURES:
