@@ -7,6 +7,7 @@ to pause.
 
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
@@ -84,7 +85,7 @@ class _Join:
 
     def __init__(self) -> None:
         self._connected: set[str] = set()
-        self._offline: dict[str, Peer] = {}
+        self._offline: dict[str, datetime | None] = {}
         self._members: dict[str, list[str]] = {}
 
     def gather(
@@ -94,7 +95,9 @@ class _Join:
         for start in range(0, len(peers), AT_ONCE):
             some = peers[start : start + AT_ONCE]
             self._connected.update([peer.id for peer in some if peer.connected])
-            self._offline.update({p.id: p for p in some if not p.connected})
+            self._offline.update(
+                {peer.id: peer.last_seen for peer in some if not peer.connected}
+            )
             yield
         for group in groups:
             if group.id in wanted:
@@ -113,11 +116,14 @@ class _Join:
                 yield
             yield
         connected = len(found & self._connected)
-        offline = self._offline.keys() & found
-        gone = None
-        if connected <= 1:
-            left = (self._offline[id_].last_seen for id_ in offline)
-            gone = max(filter(None, left), default=None)
+        yield
+        offline = found.intersection(self._offline)
+        left = iter(offline if connected <= 1 else ())
+        gone: datetime | None = None
+        while some := list(islice(left, AT_ONCE)):
+            times = [gone, *map(self._offline.__getitem__, some)]
+            gone = max(filter(None, times), default=None)
+            yield
         return RoutingPeers(connected + len(offline), connected, gone)
 
 
