@@ -3,7 +3,7 @@
 It keeps what is known, and knows neither when it is asked nor what is said about it.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from operator import is_
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from api_exporter.exposition.kept import NOTHING, Made, made
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.recognizer import NOTHING as UNKNOWN
-from api_exporter.netbird.recognizer import Recognized
+from api_exporter.netbird.recognizer import Recognized, fingerprint
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Fetch
 from api_exporter.refresh.slices import Slicer
@@ -26,7 +26,7 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 class Known(Struct, frozen=True, kw_only=True):
     """Of the newest good body: its hash, for recognising it, and what was in it."""
 
-    digest: tuple[int, ...]
+    digest: tuple[Hashable, ...]
     records: int
     rejected: int
     complaints: tuple[str, ...]
@@ -139,14 +139,11 @@ def _same(records: tuple[object, ...], before: tuple[object, ...] | None) -> boo
     return all(map(is_, records, before))
 
 
-def _digest(body: bytes) -> Generator[None, None, tuple[int, ...]]:
-    """By which a body is recognized, computed with places to pause.
-
-    Python's own hash has a key that nobody else knows, and is the quickest.
-    """
+def _digest(body: bytes) -> Generator[None, None, tuple[Hashable, ...]]:
+    """By which a body is recognized, computed with places to pause."""
     digest = []
     view = memoryview(body)
     for start in range(0, len(body), _DIGESTED_AT_ONCE):
-        digest.append(hash(view[start : start + _DIGESTED_AT_ONCE]))
+        digest.append(fingerprint(view[start : start + _DIGESTED_AT_ONCE]))
         yield
     return tuple(digest)
