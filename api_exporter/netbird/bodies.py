@@ -99,13 +99,21 @@ class Listing:
     Args:
         nullable: whether the upstream may write an empty one as `null`.
         key: the field that tells records apart.
+        ordered: whether the answer's order tells something: then it is kept, also where
+            records are as they were before.
     """
 
     def __init__(
-        self, record: type[Struct], *, nullable: bool = True, key: str = "id"
+        self,
+        record: type[Struct],
+        *,
+        nullable: bool = True,
+        key: str = "id",
+        ordered: bool = False,
     ) -> None:
         self._decoder = msgspec.json.Decoder(record)
         self._nullable = nullable
+        self._ordered = ordered
         self._id = attrgetter(key)
 
     def decode(
@@ -169,7 +177,8 @@ class Listing:
             for record in records[start : start + _RECALLED]:
                 id_ = self._id(record)
                 old[id_] = record
-                found[id_] = None
+                if not self._ordered:
+                    found[id_] = None
             yield False
 
 
