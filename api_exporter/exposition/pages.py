@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from api_exporter.exposition import crc
 from api_exporter.exposition.deflate import checksum, deflated
+from api_exporter.exposition.text import cut_labels
 
 PIECE_BYTES = 512 * 1024
 """About how much text makes a piece. Larger slices are sent with fewer copies, smaller
@@ -27,6 +28,7 @@ class Piece(Struct, frozen=True):
 
     Attributes:
         series: samples in the text.
+        cut: labels in it that were cut because of their length.
     """
 
     text: bytes
@@ -34,6 +36,7 @@ class Piece(Struct, frozen=True):
     crc: int
     shift: int
     series: int
+    cut: int = 0
 
 
 def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
@@ -50,6 +53,7 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
         crc=checksum(text),
         shift=crc.shift(len(text)),
         series=series,
+        cut=cut_labels(text),
     )
 
 
@@ -137,6 +141,10 @@ class Pages:
         return {
             name: sum(len(p.text) for p in page) for name, page in self._pages.items()
         }
+
+    def cut(self) -> int:
+        """How many labels of the pages were cut because of their length."""
+        return sum(p.cut for page in self._pages.values() for p in page)
 
     def whole(self, names: frozenset[str] | None = None) -> Whole:
         """All pages; put together once for all scrapes until the next publication.

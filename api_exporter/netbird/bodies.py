@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from api_exporter.exposition.text import LONGEST_LABEL, cut
 from api_exporter.netbird import records
 from api_exporter.netbird.elements import FAILURES, LONG, elements
 from api_exporter.netbird.recognizer import NOTHING, Recognized, Recognizer
@@ -163,9 +164,13 @@ class Listing:
 
     def _read(self, raw: msgspec.Raw) -> Struct:
         try:
-            return self._decoder.decode(raw)
+            record = self._decoder.decode(raw)
         except FAILURES:
-            return _leniently(self._decoder, raw)
+            record = _leniently(self._decoder, raw)
+        id_: str = self._id(record)
+        if cut(id_) != id_:  # cut in labels, it would tell records apart no more
+            raise ValueError(f"an id of more than {LONGEST_LABEL} bytes")
+        return record
 
     def _recall(
         self,

@@ -276,5 +276,6 @@ class ChosenTests(ServedTestCase):
             'api_exporter_series{collector="peers"} 1.0',
             'api_exporter_series{collector="groups"} 1.0',
             f"api_exporter_page_bytes {float(len(FAMILY + GROUPS))}",
+            "api_exporter_cut_labels 0.0",
         ):
             self.assertIn(line, lines)
