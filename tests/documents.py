@@ -196,7 +196,10 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
 
 def _own() -> str:
     telemetry = AccountTelemetry(
-        registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
+        registry=CollectorRegistry(),
+        periods={"peers": 30},
+        collectors=["peers"],
+        budget=lambda: 6.0,
     )
     token_readable(telemetry.registry, lambda: True)
     EventsTelemetry(telemetry.registry)

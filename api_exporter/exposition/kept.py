@@ -6,6 +6,7 @@ not there any more is not on the new page, and so is not kept either.
 """
 
 from collections.abc import Generator, Hashable, Iterable
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,14 +49,21 @@ class Made(Struct, frozen=True):
 NOTHING = Made()
 
 
+class TooLong(Exception):
+    """The text would take more room than there is."""
+
+
 def made(
-    families: Iterable[Family | None], before: Made = NOTHING
+    families: Iterable[Family | None], before: Made = NOTHING, *, room: float = inf
 ) -> Generator[None, None, Made]:
     """The families as a page, with places to pause; None among them is one more.
 
     The text is the same whatever was before: only the work is not.
+
+    Args:
+        room: bytes that the text may have; raises TooLong.
     """
-    making = _Making(before)
+    making = _Making(before, room)
     for family in families:
         if isinstance(family, Each):
             yield from making.add(family)
@@ -67,7 +75,8 @@ def made(
 
 
 class _Making:
-    def __init__(self, before: Made) -> None:
+    def __init__(self, before: Made, room: float) -> None:
+        self._room = room
         self._texts = {piece.text: piece for piece in before.gathered}
         self._before = {(old.name, old.block[0].id): old for old in before.lines}
         self._changes: dict[tuple[int, int], Change] = {}
@@ -93,8 +102,14 @@ class _Making:
             text = "".join(self._waiting).encode()
             gathered = self._texts.get(text) or piece(text)
             self._gathered.append(gathered)
-            self._page.append(gathered)
+            self._put(gathered)
             self._waiting, self._size = [], 0
+
+    def _put(self, new: Piece) -> None:
+        self._page.append(new)
+        self._room -= len(new.text)
+        if self._room < 0:
+            raise TooLong
 
     def add(self, family: Each[Identified]) -> Generator[None, None, None]:
         """A piece for each block of records, but where none of them has a line."""
@@ -109,7 +124,7 @@ class _Making:
                 lines = yield from self._fresh(family, old, block, before)
             if lines is not None:
                 self._lines.append(lines)
-                self._page.append(lines.piece)
+                self._put(lines.piece)
                 before = ""
             yield
 
