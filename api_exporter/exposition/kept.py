@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from api_exporter.exposition.change import Change, Records
 from api_exporter.exposition.each import Each, Identified
-from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece
+from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece_in_steps
 from api_exporter.exposition.text import CHUNK_SAMPLES, Family, heading, render
 
 
@@ -69,9 +69,9 @@ def made(
             yield from making.add(family)
         else:
             for text in render([family]):
-                making.gather(text)
+                yield from making.gather(text)
                 yield
-    return making.made()
+    return (yield from making.made())
 
 
 class _Making:
@@ -86,21 +86,21 @@ class _Making:
         self._waiting: list[str] = []
         self._size = 0
 
-    def made(self) -> Made:
-        self._cut()
+    def made(self) -> Generator[None, None, Made]:
+        yield from self._cut()
         return Made(tuple(self._page), tuple(self._gathered), tuple(self._lines))
 
-    def gather(self, text: str) -> None:
+    def gather(self, text: str) -> Generator[None, None, None]:
         """Small texts make a piece together."""
         self._waiting.append(text)
         self._size += len(text)
         if self._size >= PIECE_BYTES:
-            self._cut()
+            yield from self._cut()
 
-    def _cut(self) -> None:
+    def _cut(self) -> Generator[None, None, None]:
         if self._size:
             text = "".join(self._waiting).encode()
-            gathered = self._texts.get(text) or piece(text)
+            gathered = self._texts.get(text) or (yield from piece_in_steps(text))
             self._gathered.append(gathered)
             self._put(gathered)
             self._waiting, self._size = [], 0
@@ -113,7 +113,7 @@ class _Making:
 
     def add(self, family: Each[Identified]) -> Generator[None, None, None]:
         """A piece for each block of records, but where none of them has a line."""
-        self._cut()
+        yield from self._cut()
         before = heading(family.metric)
         for block in family.blocks:
             old = self._before.get((family.metric.name, block[0].id))
@@ -155,23 +155,27 @@ class _Making:
             # As long as both blocks hold their records, no two have the same number.
             texts = old.piece.text[old.head :].decode().split("\n")
             known = dict(zip(map(id, old.told), texts, strict=False))
-        made: list[str] = []
+        told: list[Identified] = []
+        parts = [before.encode()]
         for start in range(0, len(block), CHUNK_SAMPLES):
-            made += family.lines(block[start : start + CHUNK_SAMPLES], known)
+            some = block[start : start + CHUNK_SAMPLES]
+            made = family.lines(some, known)
+            if not all(made):
+                some = tuple([r for r, line in zip(some, made, strict=True) if line])
+                made = list(filter(None, made))
+            if made:
+                told += some
+                parts.append(("\n".join(made) + "\n").encode())
             yield
-        told = block
-        if not all(made):
-            told = tuple([r for r, line in zip(block, made, strict=True) if line])
-            made = list(filter(None, made))
         if not told:
             return None
-        text = (before + "\n".join(made) + "\n").encode()
+        text = b"".join(parts)
         return Lines(
-            piece=piece(text, series=len(told)),
+            piece=(yield from piece_in_steps(text, series=len(told))),
             name=family.metric.name,
             given=family.given,
             block=block,
-            told=told,
+            told=block if len(told) == len(block) else tuple(told),
             head=len(before),
         )
 
