@@ -10,6 +10,7 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
+from api_exporter.serving.readers import Readers
 from api_exporter.web.kept import LIFE
 from api_exporter.web.metrics import Metrics
 from tests.web.served import ServedTestCase, header
@@ -51,6 +52,7 @@ class MetricsTests(ServedTestCase):
             wired.pages,
             wired.registry,
             self.process.registry,
+            readers=Readers(),
             in_flight=self.process.scrapes_in_flight,
             seconds=self.clock.seconds,
         )
@@ -202,6 +204,7 @@ class ChosenTests(ServedTestCase):
             wired.pages,
             wired.registry,
             process.registry,
+            readers=Readers(),
             in_flight=process.scrapes_in_flight,
             seconds=clock.seconds,
         )
