@@ -19,6 +19,7 @@ from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import own_threads, unawaited
 from api_exporter.door.way import front, way
 from api_exporter.serving import listen
+from api_exporter.serving.readers import Readers
 from api_exporter.serving.site import max_connections
 from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
@@ -172,6 +173,7 @@ def assemble(
         build=build,
         metrics_path=settings.metrics_path,
         simulated=configured.simulation is not None,
+        readers=Readers(),
         making=Making(shared.slicer.run),
         pprof=None if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,

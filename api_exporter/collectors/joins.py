@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from api_exporter.collectors.once import OnceInSteps
+from api_exporter.exposition.each import Identified
 from api_exporter.exposition.tally import AT_ONCE, finish
 from api_exporter.exposition.text import Family, Labels, Metric
-from api_exporter.netbird.records import Group, Peer
-
-Members = Mapping[str, Iterable[str]]
-"""The ids of a group's members, by the group's id."""
+from api_exporter.netbird.facts.routing import RoutingPeers
+from api_exporter.netbird.records import Peer
 
 
 class Present:
@@ -37,38 +37,18 @@ class Present:
         return self
 
 
-def members(groups: Iterable[Group], wanted: frozenset[str]) -> Members:
-    """The members of the groups with these ids; others are not looked at."""
-    return {
-        group.id: [member.id for member in group.peers or ()]
-        for group in groups
-        if group.id in wanted
-    }
-
-
-def routing_peers(
-    peer: str, groups: Iterable[str] | None, members: Members
-) -> frozenset[str]:
-    """The ids behind a router: its peer and the members of its groups, each once."""
-    found = {peer} if peer else set()
-    for group in groups or ():
-        found.update(members.get(group, ()))
-    return frozenset(found)
-
-
 def routing(
-    present: Present,
-    behind: Iterable[tuple[Labels, int, int]],
+    keyed: Iterable[tuple[Labels, Identified]],
+    found: OnceInSteps[Mapping[str, RoutingPeers]],
     existing: Metric,
     connected: Metric,
 ) -> Iterator[Family]:
     """How many peers route, and how many of them are connected: a family of each.
 
     Args:
-        behind: labels and the two numbers, of each that is routed. It is gone through
-            twice, and is made of `present`.
+        keyed: labels of each that is routed. It is gone through twice.
     """
-    numbers = ((key, peers) for key, peers, _ in behind)
-    yield Family(existing, numbers, at_once=1, steps=present.steps)
-    numbers = ((key, there) for key, _, there in behind)
-    yield Family(connected, numbers, at_once=1, steps=present.steps)
+    numbers = ((key, found.whole()[one.id].peers) for key, one in keyed)
+    yield Family(existing, numbers, steps=found.steps)
+    numbers = ((key, found.whole()[one.id].connected) for key, one in keyed)
+    yield Family(connected, numbers, steps=found.steps)
