@@ -121,6 +121,7 @@ class Account(MultiService):
         self.telemetry = AccountTelemetry(
             registry=registry,
             periods=selected.periods,
+            collectors=[collector.name for collector in selected.collectors],
             budget=lambda: budget.per_minute,
         )
         page_size(registry, self.pages)
@@ -166,6 +167,9 @@ class Account(MultiService):
             fetch=fetch,
             pages=self.pages,
             slicer=shared.slicer,
+            page_max_bytes=settings.page_max_bytes,
+            failed=self.telemetry.collector_failed,
+            account=settings.name,
         )
         self.attention = Attention(
             lambda: self.inventory,

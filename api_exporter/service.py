@@ -16,9 +16,10 @@ from twisted.logger import Logger
 from api_exporter.account import Account, Shared
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
-from api_exporter.daemon.threads import own_threads
+from api_exporter.daemon.threads import own_threads, unawaited
 from api_exporter.door.way import front, way
 from api_exporter.serving import listen
+from api_exporter.serving.readers import Readers
 from api_exporter.serving.site import max_connections
 from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
@@ -172,6 +173,7 @@ def assemble(
         build=build,
         metrics_path=settings.metrics_path,
         simulated=configured.simulation is not None,
+        readers=Readers(),
         making=Making(shared.slicer.run),
         pprof=None if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,
@@ -214,7 +216,8 @@ def assemble(
         reactor,
         max_connections=max_connections(settings.max_connections, len(shown)),
         registry=process.registry,
-        threads=threads,
+        # One of its own: name look-ups that hang must keep nobody out.
+        threads=partial(unawaited, 1, "passwords"),
     )
     listener = listen.Listener(
         addresses=settings.listen_address,

@@ -62,6 +62,8 @@ Made from the code by `make docs`: change it there.
   object, or for each value that occurs. `PEER_DETAIL`, `METRICS_ALLOW` and
   `METRICS_DENY` choose ([how much detail](performance.md#how-much-detail));
   `api_exporter_series` says how many there are now.
+* **Long names.** A label has at most 4,096 bytes; a longer one is cut and ends in `…`
+  (`api_exporter_cut_labels`). A record whose own id is longer is left out.
 * **Personal data.** Labels in _italics_ are there only with
   `EXPOSE_PERSONAL_DATA=true`, or where it lists them.
 
@@ -196,7 +198,10 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
 
 def _own() -> str:
     telemetry = AccountTelemetry(
-        registry=CollectorRegistry(), periods={"peers": 30}, budget=lambda: 6.0
+        registry=CollectorRegistry(),
+        periods={"peers": 30},
+        collectors=["peers"],
+        budget=lambda: 6.0,
     )
     token_readable(telemetry.registry, lambda: True)
     EventsTelemetry(telemetry.registry)

@@ -1,6 +1,7 @@
 """The parts between `fetch` and the page, wired as an account wires them."""
 
 from collections.abc import Callable, Container, Mapping
+from math import inf
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
@@ -62,6 +63,7 @@ class Wired:
         budget: Budget | None = None,
         important_groups: tuple[str, ...] = (),
         observe: Callable[[Inventory], None] = lambda _: None,
+        page_max_bytes: float = inf,
     ) -> None:
         self.clock = clock
         self.selected = selection(collectors, intervals or {}, choice=choice)
@@ -71,6 +73,7 @@ class Wired:
         self.telemetry = AccountTelemetry(
             registry=self.registry,
             periods=self.selected.periods,
+            collectors=[collector.name for collector in self.collectors],
             budget=lambda: self.budget.per_minute,
         )
         self.history = History(period=self.selected.periods[UP])
@@ -90,6 +93,8 @@ class Wired:
             fetch=fetch,
             pages=self.pages,
             slicer=slicer,
+            page_max_bytes=page_max_bytes,
+            failed=self.telemetry.collector_failed,
         )
         self.refresher = Refresher(
             selection=self.selected,

@@ -2,26 +2,24 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from api_exporter.exposition.tally import AT_ONCE, finish
+from api_exporter.collectors.once import OnceInSteps
+from api_exporter.exposition.each import Identified
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.exposition.text import Family, Labels, Metric
+from api_exporter.netbird.facts.routing import RoutingPeers
 from api_exporter.netbird.records import Group, Peer
-
-Members = Mapping[str, Iterable[str]]
-"""The ids of a group's members, by the group's id."""
 
 
 class Present:
     """Which peers there are.
 
     Attributes:
-        existing: the ids of those that the upstream lists.
-        connected: those of them that are connected.
+        connected: the ids of those that are connected.
         offline: the others.
-        steps: all are whole when these have been gone through, by whomever.
+        steps: both are whole when these have been gone through, by whomever.
     """
 
     def __init__(self, peers: tuple[Peer, ...]) -> None:
-        self.existing: set[str] = set()
         self.connected: set[str] = set()
         self.offline: set[str] = set()
         self.steps = self._look(peers)
@@ -29,20 +27,9 @@ class Present:
     def _look(self, peers: tuple[Peer, ...]) -> Iterator[None]:
         for start in range(0, len(peers), AT_ONCE):
             some = peers[start : start + AT_ONCE]
-            self.existing.update([peer.id for peer in some])
             self.connected.update([peer.id for peer in some if peer.connected])
             self.offline.update([peer.id for peer in some if not peer.connected])
             yield
-
-    def whole(self) -> "Present":
-        """Itself, with the steps taken that are left."""
-        finish(self.steps)
-        return self
-
-
-def members(groups: Iterable[Group], wanted: frozenset[str]) -> Members:
-    """The members of the groups with these ids; others are not looked at."""
-    return {group.id: ids(group) for group in groups if group.id in wanted}
 
 
 def ids(group: Group) -> list[str]:
@@ -50,29 +37,18 @@ def ids(group: Group) -> list[str]:
     return [member.id for member in group.peers or ()]
 
 
-def routing_peers(
-    peer: str, groups: Iterable[str] | None, members: Members
-) -> frozenset[str]:
-    """The ids behind a router: its peer and the members of its groups, each once."""
-    found = {peer} if peer else set()
-    for group in groups or ():
-        found.update(members.get(group, ()))
-    return frozenset(found)
-
-
 def routing(
-    present: Present,
-    behind: Iterable[tuple[Labels, int, int]],
+    keyed: Iterable[tuple[Labels, Identified]],
+    found: OnceInSteps[Mapping[str, RoutingPeers]],
     existing: Metric,
     connected: Metric,
 ) -> Iterator[Family]:
     """How many peers route, and how many of them are connected: a family of each.
 
     Args:
-        behind: labels and the two numbers, of each that is routed. It is gone through
-            twice, and is made of `present`.
+        keyed: labels of each that is routed. It is gone through twice.
     """
-    numbers = ((key, peers) for key, peers, _ in behind)
-    yield Family(existing, numbers, at_once=1, steps=present.steps)
-    numbers = ((key, there) for key, _, there in behind)
-    yield Family(connected, numbers, at_once=1, steps=present.steps)
+    numbers = ((key, found.whole()[one.id].peers) for key, one in keyed)
+    yield Family(existing, numbers, steps=found.steps)
+    numbers = ((key, found.whole()[one.id].connected) for key, one in keyed)
+    yield Family(connected, numbers, steps=found.steps)

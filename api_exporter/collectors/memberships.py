@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.exposition.text import Family, Metric, labels
+from api_exporter.exposition.text import Family, Metric, cut, labels
 from api_exporter.netbird.inventory import Inventory
 
 READS = ("groups",)
@@ -32,13 +32,13 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
                 labels(
                     group_id=group.id,
                     group=group.name,
-                    peer_id=member_id,
-                    peer=name,
+                    peer_id=member.id,
+                    peer=member.name,
                 ),
                 1,
             )
             for group in groups
-            for member_id, name in {m.id: m.name for m in group.peers or ()}.items()
-            if member_id and (detailed is None or member_id in detailed)
+            for member in {cut(m.id): m for m in group.peers or ()}.values()
+            if member.id and (detailed is None or member.id in detailed)
         ),
     )

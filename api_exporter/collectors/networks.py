@@ -1,9 +1,10 @@
 """Networks behind routing peers: what is there, and whether anybody still routes."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import chain
 
 from api_exporter.collectors import joins
-from api_exporter.collectors.once import Once
+from api_exporter.collectors.once import Once, OnceInSteps
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -13,13 +14,14 @@ from api_exporter.exposition.text import (
     labels,
     single,
 )
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import (
-    Group,
-    Network,
-    NetworkResource,
-    NetworkRouter,
+from api_exporter.netbird.facts.routing import (
+    RoutingPeers,
+    network_of,
+    network_routing_peers,
+    routers_of,
 )
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Network, NetworkResource
 
 READS = ("networks", "network_routers", "network_resources", "groups", "peers")
 
@@ -91,46 +93,46 @@ RESOURCE_GROUPS = Metric(
     source="networks/resources[].groups",
 )
 
-Connected = Iterable[tuple[str, int]]
-"""How many connected peers route for a network, beside its id."""
+
+Routing = OnceInSteps[Mapping[str, RoutingPeers]]
+"""Who routes for each network, by its id."""
+
+Home = OnceInSteps[Mapping[str, str]]
+"""The id of each resource's network."""
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:
     """All families of the networks; each join only while both its sides are known."""
-    connected = None
+    routing = None
     if inventory.networks is not None:
-        connected = yield from _networks(inventory.networks, inventory)
+        routing = yield from _networks(inventory.networks, inventory)
     if inventory.network_resources is not None:
         yield from _each_resource(
-            inventory.network_resources, inventory.networks, connected
+            inventory.network_resources, inventory.networks, routing
         )
 
 
 def _networks(
     networks: tuple[Network, ...], inventory: Inventory
-) -> Generator[Family | None, None, Connected | None]:
+) -> Generator[Family | None, None, Routing | None]:
     """Returns None while a side of that join is unknown."""
     yield single(NETWORKS, len(networks))
     keyed = Once((labels(network_id=n.id, network=n.name), n) for n in networks)
     yield Family(INFO, ((key, 1) for key, _ in keyed))
     if inventory.network_resources is not None:
         resources = _resources(networks, inventory.network_resources)
-        yield Family(RESOURCES, resources)
+        yield Family(RESOURCES, resources, at_once=1)
     yield Family(POLICIES, ((key, len(n.policies or ())) for key, n in keyed))
     routers = inventory.network_routers
     if routers is None:
         return None
-    by_id = {router.id: router for router in routers}
-    routing: Connected | None = None
+    routing = None
     if inventory.groups is not None and inventory.peers is not None:
-        present = joins.Present(inventory.peers)
-        behind = Once(_behind(keyed, by_id, inventory.groups, present))
-        yield from joins.routing(
-            present, behind, ROUTING_PEERS, ROUTING_PEERS_CONNECTED
+        routing = OnceInSteps(
+            network_routing_peers(networks, routers, inventory.groups, inventory.peers)
         )
-        routing = (
-            (n.id, there) for n, (_, _, there) in zip(networks, behind, strict=True)
-        )
+        yield from joins.routing(keyed, routing, ROUTING_PEERS, ROUTING_PEERS_CONNECTED)
+    by_id = {router.id: router for router in routers}
     routed = Once(
         (labels(network_id=n.id, router_id=router.id), router)
         for n in networks
@@ -144,30 +146,27 @@ def _networks(
 def _each_resource(
     resources: tuple[NetworkResource, ...],
     networks: tuple[Network, ...] | None,
-    connected: Connected | None,
+    routing: Routing | None,
 ) -> Iterator[Family]:
+    home = OnceInSteps(network_of(networks or ()))
     if networks is not None:
-        yield Family(RESOURCE_INFO, _info(resources, networks))
+        yield Family(RESOURCE_INFO, _info(resources, home), steps=home.steps)
     keyed = Once(
         (labels(network_resource_id=r.id, network_resource=r.name), r)
         for r in resources
     )
     yield Family(RESOURCE_ENABLED, ((key, int(r.enabled)) for key, r in keyed))
-    if networks is not None and connected is not None:
-        reached = _reached(keyed, networks, connected)
-        yield Family(RESOURCE_ROUTING_PEERS_CONNECTED, reached)
+    if networks is not None and routing is not None:
+        yield Family(
+            RESOURCE_ROUTING_PEERS_CONNECTED,
+            _reached(keyed, home, routing),
+            steps=chain(home.steps, routing.steps),
+        )
     yield Family(RESOURCE_GROUPS, ((key, len(r.groups or ())) for key, r in keyed))
 
 
-def network_of(networks: Iterable[Network]) -> dict[str, str]:
-    """The id of each resource's network, which is the last that lists it."""
-    return {id_: n.id for n in networks for id_ in n.resources or ()}
-
-
-def _info(
-    resources: Iterable[NetworkResource], networks: Iterable[Network]
-) -> Iterator[Sample]:
-    found = network_of(networks)
+def _info(resources: Iterable[NetworkResource], home: Home) -> Iterator[Sample]:
+    found = home.whole()
     for resource in resources:
         key = labels(
             network_resource_id=resource.id,
@@ -181,13 +180,13 @@ def _info(
 
 def _reached(
     keyed: Iterable[tuple[Labels, NetworkResource]],
-    networks: Iterable[Network],
-    connected: Connected,
+    home: Home,
+    routing: Routing,
 ) -> Iterator[Sample]:
-    found, counts = network_of(networks), dict(connected)
+    found, behind = home.whole(), routing.whole()
     for key, resource in keyed:
         if resource.id in found:
-            yield key, counts[found[resource.id]]
+            yield key, behind[found[resource.id]].connected
 
 
 def _resources(
@@ -200,40 +199,3 @@ def _resources(
                 labels(network_id=n.id, network=n.name, enabled=boolean(half)),
                 sum(enabled.get(id_) is half for id_ in set(n.resources or ())),
             )
-
-
-def _behind(
-    keyed: Iterable[tuple[Labels, Network]],
-    routers: Mapping[str, NetworkRouter],
-    groups: Iterable[Group],
-    present: joins.Present,
-) -> Iterator[tuple[Labels, int, int]]:
-    """Of each network, how many peers are behind it and how many of them connected."""
-    wanted = {group for r in routers.values() for group in r.peer_groups or ()}
-    members = joins.members(groups, frozenset(wanted))
-    existing, connected = present.whole().existing, present.connected
-    for key, network in keyed:
-        found = routing_peers(network, routers, members) & existing
-        yield key, len(found), len(found & connected)
-
-
-def routers_of(
-    network: Network, by_id: Mapping[str, NetworkRouter]
-) -> Iterator[NetworkRouter]:
-    """The routers that the network lists and that exist, each once."""
-    for router_id in dict.fromkeys(network.routers or ()):
-        if router_id in by_id:
-            yield by_id[router_id]
-
-
-def routing_peers(
-    network: Network, by_id: Mapping[str, NetworkRouter], members: joins.Members
-) -> frozenset[str]:
-    """The ids of the peers behind the network's enabled routers."""
-    return frozenset().union(
-        *(
-            joins.routing_peers(router.peer, router.peer_groups, members)
-            for router in routers_of(network, by_id)
-            if router.enabled
-        )
-    )

@@ -1,8 +1,10 @@
 """What several families share, made when the first of them wants it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import tee
 from typing import Generic, TypeVar
+
+from api_exporter.exposition.tally import finish
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -20,6 +22,25 @@ class Once(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         self._items, mine = tee(self._items)
         return mine
+
+
+class OnceInSteps(Generic[T]):
+    """What a generator returns; it is gone through when the first of them wants it.
+
+    Attributes:
+        steps: those of the generator, to be taken by whomever.
+    """
+
+    def __init__(self, making: Generator[None, None, T]) -> None:
+        self.steps = self._make(making)
+
+    def _make(self, making: Generator[None, None, T]) -> Iterator[None]:
+        self._made = yield from making
+
+    def whole(self) -> T:
+        """It, with the steps taken that are left."""
+        finish(self.steps)
+        return self._made
 
 
 class OnceEach(Generic[R, T]):

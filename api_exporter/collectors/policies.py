@@ -238,12 +238,13 @@ def outdated(
                 counts[check.id] = 0
                 sources = source_groups(by_check.get(check.id, ()))
                 demands.setdefault(sources, []).append((check.id, minimum))
+            yield
+        known = {group.id: group for group in groups} if any(demands) else {}
         for sources, demanding in demands.items():
             members: set[str] = set()
-            for group in groups:
-                if group.id in sources:
-                    members.update(joins.ids(group))
-                    yield
+            for id_ in sources & known.keys():
+                members.update(joins.ids(known[id_]))
+                yield
             versions, steps = tally(p.version for p in peers if p.id in members)
             if members:
                 yield from steps

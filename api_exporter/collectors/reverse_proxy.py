@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from api_exporter.exposition.text import Family, Metric, labels, states, timestamps
+from api_exporter.exposition.text import Family, Metric, cut, labels, states, timestamps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     ProxyAuth,
@@ -112,7 +112,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
 
 
 def _services(services: tuple[ProxyService, ...]) -> Iterator[Family]:
-    counts = Counter(service.meta.status for service in services)
+    counts = Counter(cut(service.meta.status) for service in services)
     yield Family(
         SERVICES,
         [

@@ -1,19 +1,19 @@
 """Routes of the older kind, and whether anybody still routes them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from api_exporter.collectors import joins
-from api_exporter.collectors.once import Once
+from api_exporter.collectors.once import Once, OnceInSteps
 from api_exporter.exposition.text import (
     Family,
-    Labels,
     Metric,
     boolean,
     counted,
     labels,
 )
+from api_exporter.netbird.facts.routing import routing_peers
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Route
+from api_exporter.netbird.records import Route
 
 READS = ("routes", "groups", "peers")
 
@@ -67,24 +67,10 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Family(ENABLED, ((key, int(route.enabled)) for key, route in keyed))
     if inventory.groups is None or inventory.peers is None:
         return
-    present = joins.Present(inventory.peers)
-    behind = Once(_behind(keyed, inventory.groups, present))
-    yield from joins.routing(present, behind, ROUTING_PEERS, ROUTING_PEERS_CONNECTED)
-
-
-def _behind(
-    keyed: Iterable[tuple[Labels, Route]],
-    groups: Iterable[Group],
-    present: joins.Present,
-) -> Iterator[tuple[Labels, int, int]]:
-    """Of each enabled route, how many peers are behind it and how many connected."""
-    routes = [(key, route) for key, route in keyed if route.enabled]
-    wanted = {group for _, route in routes for group in route.peer_groups or ()}
-    members = joins.members(groups, frozenset(wanted))
-    existing, connected = present.whole().existing, present.connected
-    for key, route in routes:
-        found = joins.routing_peers(route.peer, route.peer_groups, members) & existing
-        yield key, len(found), len(found & connected)
+    routers = ((route.id, (route,)) for route in routes if route.enabled)
+    routing = OnceInSteps(routing_peers(inventory.groups, inventory.peers, routers))
+    enabled = Once((key, route) for key, route in keyed if route.enabled)
+    yield from joins.routing(enabled, routing, ROUTING_PEERS, ROUTING_PEERS_CONNECTED)
 
 
 def _info(route: Route) -> str:

@@ -22,13 +22,19 @@ class Threads(ThreadPool):
     threadFactory = _Unawaited  # noqa: N815 - the name is Twisted's
 
 
+def unawaited(most: int, name: str) -> ThreadPool:
+    """So many threads, which begin when there is work for them."""
+    threads = Threads(0, most, name)
+    threads.start()
+    return threads
+
+
 def own_threads(reactor: PosixReactorBase) -> ThreadPool:
     """Threads of our own, in which the reactor resolves names from now on.
 
     The reactor's own ones are waited for: by a resolver whose name server is gone the
     end would be put off for many seconds.
     """
-    threads = Threads(0, MOST, "api-exporter")
-    threads.start()
+    threads = unawaited(MOST, "api-exporter")
     reactor.installNameResolver(GAIResolver(reactor, lambda: threads))
     return threads

@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from OpenSSL import SSL
-from OpenSSL.crypto import X509
+from OpenSSL.crypto import X509, X509StoreFlags
 
 from api_exporter.door import names
 from api_exporter.door.refusals import Wrong
@@ -23,6 +23,16 @@ HTTP = b"http/1.1"
 """All that is spoken, of what a client may offer."""
 
 _OLD = names.VERSIONS["TLS12"]
+
+
+class ServerConnection(SSL.Connection):
+    """A client's connection.
+
+    Attributes:
+        refused: told why a client's certificate is not taken.
+    """
+
+    refused: Callable[[str], None]
 
 
 def context(tls: Tls) -> SSL.Context:
@@ -120,6 +130,7 @@ def _set_certificate(made: SSL.Context, tls: Tls) -> None:
     try:
         key = load_pem_private_key(tls.key, None)
         made.use_privatekey(key)  # type: ignore[arg-type]  # it says which it takes
+        made.check_privatekey()  # or a key of another kind is taken
     except TypeError:
         words = "no private key that OpenSSL takes without a password"
         raise _wrong(tls, "key", words) from None
@@ -127,7 +138,6 @@ def _set_certificate(made: SSL.Context, tls: Tls) -> None:
         raise _wrong(tls, "key", "no private key in PEM") from None
     except SSL.Error:
         raise _wrong(tls, "key", "it does not belong to the certificate") from None
-    made.check_privatekey()
 
 
 def _trust(made: SSL.Context, tls: Tls) -> None:
@@ -140,6 +150,8 @@ def _trust(made: SSL.Context, tls: Tls) -> None:
         raise _wrong(tls, "client_ca", "no certificate in PEM") from None
     store = made.get_cert_store()
     assert store is not None
+    # An intermediate authority or a client's own certificate will do, as in Go.
+    store.set_flags(X509StoreFlags.PARTIAL_CHAIN)
     for authority in authorities:
         known = X509.from_cryptography(authority)
         store.add_cert(known)
@@ -151,24 +163,37 @@ def _judge(tls: Tls) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
     any_will_do = tls.client_auth in {"RequestClientCert", "RequireAnyClientCert"}
 
     def judge(
-        _: SSL.Connection, certificate: X509, _error: int, depth: int, good: int
+        connection: SSL.Connection, certificate: X509, _: int, depth: int, good: int
     ) -> bool:
         if not (good or any_will_do):
-            return False
-        if depth or not tls.allowed_sans:
+            why = "its certificate is not verified"
+        elif depth or not tls.allowed_sans:
             return True
-        return bool(tls.allowed_sans & names_of(certificate.to_cryptography()))
+        else:
+            why = _nameless(certificate, tls.allowed_sans)
+        if why and isinstance(connection, ServerConnection):
+            connection.refused(why)
+        return not why
 
     return judge
 
 
+def _nameless(certificate: X509, allowed: frozenset[str]) -> str:
+    """Why a certificate has none of the names; "" where it has one."""
+    try:
+        found = names_of(certificate.to_cryptography())
+    except Exception:  # noqa: BLE001 - whoever comes has made it, to hurt maybe
+        return "its certificate cannot be read"
+    return "" if allowed & found else "its certificate has no allowed name"
+
+
 def names_of(certificate: x509.Certificate) -> frozenset[str]:
-    """All that it is issued for, as text."""
+    """All that it is issued for, as text; raises whatever cryptography does."""
     try:
         found = certificate.extensions.get_extension_for_class(
             x509.SubjectAlternativeName
         ).value
-    except (x509.ExtensionNotFound, ValueError):
+    except x509.ExtensionNotFound:
         return frozenset()
     kinds = (x509.DNSName, x509.RFC822Name, x509.UniformResourceIdentifier)
     texts = [text for kind in kinds for text in found.get_values_for_type(kind)]

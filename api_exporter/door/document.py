@@ -63,15 +63,23 @@ class Document:
                 yield name.value, value
 
     def section(
-        self, node: Node | None, key: str, allowed: tuple[str, ...]
+        self,
+        node: Node | None,
+        key: str,
+        allowed: tuple[str, ...],
+        texts: tuple[str, ...] = (),
     ) -> dict[str, Node]:
-        """The values of a mapping whose names are known."""
+        """The values of a mapping whose names are known.
+
+        Args:
+            texts: names whose value is not there either where it is an empty text.
+        """
         found = {}
         for name, value in self.entries(node, key):
             if name not in allowed:
                 words = f"no such key: allowed are {', '.join(allowed)}"
                 self.wrong(value, joined(key, name), words)
-            elif not _absent(value):
+            elif not (_absent(value) or (name in texts and value.value == "")):
                 found[name] = value
         return found
 
@@ -108,6 +116,4 @@ def joined(section: str, name: str) -> str:
 
 
 def _absent(node: Node) -> bool:
-    return isinstance(node, ScalarNode) and (
-        node.value == "" or node.tag == "tag:yaml.org,2002:null"
-    )
+    return bool(node.tag == "tag:yaml.org,2002:null")

@@ -15,12 +15,14 @@ from api_exporter.door.live import Live, Read
 from api_exporter.door.refusals import Wrong
 from api_exporter.door.rules import Rules, rules
 from api_exporter.door.tokens import Tokens, tokens
+from api_exporter.serving.authorization import ALL
 from api_exporter.settings.addresses import Endpoint
 from api_exporter.settings.values import Settings
 
 if TYPE_CHECKING:  # imported below, by those who pay for it
     from OpenSSL import SSL
 
+    from api_exporter.door.tls import Tls
     from api_exporter.door.webconfig import WebConfig
 
 _log = Logger()
@@ -81,7 +83,7 @@ class Front:
                 found.append(f"passwords of {len(config.users)} users")
         if self.tokens is not None:
             known = self.tokens.value.known
-            limited = sum(c.accounts is not None for _, c in known)
+            limited = sum(c.accounts is not ALL for _, c in known)
             found.append(f"{len(known)} tokens, {limited} limited to some accounts")
         if not self.guarded:
             found.append("nobody is asked who it is; whoever reaches it reads it")
@@ -95,8 +97,14 @@ class Front:
             if live is not None:
                 live.look()
 
-    def secured(self, factory: IProtocolFactory) -> IProtocolFactory:
-        """The same behind TLS, for connections as they are wanted when they begin."""
+    def secured(
+        self, factory: IProtocolFactory, refused: Callable[[str, str], None]
+    ) -> IProtocolFactory:
+        """The same behind TLS, for connections as they are wanted when they begin.
+
+        Args:
+            refused: told of an address whose certificate is not taken, and why.
+        """
         from api_exporter.door.secured import secured  # noqa: PLC0415
 
         def context() -> "SSL.Context":
@@ -105,7 +113,7 @@ class Front:
             assert now is not None
             return now
 
-        return secured(factory, context)
+        return secured(factory, context, refused)
 
 
 def opened(settings: Settings, seconds: Callable[[], float]) -> Front | None:
@@ -176,7 +184,22 @@ def _web(path: Path, read: Read, before: Web | None) -> Web:
             raise Wrong(problems)
         if before.config.limit == config.limit:
             limiter = before.limiter
+    for warning in config.warnings:
+        _log.warn("{setting}: {warning}", setting=WEB, warning=warning)
     return Web(config, context, limiter)
+
+
+_CERTIFICATE_CHECKS: tuple[tuple[str, str, "Callable[[Tls], bool]"], ...] = (
+    ("client_auth_type", "no certificate is required", lambda tls: tls.required),
+    ("client_auth_type", "no certificate is verified", lambda tls: tls.verified),
+    (
+        "client_ca_file",
+        "no authority is named",
+        lambda tls: tls.verified and tls.client_ca is not None,
+    ),
+    ("client_allowed_sans", "no name is required", lambda tls: bool(tls.allowed_sans)),
+)
+"""What a client's certificate has to be: key, what it is without it, whether it is."""
 
 
 def _too_late(before: "WebConfig", now: "WebConfig") -> list[str]:
@@ -190,13 +213,12 @@ def _too_late(before: "WebConfig", now: "WebConfig") -> list[str]:
             "tls_server_config: whether there is TLS cannot change while running:"
             " restart"
         )
-    elif before.tls is not None and before.tls.required:
-        assert now.tls is not None
-        if not now.tls.required:
-            problems.append(
-                "tls_server_config.client_auth_type: that no certificate is required"
-                " any more takes a restart"
-            )
+    elif before.tls is not None and now.tls is not None:
+        problems += [
+            f"tls_server_config.{key}: that {words} any more takes a restart"
+            for key, words, checks in _CERTIFICATE_CHECKS
+            if checks(before.tls) and not checks(now.tls)
+        ]
     if before.users and not now.users:
         problems.append(
             "basic_auth_users: that nobody is asked for a password any more takes a"

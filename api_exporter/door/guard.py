@@ -12,10 +12,11 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.door.checks import Busy, Checks, Compare
 from api_exporter.door.front import Front
-from api_exporter.door.passwords import Passwords
+from api_exporter.door.passwords import Attempt, Passwords
 from api_exporter.door.rules import PULSE, Credential, Verdict
 from api_exporter.door.shown import Bearer, Password, Shown, shown
 from api_exporter.door.strangers import Strangers
+from api_exporter.serving.authorization import ALL
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import NO_ACCOUNT, Refusal
 
@@ -27,7 +28,8 @@ class Guard:
 
     Args:
         compare: compares a password with a hash.
-        count: is told of each request without a right credential.
+        count: is told of each request without a right credential, and of each
+            connection with a client certificate that is not taken.
     """
 
     def __init__(
@@ -53,23 +55,30 @@ class Guard:
 
     def admit(self, request: BodilessRequest, found: IResource) -> IResource:
         """What is shown in place of what was found, which may be just that."""
-        path = _path(request)
-        if path not in PULSE and (wait := self._wait()):
+        if _path(request) not in PULSE and (wait := self._wait()):
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait)))
             return Refusal(429, "Too many requests: try again later.")
         if not self._asks():
+            request.accounts = ALL
             return found
         given = shown(request.requestHeaders.getRawHeaders(b"authorization"))
-        try:
-            credential = self._credential(given, _address(request))
-        except Busy:
-            if path in PULSE:
-                return self._ruled(request, found, None, given)
-            request.setHeader(b"Retry-After", b"5")
-            return Refusal(503, "Too many passwords are being checked: try again.")
-        if isinstance(credential, Deferred):
-            return _Waiting(credential, lambda c: self._ruled(request, found, c, given))
-        return self._ruled(request, found, credential, given)
+        credential = self._credential(given)
+        if not isinstance(credential, Attempt):
+            return self._ruled(request, found, credential, given)
+        if self._checks.busy and self._verdict(request, None) == "bare":
+            return _Bare(found)  # a supervisor does not wait behind guesses
+        page = self._checks.right(credential, _address(request)).addCallbacks(
+            lambda right: self._ruled(
+                request, found, _PASSWORD if right else None, given
+            ),
+            lambda failure: _busy(request, failure),
+        )
+        return _Waiting(page)
+
+    def refused(self, address: str, why: str) -> None:
+        """Count and tell of somebody who may not come in."""
+        self._strangers.refused(address, why)
+        self._count()
 
     def stop(self) -> None:
         """No more is asked."""
@@ -85,10 +94,8 @@ class Guard:
             web is not None and bool(web().config.users)
         )
 
-    def _credential(
-        self, given: Shown | None, address: str
-    ) -> Credential | Deferred[Credential | None] | None:
-        """What was shown, where it is right; raises Busy."""
+    def _credential(self, given: Shown | None) -> Credential | Attempt | None:
+        """What was shown, where it is right, or has to be compared."""
         if isinstance(given, Bearer) and self._front.tokens is not None:
             return self._front.tokens().whose(given.token)
         if not isinstance(given, Password) or self._front.web is None:
@@ -100,10 +107,20 @@ class Guard:
             config.users, config.decoy, given.user, given.password
         )
         known = self._passwords.known(attempt)
-        if known is not None:
-            return _ALL if known else None
-        checked = self._checks.right(attempt, address)
-        return checked.addCallback(lambda right: _ALL if right else None)
+        if known is None:
+            return attempt
+        return _PASSWORD if known else None
+
+    def _verdict(
+        self, request: BodilessRequest, credential: Credential | None
+    ) -> Verdict:
+        verdict: Verdict = "unauthorized"
+        for account in (request.args or {}).get(b"account") or [None]:
+            name = None if account is None else account.decode("latin-1")
+            verdict = self._front.rules.may(credential, _path(request), name)
+            if verdict != "whole":
+                break
+        return verdict
 
     def _ruled(
         self,
@@ -112,19 +129,10 @@ class Guard:
         credential: Credential | None,
         given: Shown | None,
     ) -> IResource:
-        path = _path(request)
-        verdict: Verdict = "whole"
-        for account in (request.args or {}).get(b"account") or [None]:
-            name = None if account is None else account.decode("latin-1")
-            verdict = self._front.rules.may(credential, path, name)
-            if verdict != "whole":
-                break
+        verdict = self._verdict(request, credential)
         if credential is None and (given is not None or verdict == "unauthorized"):
             why = "no password or token" if given is None else "a wrong one was shown"
-            self._strangers.refused(_address(request), why)
-            self._count()
-        if credential is not None:
-            request.accounts = credential.accounts
+            self.refused(_address(request), why)
         match verdict:
             case "bare":
                 return _Bare(found)
@@ -136,6 +144,8 @@ class Guard:
             case "not_found":
                 return Refusal(404, NO_ACCOUNT)
             case "whole":
+                # A stranger is shown a whole page where WEB_OPEN_PATHS names it.
+                request.accounts = ALL if credential is None else credential.accounts
                 return found
 
     def _challenge(self, request: Request) -> None:
@@ -148,13 +158,19 @@ class Guard:
         request.responseHeaders.setRawHeaders(b"WWW-Authenticate", schemes)
 
 
-_ALL = Credential()
+_PASSWORD = Credential(accounts=ALL)
 
 
 def _path(request: Request) -> str:
     """Decoded, as the pages were looked up."""
     segments: list[bytes] = [*(request.prepath or ()), *(request.postpath or ())]
     return "/" + b"/".join(segments).decode("latin-1")
+
+
+def _busy(request: Request, failure: Failure) -> IResource:
+    failure.trap(Busy)
+    request.setHeader(b"Retry-After", b"5")
+    return Refusal(503, "Too many passwords are being checked: try again.")
 
 
 def _address(request: Request) -> str:
@@ -164,27 +180,22 @@ def _address(request: Request) -> str:
 class _Waiting(Resource):
     """Another page, as soon as it is known which."""
 
-    def __init__(
-        self,
-        credential: Deferred[Credential | None],
-        ruled: Callable[[Credential | None], IResource],
-    ) -> None:
+    def __init__(self, page: Deferred[IResource]) -> None:
         super().__init__()
-        self._credential = credential
-        self._ruled = ruled
+        self._page = page
 
     def render(self, request: Request) -> int:
         gone: list[object] = []
         request.notifyFinish().addErrback(gone.append)
 
-        def answer(credential: Credential | None) -> None:
+        def answer(page: IResource) -> None:
             if not gone:
-                request.render(self._ruled(credential))
+                request.render(page)
 
         def failed(failure: Failure) -> None:
             request.processingFailed(failure)  # it logs it
 
-        self._credential.addCallback(answer).addErrback(failed)
+        self._page.addCallback(answer).addErrback(failed)
         return NOT_DONE_YET
 
 

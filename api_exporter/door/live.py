@@ -47,7 +47,7 @@ class Live(Generic[T]):
         self._told = told
         self._seen: dict[Path, str] = {}
         self.fine = True
-        self.value = load(self._read, None)
+        self.value = self._loaded(None)
         self._looked = seconds()
 
     def __call__(self) -> T:
@@ -63,13 +63,23 @@ class Live(Generic[T]):
             return
         self._seen = {}
         try:
-            self.value = self._load(self._read, self.value)
+            self.value = self._loaded(self.value)
         except Wrong as error:
             self.fine = False
             self._told(error)
         else:
             self.fine = True
             self._told(None)
+
+    def _loaded(self, before: T | None) -> T:
+        """Whatever goes wrong is a Wrong: nobody is kept out by what a file holds."""
+        try:
+            return self._load(self._read, before)
+        except Wrong:
+            raise
+        except Exception as error:  # noqa: BLE001 - its words may repeat a secret
+            paths = ", ".join(map(str, self._seen))
+            raise Wrong([f"{paths}: a defect: {type(error).__name__}"]) from None
 
     def _read(self, path: Path) -> bytes:
         try:

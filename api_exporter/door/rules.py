@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from api_exporter.serving.authorization import ALL, Accounts
+
 Verdict = Literal["whole", "bare", "unauthorized", "forbidden", "not_found"]
 """The page; its status alone; 401; 403; 404."""
 
@@ -23,11 +25,11 @@ class Credential(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: empty where it has none.
-        accounts: those that it opens; None stands for all.
+        accounts: those that it opens.
     """
 
     name: str = ""
-    accounts: frozenset[str] | None = None
+    accounts: Accounts
 
 
 class Rules(Struct, frozen=True):
@@ -56,7 +58,7 @@ class Rules(Struct, frozen=True):
         if credential is None:
             pulse = path in PULSE and account is None
             return "bare" if pulse else "unauthorized"
-        if credential.accounts is None:
+        if credential.accounts is ALL:
             return "whole"
         if path == PROFILES or path.startswith(f"{PROFILES}/"):
             return "forbidden"

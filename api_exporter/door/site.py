@@ -14,7 +14,11 @@ from api_exporter.telemetry.door import reload_successful, unauthorized
 
 
 class GuardedSite(BoundedSite):
-    """Shows to everybody what the guard lets them see."""
+    """Shows to everybody what the guard lets them see.
+
+    Attributes:
+        refused: told of an address that may not come in, and why.
+    """
 
     def __init__(
         self,
@@ -25,6 +29,7 @@ class GuardedSite(BoundedSite):
     ) -> None:
         super().__init__(resource, reactor, max_connections)
         self._guard = guard
+        self.refused = guard.refused
 
     def stopFactory(self) -> None:
         """Called when the last port is closed."""

@@ -1,6 +1,6 @@
 """`tls_server_config`: what it asks for, checked as far as words go."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 SECTION = "tls_server_config"
 
-KEYS = (
+TEXTS = (
     "cert",
     "cert_file",
     "key",
@@ -24,6 +24,11 @@ KEYS = (
     "client_ca",
     "client_ca_file",
     "client_auth_type",
+)
+"""Keys for which Go takes an empty text as none."""
+
+KEYS = (
+    *TEXTS,
     "client_allowed_sans",
     "min_version",
     "max_version",
@@ -68,6 +73,11 @@ class Tls(Struct, frozen=True, kw_only=True):
         """Whether nobody comes in without a certificate."""
         return self.client_auth in names.REQUIRED
 
+    @property
+    def verified(self) -> bool:
+        """Whether nobody comes in without the certificate of an authority."""
+        return self.client_auth == "RequireAndVerifyClientCert"
+
 
 def tls(document: Document, node: Node | None, folder: Path, read: Read) -> Tls | None:
     """What the section asks for; None where it asks for nothing, or is wrong.
@@ -75,7 +85,7 @@ def tls(document: Document, node: Node | None, folder: Path, read: Read) -> Tls 
     Args:
         folder: names of files are relative to it.
     """
-    found = document.section(node, SECTION, KEYS)
+    found = document.section(node, SECTION, KEYS, TEXTS)
     if not found or node is None:
         return None
     section = _Section(document, found, folder, read)
@@ -91,9 +101,8 @@ def tls(document: Document, node: Node | None, folder: Path, read: Read) -> Tls 
         words = "client_ca without a client_auth_type that asks for certificates"
         document.wrong(node, SECTION, words)
     sans = section.texts("client_allowed_sans")
-    if "client_allowed_sans" in found and auth not in names.REQUIRED:
-        words = f"client_auth_type must be one of {', '.join(names.REQUIRED)}"
-        section.wrong("client_allowed_sans", words)
+    if "client_allowed_sans" in found and (why := _useless(sans, auth)):
+        section.wrong("client_allowed_sans", why)
     low = section.one_of("min_version", names.VERSIONS, names.VERSIONS["TLS12"])
     high = section.one_of("max_version", names.VERSIONS, names.VERSIONS["TLS13"])
     if low > high:
@@ -129,6 +138,13 @@ def tls(document: Document, node: Node | None, folder: Path, read: Read) -> Tls 
             for name, node in found.items()
         },
     )
+
+
+def _useless(sans: Sized, client_auth: str) -> str:
+    """Why names would change nothing, or keep everybody out; "" where they are good."""
+    if client_auth not in names.REQUIRED:
+        return f"client_auth_type must be one of {', '.join(names.REQUIRED)}"
+    return "" if sans else "an empty list allows nobody: name one, or leave the key out"
 
 
 class _Section:

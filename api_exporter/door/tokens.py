@@ -11,6 +11,7 @@ from msgspec import Struct
 from api_exporter.door.live import Read
 from api_exporter.door.refusals import Wrong
 from api_exporter.door.rules import Credential
+from api_exporter.serving.authorization import ALL
 from api_exporter.settings.setting import Passing
 
 SHORTEST = 16
@@ -61,7 +62,7 @@ def tokens(path: Path, read: Read, *, several: bool) -> Tokens:
         except ValueError as error:
             problems.append(f"{path}:{number}: {error}")
             continue
-        if credential.accounts is not None and not several:
+        if credential.accounts is not ALL and not several:
             problems.append(f"{path}:{number}: account= needs ACCOUNTS_DIR")
         if digest in known:
             problems.append(f"{path}:{number}: the token is there twice")
@@ -76,11 +77,12 @@ def tokens(path: Path, read: Read, *, several: bool) -> Tokens:
 def _read(words: Sequence[str]) -> tuple[bytes, Credential]:
     """The hash of a line's token, and whom it lets in."""
     *before, token = words
-    accounts = None
+    accounts = ALL
     if before and before[-1].startswith("account="):
-        accounts = frozenset(before.pop().removeprefix("account=").split(","))
-        if not all(map(_NAME.fullmatch, accounts)):
+        names = before.pop().removeprefix("account=").split(",")
+        if not all(map(_NAME.fullmatch, names)):
             raise ValueError("account= takes names, separated by commas")
+        accounts = frozenset(names)
     name = before.pop() if before else ""
     if before or (name and not _NAME.fullmatch(name)):
         raise ValueError("a line is [NAME] [account=NAME,NAME] TOKEN")

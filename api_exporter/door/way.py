@@ -1,6 +1,7 @@
 """The way in, as the settings want it. Nobody pays for a door who wants none."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -10,7 +11,10 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import IResource
+from twisted.web.server import Request
 
+from api_exporter.serving.authorization import ALL
+from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.configuration import Refused
 from api_exporter.settings.values import Settings
@@ -61,11 +65,15 @@ def way(
     *,
     max_connections: int,
     registry: CollectorRegistry,
-    threads: ThreadPool,
+    threads: Callable[[], ThreadPool],
 ) -> Way:
-    """The pages behind the door, if there is any."""
+    """The pages behind the door, if there is any.
+
+    Args:
+        threads: makes those in which passwords are compared.
+    """
     if front is None:
-        site = BoundedSite(tree, reactor, max_connections)
+        site = _OpenSite(tree, reactor, max_connections)
         return Way(site, None, _everybody, lambda: None)
     from api_exporter.door.compare import in_thread  # noqa: PLC0415
     from api_exporter.door.site import guarded  # noqa: PLC0415
@@ -76,14 +84,25 @@ def way(
         max_connections=max_connections,
         front=front,
         registry=registry,
-        compare=in_thread(reactor, threads),
+        compare=in_thread(reactor, threads()),
     )
     return Way(
         guarded_site,
-        front.secured if front.encrypted else None,
+        partial(front.secured, refused=guarded_site.refused)
+        if front.encrypted
+        else None,
         (lambda: None) if front.guarded else _everybody,
         front.look,
     )
+
+
+class _OpenSite(BoundedSite):
+    """Shows everything to whoever comes."""
+
+    def getResourceFor(self, request: Request) -> IResource:
+        assert isinstance(request, BodilessRequest)
+        request.accounts = ALL
+        return super().getResourceFor(request)
 
 
 def _everybody() -> None:

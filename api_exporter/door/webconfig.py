@@ -1,6 +1,7 @@
 """The web configuration file of Prometheus' exporter-toolkit, checked."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,8 +26,18 @@ HEADERS: Mapping[str, tuple[str, ...]] = {
 }
 """Those that may be set, with the values that they may have, if not any."""
 
+LONGEST = 256 * 1024
+"""Bytes of the file: 800 users are 64 kB, and YAML of a megabyte takes seconds."""
+
 HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
 """What bcrypt makes of a password, and the logarithm of what that costs."""
+
+
+_DECOY_COST = b"12"
+"""Of the decoy, at most: guesses of users that do not exist hold nobody up for long."""
+
+_USUAL_COST = 14
+"""Above it a comparison takes seconds: there is a warning."""
 
 
 class WebConfig(Struct, frozen=True, kw_only=True):
@@ -36,6 +47,7 @@ class WebConfig(Struct, frozen=True, kw_only=True):
         headers: for every answer.
         users: the hash of each one's password; none where nobody is asked.
         decoy: what the password of an unknown user is compared with.
+        warnings: what is allowed, but hurts.
         limit: seconds between two requests, and how many may come at once.
     """
 
@@ -43,6 +55,7 @@ class WebConfig(Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[bytes, bytes], ...]
     users: Mapping[bytes, bytes]
     decoy: bytes
+    warnings: tuple[str, ...]
     limit: tuple[float, int] | None
 
     def __repr__(self) -> str:
@@ -52,7 +65,10 @@ class WebConfig(Struct, frozen=True, kw_only=True):
 def web_config(path: Path, read: Read) -> WebConfig:
     """What the file says now; raises Wrong."""
     try:
-        text = read(path).decode()
+        content = read(path)
+        if len(content) > LONGEST:
+            raise Wrong([f"{path}: it has more than {LONGEST} bytes"])
+        text = content.decode()
     except UnicodeDecodeError:
         raise Wrong([f"{path}: it is not UTF-8 text"]) from None
     except (OSError, ValueError) as error:
@@ -66,6 +82,7 @@ def web_config(path: Path, read: Read) -> WebConfig:
         headers=_headers(document, found.get("http_server_config")),
         users=users,
         decoy=_decoy(users),
+        warnings=_warnings(path, users),
         limit=_limit(document, found.get("rate_limit")),
     )
     if document.problems:
@@ -105,14 +122,27 @@ def _users(document: Document, node: Node | None) -> dict[bytes, bytes]:
             document.wrong(value, section, words)
         elif ":" in name:
             document.wrong(value, section, "no user's name may hold a colon")
-        users[name.encode()] = digest.encode("ascii", "replace")
+        else:
+            users[name.encode()] = digest.encode()
     return users
 
 
 def _decoy(users: Mapping[bytes, bytes]) -> bytes:
-    """A hash of nothing that is known, as dear as the dearest of the users'."""
-    costs = [digest[4:6] for digest in users.values()]
-    return b"$2b$" + max(costs, default=b"10") + b"$" + b"." * 53
+    """A hash of nothing that is known, as dear as most of the users' are."""
+    costs = Counter(digest[4:6] for digest in users.values()) or {b"10": 1}
+    cost = min(max(costs, key=lambda cost: (costs[cost], cost)), _DECOY_COST)
+    return b"$2b$" + cost + b"$" + b"." * 53
+
+
+def _warnings(path: Path, users: Mapping[bytes, bytes]) -> tuple[str, ...]:
+    costs = [int(digest[4:6]) for digest in users.values()]
+    if max(costs, default=0) <= _USUAL_COST:
+        return ()
+    cost, seconds = max(costs), 2 ** max(costs) // 10_000
+    return (
+        f"{path}: basic_auth_users: a hash has cost {cost}: one comparison takes about"
+        f" {seconds} seconds, and all others wait for it; use 10 to 12",
+    )
 
 
 def _limit(document: Document, node: Node | None) -> tuple[float, int] | None:

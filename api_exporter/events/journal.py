@@ -55,6 +55,7 @@ class Journal(Service):
         self._body: bytes | None = None
         self._working: Deferred[None] | None = None
         self._failing = False
+        self._unreadable = 0
 
     def tapping(self, fetch: Fetch, path: str) -> Fetch:
         """The same fetch, of which we get what it finds at a path."""
@@ -110,8 +111,11 @@ class Journal(Service):
             self._cursor = await self._sink.begin()
             self._log.info("audit events go to {where}", where=self._sink.where)
         await self._sink.settle()
-        chosen = await self._run(choose(self._cursor, await self._run(listed(body))))
+        listing = await self._run(listed(body))
         del body
+        self._count_unreadable(listing.unreadable)
+        chosen = await self._run(choose(self._cursor, listing.events))
+        del listing
         self._cursor = chosen.cursor
         if chosen.missed:
             self._telemetry.missed()
@@ -122,7 +126,16 @@ class Journal(Service):
                 return
             lines = await self._run(self._lines(batch))
             keys = [(event.id, event.timestamp) for event in batch]
-            await self._commit(lines, self._cursor.with_(keys), len(batch))
+            lost = [
+                event.id for event, line in zip(batch, lines, strict=True) if not line
+            ]
+            cursor = self._cursor.with_(keys)
+            await self._commit(b"".join(lines), cursor, len(batch) - len(lost))
+            for number in lost:
+                self._telemetry.missed()
+                self._log.warn(
+                    "the audit event {id} cannot be told, and is lost", id=number
+                )
 
     async def _commit(self, lines: bytes, cursor: Cursor, count: int = 0) -> None:
         await self._sink.commit(lines, cursor)
@@ -130,12 +143,19 @@ class Journal(Service):
         self._telemetry.written(count)
         await self._sink.settle()
 
-    def _lines(self, events: list[Event]) -> Generator[None, None, bytes]:
+    def _count_unreadable(self, unreadable: int) -> None:
+        """Tell of events that cannot be read; they are in the next list, too."""
+        more, self._unreadable = unreadable - self._unreadable, unreadable
+        if more > 0:
+            self._telemetry.missed(more)
+            self._log.warn("{n} audit events cannot be read, and are lost", n=more)
+
+    def _lines(self, events: list[Event]) -> Generator[None, None, list[bytes]]:
         found = []
         for event in events:
             found.append(line(event, self._account, self._personal))
             yield
-        return b"".join(found)
+        return found
 
     def _failed(self, error: OSError | ValueError) -> None:
         if not self._failing:

@@ -58,13 +58,23 @@ def key(text: bytes | msgspec.Raw) -> Key | None:
     return int(number), timestamp[:_LONGEST_TIMESTAMP]
 
 
-def listed(body: bytes) -> Generator[None, None, list[Event]]:
-    """The events in the order of their ids; raises UpstreamError.
+class EventList(Struct, frozen=True):
+    """What a list holds.
 
-    What has no number for an id cannot be told apart, and is left out.
+    Attributes:
+        events: in the order of their ids.
+        unreadable: how many more there are that have no number for an id, or are too
+            long: they cannot be told apart.
     """
+
+    events: list[Event]
+    unreadable: int = 0
+
+
+def listed(body: bytes) -> Generator[None, None, EventList]:
+    """The events of a list; raises UpstreamError."""
     found: dict[int, Event] = {}
-    work = 0
+    work = unreadable = 0
     for raws in elements(body):
         yield
         for raw in raws or ():
@@ -73,7 +83,9 @@ def listed(body: bytes) -> Generator[None, None, list[Event]]:
                 work = 0
                 yield
             known = key(raw)
-            if known is not None:
+            if known is None:
+                unreadable += 1
+            else:
                 found[known[0]] = Event(*known, raw)
     yield
-    return [found[number] for number in sorted(found)]
+    return EventList([found[number] for number in sorted(found)], unreadable)

@@ -1,10 +1,12 @@
 """An event as a line: the upstream's own fields, but for what may not be told. Pure.
 
 What pages tell of peers, groups and networks, such as their names, is told here, too.
-What is not known counts as personal: the upstream may be newer than we are.
+What is not known counts as personal, and so does whatever is in a list or in another
+object: the upstream may be newer than we are.
 """
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 from ipaddress import ip_address, ip_network
@@ -81,7 +83,7 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
-    """It as a JSON object with a line feed; empty where it is none.
+    """It as a JSON object with a line feed; empty where it cannot be told.
 
     Args:
         account: its name, empty where it is the only one.
@@ -89,12 +91,12 @@ def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
     """
     try:
         fields = _decoded(bytes(event.raw))
+        if not personal >= _ALL:
+            fields = _public(fields, personal)
+        fields = {"account": "", **fields} | {"account": account}
+        text = _ENCODER.encode(fields).decode()
     except _FAILURES:
         return b""
-    if not personal >= _ALL:
-        fields = _public(fields, personal)
-    fields = {"account": "", **fields} | {"account": account}
-    text = _ENCODER.encode(fields).decode()
     # What JSON allows in a string and some readers take for the end of a line.
     text = re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda m: f"\\u{ord(m[0]):04x}", text)
     return text.encode() + b"\n"
@@ -117,16 +119,28 @@ def _decoded(raw: bytes) -> dict[str, object]:
 
 
 def _public(fields: dict[str, object], told: frozenset[str]) -> dict[str, object]:
-    allowed = {"", *told}
     meta = fields.get("meta")
+    if "meta" in fields:
+        fields = {**fields, "meta": None}
+    public = _known(fields, _FIELDS, told)
     if isinstance(meta, dict):
         of_things = _NAMES_OF_THINGS.match(str(fields.get("activity_code")))
         kinds = {**_META, **dict.fromkeys(_NAMES, "" if of_things else "name")}
         for name in _ADDRESSES & meta.keys():
             kinds[name] = "" if _is_own(meta[name]) else "connection_ip"
-        public = {k: v for k, v in meta.items() if kinds.get(k) in allowed}
-        fields = {**fields, "meta": public}
-    return {k: v for k, v in fields.items() if _FIELDS.get(k) in allowed}
+        public["meta"] = _known(meta, kinds, told)
+    return public
+
+
+def _known(
+    fields: Mapping[str, object], kinds: Mapping[str, str], told: frozenset[str]
+) -> dict[str, object]:
+    """Those of a kind that may be told; a list or an object is of none."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if kinds.get(name) in {"", *told} and not isinstance(value, (dict, list))
+    }
 
 
 def _is_own(address: object) -> bool:

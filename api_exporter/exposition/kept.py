@@ -6,13 +6,14 @@ not there any more is not on the new page, and so is not kept either.
 """
 
 from collections.abc import Generator, Hashable, Iterable
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.exposition.change import Change, Records
 from api_exporter.exposition.each import Each, Identified
-from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece
+from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece_in_steps
 from api_exporter.exposition.text import CHUNK_SAMPLES, Family, heading, render
 
 
@@ -48,26 +49,34 @@ class Made(Struct, frozen=True):
 NOTHING = Made()
 
 
+class TooLong(Exception):
+    """The text would take more room than there is."""
+
+
 def made(
-    families: Iterable[Family | None], before: Made = NOTHING
+    families: Iterable[Family | None], before: Made = NOTHING, *, room: float = inf
 ) -> Generator[None, None, Made]:
     """The families as a page, with places to pause; None among them is one more.
 
     The text is the same whatever was before: only the work is not.
+
+    Args:
+        room: bytes that the text may have; raises TooLong.
     """
-    making = _Making(before)
+    making = _Making(before, room)
     for family in families:
         if isinstance(family, Each):
             yield from making.add(family)
         else:
             for text in render([family]):
-                making.gather(text)
+                yield from making.gather(text)
                 yield
-    return making.made()
+    return (yield from making.made())
 
 
 class _Making:
-    def __init__(self, before: Made) -> None:
+    def __init__(self, before: Made, room: float) -> None:
+        self._room = room
         self._texts = {piece.text: piece for piece in before.gathered}
         self._before = {(old.name, old.block[0].id): old for old in before.lines}
         self._changes: dict[tuple[int, int], Change] = {}
@@ -77,28 +86,34 @@ class _Making:
         self._waiting: list[str] = []
         self._size = 0
 
-    def made(self) -> Made:
-        self._cut()
+    def made(self) -> Generator[None, None, Made]:
+        yield from self._cut()
         return Made(tuple(self._page), tuple(self._gathered), tuple(self._lines))
 
-    def gather(self, text: str) -> None:
+    def gather(self, text: str) -> Generator[None, None, None]:
         """Small texts make a piece together."""
         self._waiting.append(text)
         self._size += len(text)
         if self._size >= PIECE_BYTES:
-            self._cut()
+            yield from self._cut()
 
-    def _cut(self) -> None:
+    def _cut(self) -> Generator[None, None, None]:
         if self._size:
             text = "".join(self._waiting).encode()
-            gathered = self._texts.get(text) or piece(text)
+            gathered = self._texts.get(text) or (yield from piece_in_steps(text))
             self._gathered.append(gathered)
-            self._page.append(gathered)
+            self._put(gathered)
             self._waiting, self._size = [], 0
+
+    def _put(self, new: Piece) -> None:
+        self._page.append(new)
+        self._room -= len(new.text)
+        if self._room < 0:
+            raise TooLong
 
     def add(self, family: Each[Identified]) -> Generator[None, None, None]:
         """A piece for each block of records, but where none of them has a line."""
-        self._cut()
+        yield from self._cut()
         before = heading(family.metric)
         for block in family.blocks:
             old = self._before.get((family.metric.name, block[0].id))
@@ -109,7 +124,7 @@ class _Making:
                 lines = yield from self._fresh(family, old, block, before)
             if lines is not None:
                 self._lines.append(lines)
-                self._page.append(lines.piece)
+                self._put(lines.piece)
                 before = ""
             yield
 
@@ -140,23 +155,27 @@ class _Making:
             # As long as both blocks hold their records, no two have the same number.
             texts = old.piece.text[old.head :].decode().split("\n")
             known = dict(zip(map(id, old.told), texts, strict=False))
-        made: list[str] = []
+        told: list[Identified] = []
+        parts = [before.encode()]
         for start in range(0, len(block), CHUNK_SAMPLES):
-            made += family.lines(block[start : start + CHUNK_SAMPLES], known)
+            some = block[start : start + CHUNK_SAMPLES]
+            made = family.lines(some, known)
+            if not all(made):
+                some = tuple([r for r, line in zip(some, made, strict=True) if line])
+                made = list(filter(None, made))
+            if made:
+                told += some
+                parts.append(("\n".join(made) + "\n").encode())
             yield
-        told = block
-        if not all(made):
-            told = tuple([r for r, line in zip(block, made, strict=True) if line])
-            made = list(filter(None, made))
         if not told:
             return None
-        text = (before + "\n".join(made) + "\n").encode()
+        text = b"".join(parts)
         return Lines(
-            piece=piece(text, series=len(told)),
+            piece=(yield from piece_in_steps(text, series=len(told))),
             name=family.metric.name,
             given=family.given,
             block=block,
-            told=told,
+            told=block if len(told) == len(block) else tuple(told),
             head=len(before),
         )
 

@@ -7,12 +7,13 @@ and a scrape compresses nothing.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from msgspec import Struct
 
 from api_exporter.exposition import crc
 from api_exporter.exposition.deflate import checksum, deflated
+from api_exporter.exposition.text import cut_labels
 
 PIECE_BYTES = 512 * 1024
 """About how much text makes a piece. Larger slices are sent with fewer copies, smaller
@@ -27,6 +28,7 @@ class Piece(Struct, frozen=True):
 
     Attributes:
         series: samples in the text.
+        cut: labels in it that were cut because of their length.
     """
 
     text: bytes
@@ -34,6 +36,7 @@ class Piece(Struct, frozen=True):
     crc: int
     shift: int
     series: int
+    cut: int = 0
 
 
 def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
@@ -50,6 +53,37 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
         crc=checksum(text),
         shift=crc.shift(len(text)),
         series=series,
+        cut=cut_labels(text),
+    )
+
+
+_LONG = 4 * 1024 * 1024
+"""Bytes of a text that is compressed at one go: some milliseconds' work. Others are
+longer only where names are."""
+
+
+def piece_in_steps(
+    text: bytes, *, series: int | None = None
+) -> Generator[None, None, Piece]:
+    """The same as `piece`, with places to pause in a long text of whole lines."""
+    if len(text) <= _LONG:
+        return piece(text, series=series)
+    parts: list[Piece] = []
+    start = checksum = 0
+    while start < len(text):
+        end = text.find(b"\n", start + _LONG) + 1 or len(text)
+        part = piece(text[start:end])
+        checksum = crc.combine(checksum, part.crc, part.shift)
+        parts.append(part)
+        start = end
+        yield
+    return Piece(
+        text=text,
+        deflated=b"".join([part.deflated for part in parts]),
+        crc=checksum,
+        shift=crc.shift(len(text)),
+        series=sum(part.series for part in parts),
+        cut=sum(part.cut for part in parts),
     )
 
 
@@ -137,6 +171,14 @@ class Pages:
         return {
             name: sum(len(p.text) for p in page) for name, page in self._pages.items()
         }
+
+    def cut(self) -> int:
+        """How many labels of the pages were cut because of their length."""
+        return sum(p.cut for page in self._pages.values() for p in page)
+
+    def holds(self, whole: Whole) -> bool:
+        """Whether it was put together since the newest publication."""
+        return any(whole is newest for newest in self._wholes.values())
 
     def whole(self, names: frozenset[str] | None = None) -> Whole:
         """All pages; put together once for all scrapes until the next publication.

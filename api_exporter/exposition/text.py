@@ -4,6 +4,7 @@ A sample costs one f-string. Labels are rendered once an object, by the collecto
 shared by all of the object's families.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -66,6 +67,41 @@ class Family:
         self.steps = steps
 
 
+LONGEST_LABEL = 4096
+"""Bytes of a label's value, before escaping: a longer one is cut."""
+
+_SHORT = LONGEST_LABEL // 4
+"""Letters of which no text is too long: each has four bytes at most."""
+
+_CUT = "…"
+
+
+def cut(value: str) -> str:
+    """A label's value that is not too long."""
+    if len(value) <= _SHORT:
+        return value
+    raw = value[: LONGEST_LABEL + 1].encode()
+    if len(raw) <= LONGEST_LABEL:
+        return value
+    return raw[: LONGEST_LABEL - len(_CUT.encode())].decode(errors="ignore") + _CUT
+
+
+_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+
+
+def cut_labels(text: bytes) -> int:
+    """How many labels of a text were cut: so long is hardly any other that ends so."""
+    mark = _CUT.encode()
+    if mark[0] not in text:  # nearly always, and seen at once
+        return 0
+    values = (part.rpartition(b'="')[2] for part in text.split(mark + b'"')[:-1])
+    shortest = LONGEST_LABEL - 2 * len(mark)
+    return sum(
+        len(value) >= shortest and len(_ESCAPED.sub(b".", value)) >= shortest
+        for value in values
+    )
+
+
 def escape(value: str) -> str:
     """A label value as both formats want it."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
@@ -74,9 +110,12 @@ def escape(value: str) -> str:
 def labels(**values: str) -> Labels:
     """Label names and values, in the order given.
 
-    Few values need escaping, so they are looked at all together.
+    Few values need cutting or escaping, so they are looked at all together.
     """
     pairs = ",".join([f'{name}="{value}"' for name, value in values.items()])
+    if len(pairs) > _SHORT:
+        values = {name: cut(value) for name, value in values.items()}
+        pairs = ",".join([f'{name}="{value}"' for name, value in values.items()])
     if "\\" in pairs or "\n" in pairs or pairs.count('"') != 2 * len(values):
         pairs = ",".join([f'{n}="{escape(value)}"' for n, value in values.items()])
     return f"{{{pairs}}}"
@@ -187,7 +226,7 @@ def states(
     return Family(
         metric,
         (
-            (f'{key[:-1]},{label}="{escape(state)}"}}', int(state == current))
+            (f'{key[:-1]},{label}="{escape(cut(state))}"}}', int(state == current))
             for key, current in keyed
             for state in dict.fromkeys((*known, current or known[0]))
         ),

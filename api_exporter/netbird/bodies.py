@@ -8,8 +8,9 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from api_exporter.exposition.text import LONGEST_LABEL, cut
 from api_exporter.netbird import records
-from api_exporter.netbird.elements import FAILURES, LONG, elements
+from api_exporter.netbird.elements import FAILURES, LEFT_OUT, LONG, elements
 from api_exporter.netbird.recognizer import NOTHING, Recognized, Recognizer
 from api_exporter.ports import UpstreamError
 
@@ -99,13 +100,21 @@ class Listing:
     Args:
         nullable: whether the upstream may write an empty one as `null`.
         key: the field that tells records apart.
+        ordered: whether the answer's order tells something: then it is kept, also where
+            records are as they were before.
     """
 
     def __init__(
-        self, record: type[Struct], *, nullable: bool = True, key: str = "id"
+        self,
+        record: type[Struct],
+        *,
+        nullable: bool = True,
+        key: str = "id",
+        ordered: bool = False,
     ) -> None:
         self._decoder = msgspec.json.Decoder(record)
         self._nullable = nullable
+        self._ordered = ordered
         self._id = attrgetter(key)
 
     def decode(
@@ -154,10 +163,16 @@ class Listing:
         return Decoded(there, rejected, tuple(complaints), recognizer.now)
 
     def _read(self, raw: msgspec.Raw) -> Struct:
+        if raw is LEFT_OUT:
+            raise ValueError("too long, or of too many values")
         try:
-            return self._decoder.decode(raw)
+            record = self._decoder.decode(raw)
         except FAILURES:
-            return _leniently(self._decoder, raw)
+            record = _leniently(self._decoder, raw)
+        id_: str = self._id(record)
+        if cut(id_) != id_:  # cut in labels, it would tell records apart no more
+            raise ValueError(f"an id of more than {LONGEST_LABEL} bytes")
+        return record
 
     def _recall(
         self,
@@ -169,7 +184,8 @@ class Listing:
             for record in records[start : start + _RECALLED]:
                 id_ = self._id(record)
                 old[id_] = record
-                found[id_] = None
+                if not self._ordered:
+                    found[id_] = None
             yield False
 
 

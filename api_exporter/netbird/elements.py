@@ -28,10 +28,27 @@ _MOST_VALUES = 400_000
 _SPACES = b" " * 65536
 """In a long piece: nothing takes longer to read, and no record has so many in a row."""
 
+_MOST_STEPS = 2_000_000
+"""Places of a body that are looked at for the ends of such records: seconds, in all."""
+
+_STEP = 256
+"""What one costs beside the bytes that it reads, in bytes."""
+
+LEFT_OUT = msgspec.Raw(b"")
+"""Stands for a record that is too long, or has too many values."""
+
 _SHORTEST = 32
 """Bytes of an element of a long body, on average, at least: records have hundreds."""
 
 _HEAD = re.compile(rb'\s{0,9}\[(\s{0,9})(\{\s{0,9}(?:"[^"\\]{0,99}"\s?:)?)')
+
+_OUTSIDE = re.compile(rb'(?:[^"{}\[\]]{1,999}|"[^"\\]{0,99}"){0,99}')
+"""What neither opens nor closes anything, with short strings."""
+
+_INSIDE = re.compile(rb'(?:[^"\\]{1,999}|\\.){0,99}', re.DOTALL)
+"""The same in a string."""
+
+_COMMA = re.compile(rb"\s{0,99}(,|\]\s{0,99}\Z)")
 
 _DECODER = msgspec.json.Decoder(list[msgspec.Raw] | None)
 
@@ -40,6 +57,8 @@ Elements = list[msgspec.Raw]
 
 def elements(body: bytes) -> Iterator[Elements | None]:
     """One piece after the other; None for `null`, empty where there is but a pause.
+
+    A record that is too long is LEFT_OUT.
 
     Raises UpstreamError where it is no array, or a long one of what cannot be records.
     """
@@ -52,9 +71,15 @@ def elements(body: bytes) -> Iterator[Elements | None]:
     between = b"}," + head[1] + head[2]
     if body.find(between, 0, _LONGEST) < 0:
         between = b"}, " + head[2]
-    start, count = body.index(b"[") + 1, 0
+    start, count, steps = body.index(b"[") + 1, 0, iter(range(_MOST_STEPS))
     while start < len(body):
-        found, end = yield from _piece(body, between, start)
+        try:
+            found, end = yield from _piece(body, between, start)
+        except _TooLong as error:
+            try:
+                found, end = yield from _one_by_one(body, start, steps)
+            except UpstreamError:
+                raise error from None
         count += len(found)
         if count * _SHORTEST > end:
             raise UpstreamError("decode", "a list of something shorter than records")
@@ -69,15 +94,10 @@ def _piece(
     after, skipped = start + LONG, 1
     while True:
         end = body.find(between, after, start + _LONGEST) + 1 or len(body)
-        if end > start + _LONGEST:
-            raise UpstreamError("decode", f"a record longer than {_LONGEST} bytes")
+        _check(end - start)
         closing = b"]" if end < len(body) else b""
         text = b"".join((b"[", memoryview(body)[start:end], closing))
-        if len(text) > 2 * LONG:
-            if text.count(b",") > _MOST_VALUES:
-                raise UpstreamError("decode", "a record of too many values")
-            if _SPACES in text:
-                raise UpstreamError("decode", "a record of too much white space")
+        _check(len(text), text)
         try:
             return _decoded(text, start - 1) or [], end
         except UpstreamError:
@@ -89,6 +109,72 @@ def _piece(
         if after < 0:
             after = len(body)
         skipped *= 4
+
+
+class _TooLong(UpstreamError):
+    """A record takes too long to be read."""
+
+
+def _check(length: int, text: bytes = b"") -> None:
+    if length > _LONGEST:
+        raise _TooLong("decode", f"a record longer than {_LONGEST} bytes")
+    if length > 2 * LONG:
+        if text.count(b",") > _MOST_VALUES:
+            raise _TooLong("decode", "a record of too many values")
+        if _SPACES in text:
+            raise _TooLong("decode", "a record of too much white space")
+
+
+def _one_by_one(
+    body: bytes, start: int, steps: Iterator[int]
+) -> Generator[Elements, None, tuple[Elements, int]]:
+    """The same as `_piece`, up to a record that is left out."""
+    found: Elements = []
+    while True:
+        end = yield from _end(body, start, steps)
+        comma = _COMMA.match(body, end)
+        if comma is None:
+            raise UpstreamError("decode", "no comma behind a record")
+        last = comma[1] != b","
+        after = len(body) if last else comma.start(1)
+        try:
+            _check(end - start)
+            text = b"[%b]" % body[start:end]
+            _check(len(text), text)
+        except _TooLong:
+            return [*found, LEFT_OUT], after
+        found += _decoded(text, start - 1) or []
+        if last:
+            return found, after
+        start = after + 1
+
+
+def _end(body: bytes, at: int, steps: Iterator[int]) -> Generator[Elements, None, int]:
+    """Where the record ends that begins at a place."""
+    depth, quoted, pause = 0, False, at + LONG
+    for _ in steps:
+        if at > pause:
+            yield []
+            pause = at + LONG
+        pause -= _STEP
+        run = (_INSIDE if quoted else _OUTSIDE).match(body, at)
+        assert run is not None  # it may be empty
+        at = run.end()
+        mark = body[at : at + 1]
+        if mark == b'"':
+            quoted = not quoted
+        elif not quoted and mark in {b"{", b"["}:
+            depth += 1
+        elif not quoted and mark in {b"}", b"]"}:
+            depth -= 1
+            if depth <= 0:
+                return at + 1
+        else:  # the run goes on
+            at -= 1
+        at += 1
+        if at >= len(body):
+            break
+    raise UpstreamError("decode", "a record without an end")
 
 
 def _decoded(text: bytes, start: int = 0) -> Elements | None:

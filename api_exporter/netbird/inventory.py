@@ -93,8 +93,11 @@ class Inventory(Struct, frozen=True, kw_only=True):
 
     @property
     def current_user(self) -> str | None:
-        """The id of the user to whom the exporter's own token belongs."""
-        return next((user.id for user in self.users or () if user.is_current), None)
+        """The id of the user to whom the exporter's own token belongs.
+
+        Of several the lowest one: the upstream has another order at each reading.
+        """
+        return min((u.id for u in self.users or () if u.is_current), default=None)
 
     @property
     def partial(self) -> bool:

@@ -1,6 +1,9 @@
 """Records that need no decoding, because their bytes are those of another one."""
 
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Callable, Hashable, Mapping
+from hashlib import sha256
 from types import MappingProxyType
 
 import msgspec
@@ -16,10 +19,32 @@ decoding does."""
 _TRIES = 32
 """Records that are looked up whether any is recognized or not."""
 
-Recognized = Mapping[int, Struct]
-"""Records by the hash of the bytes that they were decoded from."""
+Recognized = Mapping[Hashable, Struct]
+"""Records by the fingerprint of the bytes that they were decoded from."""
 
 NOTHING: Recognized = MappingProxyType({})
+
+
+Fingerprint = Callable[[bytes | memoryview], Hashable]
+"""The same for the same bytes, and nobody can make other bytes of the same."""
+
+
+def chosen(seed: str | None, *, randomized: bool) -> Fingerprint:
+    """Python's own hash is the quickest, as long as nobody else knows its key.
+
+    Args:
+        seed: PYTHONHASHSEED. Python calls its hash randomized with any seed but 0.
+        randomized: whether Python does.
+    """
+    if randomized and seed in {None, "", "random"}:
+        return hash
+    return lambda text: sha256(text).digest()
+
+
+fingerprint = chosen(
+    os.environ.get("PYTHONHASHSEED"), randomized=bool(sys.flags.hash_randomization)
+)
+"""What bodies and records are recognized by in this process."""
 
 
 class Recognizer:
@@ -34,18 +59,17 @@ class Recognizer:
     """
 
     def __init__(self, before: Recognized) -> None:
-        self.now: dict[int, Struct] = {}
+        self.now: dict[Hashable, Struct] = {}
         self._before = before
         self._vain = -_TRIES
-        self._digest: int | None = None
+        self._digest: Hashable | None = None
 
     def find(self, raw: msgspec.Raw) -> Struct | None:
         """The record that was decoded from the same bytes, if it is known."""
         self._digest = None
         if self._vain > 0 and len(raw) % _SAMPLE:
             return None
-        # Python's own hash has a key that nobody else knows, and is the quickest.
-        self._digest = hash(bytes(raw))
+        self._digest = fingerprint(bytes(raw))
         found = self._before.get(self._digest)
         self._vain += 1 if found is None else 1 - _WORTH
         return found

@@ -18,6 +18,12 @@ Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 """A number that a sample's value, a double, holds exactly."""
 
 
+MOST_GROUPS = 10_000
+"""Groups that one record may name: each is looked up in the joins."""
+
+_SOME_GROUPS = Meta(max_length=MOST_GROUPS)
+
+
 class Peer(Struct, frozen=True, gc=False, kw_only=True):
     """A machine (`/api/peers`)."""
 
@@ -176,7 +182,7 @@ class NetworkRouter(Struct, frozen=True, gc=False, kw_only=True):
     enabled: bool = False
     metric: Count = 0
     peer: str = ""
-    peer_groups: tuple[str, ...] | None = None
+    peer_groups: Annotated[tuple[str, ...], _SOME_GROUPS] | None = None
 
 
 class NetworkResource(Struct, frozen=True, gc=False, kw_only=True):
@@ -202,7 +208,7 @@ class Route(Struct, frozen=True, gc=False, kw_only=True):
     enabled: bool = False
     masquerade: bool = False
     peer: str = ""
-    peer_groups: tuple[str, ...] | None = None
+    peer_groups: Annotated[tuple[str, ...], _SOME_GROUPS] | None = None
 
 
 class Rule(Struct, frozen=True, gc=False, kw_only=True):
@@ -211,8 +217,8 @@ class Rule(Struct, frozen=True, gc=False, kw_only=True):
     action: str = ""
     protocol: str = ""
     enabled: bool = False
-    sources: tuple[GroupId, ...] | None = None
-    destinations: tuple[GroupId, ...] | None = None
+    sources: Annotated[tuple[GroupId, ...], _SOME_GROUPS] | None = None
+    destinations: Annotated[tuple[GroupId, ...], _SOME_GROUPS] | None = None
     source_resource: TypedId | None = field(default=None, name="sourceResource")
     destination_resource: TypedId | None = field(
         default=None, name="destinationResource"

@@ -70,12 +70,22 @@ class Resource(Struct, frozen=True):
 
 RESOURCES: tuple[Resource, ...] = (
     Resource(UP, "api/peers", Listing(records.Peer, nullable=False), 30),
-    Resource("accounts", "api/accounts", Listing(records.Account), 5 * MINUTE),
+    Resource(  # the first one counts
+        "accounts",
+        "api/accounts",
+        Listing(records.Account, ordered=True),
+        5 * MINUTE,
+    ),
     Resource(
         "groups", "api/groups", Listing(records.Group, nullable=False), 5 * MINUTE
     ),
     Resource("setup_keys", "api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
-    Resource("networks", "api/networks", Listing(records.Network), 5 * MINUTE),
+    Resource(  # of two that list a resource the last one counts
+        "networks",
+        "api/networks",
+        Listing(records.Network, ordered=True),
+        5 * MINUTE,
+    ),
     Resource(
         "network_routers",
         "api/networks/routers",

@@ -24,6 +24,10 @@ from api_exporter.upstream.backoff import Jitter
 Work = Coroutine[Deferred[object], object, None]
 
 
+WITHDRAWN_AGAIN = 30.0
+"""Seconds after which a withdrawal is tried again that has failed."""
+
+
 class Refresher(Service):
     """Refreshes resources when they are due and withdraws what is too old.
 
@@ -100,8 +104,7 @@ class Refresher(Service):
         for name in [name for name, time in self._expires.items() if time <= now]:
             del self._expires[name]
             self._rounds.forget(name)
-            self._outcomes.withdrawn(name, self._max_ages[name])
-            self._start(self._then_look(name, self._rounds.withdraw(name)))
+            self._start(self._then_look(name, self._withdraw(name)))
         while (taken := self._schedule.take(now)) is not None:
             self._start(self._then_look(taken, self._refresh(self._resources[taken])))
         self._sleep()
@@ -140,6 +143,19 @@ class Refresher(Service):
         if times:
             delay = max(0.0, min(times) - now)
             self._alarm = self._clock.callLater(delay, self._wake)
+
+    async def _withdraw(self, name: str) -> None:
+        """End the metrics of what is too old. Where that fails it is tried again."""
+        try:
+            try:
+                self._outcomes.withdrawn(name, self._max_ages[name])
+            finally:
+                await self._rounds.withdraw(name)
+        except CancelledError:
+            raise
+        except Exception:
+            self._expires.setdefault(name, self._clock.seconds() + WITHDRAWN_AGAIN)
+            raise
 
     async def _refresh(self, resource: Resource) -> None:
         """One round for one resource. It never raises, so that the next one comes."""

@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.server import Request
 
+from api_exporter.serving.authorization import NONE, Accounts
 from api_exporter.serving.idle import Idle
 from api_exporter.serving.patience import Progress
 
@@ -32,10 +33,10 @@ class BodilessRequest(Request):
     """A request whose body nobody reads: one that has any to speak of is refused.
 
     Attributes:
-        accounts: those that the client may know of; None stands for all.
+        accounts: those that the client may know of.
     """
 
-    accounts: frozenset[str] | None = None
+    accounts: Accounts = NONE
 
     def gotLength(self, length: int | None) -> None:
         """Called when the headers are complete; None stands for chunks."""

@@ -3,6 +3,8 @@
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
+from api_exporter.serving.authorization import NONE, Accounts
+
 NO_ACCOUNT = "There is no such account."
 """Also said of one that is there, to a client that may not know of it."""
 
@@ -18,9 +20,9 @@ def keep_at_home(request: Request) -> None:
     request.setHeader(b"Cross-Origin-Resource-Policy", b"same-origin")
 
 
-def may_know(request: Request) -> frozenset[str] | None:
-    """The accounts that the client may know of; None stands for all."""
-    found: frozenset[str] | None = getattr(request, "accounts", None)
+def may_know(request: Request) -> Accounts:
+    """The accounts that the client may know of."""
+    found: Accounts = getattr(request, "accounts", NONE)
     return found
 
 

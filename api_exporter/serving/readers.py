@@ -1,15 +1,21 @@
-"""Who is being sent which page, and how much memory pages of the past may take."""
+"""Who is being sent which page, and how much memory pages of the past may take.
+
+The bound is the process's: it is the same for one account and for five hundred.
+"""
+
+from collections.abc import Iterable
 
 from twisted.logger import Logger
 from twisted.web.server import Request
 
-from api_exporter.exposition.pages import Whole
+from api_exporter.exposition.pages import Pages, Whole
 
 ROOM = 32 * 1024 * 1024
 """Bytes of old pages that may always be kept for their readers."""
 
 ROOM_IN_PAGES = 2
-"""The same as a multiple of the newest page, where that is more."""
+"""The same as a multiple of the longest page of which an old one is being read, where
+that is more."""
 
 _log = Logger()
 
@@ -18,24 +24,34 @@ class Readers:
     """All answers under way: a page stays in memory as long as anybody reads it."""
 
     def __init__(self) -> None:
-        self._reading: dict[Request, Whole] = {}
+        self._reading: dict[Request, tuple[Whole, Pages]] = {}
 
-    def add(self, request: Request, read: Whole, newest: Whole) -> None:
-        """Somebody begins to read the newest page, or a part of it."""
-        self._reading[request] = read
+    def add(self, request: Request, read: Whole, pages: Pages) -> None:
+        """Somebody begins to read the newest of an account's pages, or a part of it."""
+        self._reading[request] = read, pages
         request.notifyFinish().addBoth(lambda _: self._reading.pop(request))
-        self._drop_the_oldest(newest)
+        old = [
+            (reader, whole, its)
+            for reader, (whole, its) in reversed(self._reading.items())
+            if not its.holds(whole)
+        ]
+        if old:
+            self._drop_the_oldest(old)
 
-    def _drop_the_oldest(self, newest: Whole) -> None:
-        """Those whose pages no longer fit, counting what pages share only once."""
-        kept, pages = set(map(id, _slices(newest))), {id(newest)}
-        room = max(ROOM, ROOM_IN_PAGES * (newest.text_length + newest.deflated_length))
-        for request, whole in reversed(list(self._reading.items())):
-            if id(whole) not in pages:
-                pages.add(id(whole))
-                old = {id(s): len(s) for s in _slices(whole) if id(s) not in kept}
-                kept.update(old)
-                room -= sum(old.values())
+    def _drop_the_oldest(self, old: Iterable[tuple[Request, Whole, Pages]]) -> None:
+        """Those whose pages no longer fit, counting what pages share only once.
+
+        Args:
+            old: readers of pages that are not the newest, the newest first.
+        """
+        newest = {id(pages): pages.whole() for _, _, pages in old}.values()
+        counted = {id(slice_) for whole in newest for slice_ in _slices(whole)}
+        longest = max(whole.text_length + whole.deflated_length for whole in newest)
+        room = max(ROOM, ROOM_IN_PAGES * longest)
+        for request, whole, _ in old:
+            more = {id(s): len(s) for s in _slices(whole) if id(s) not in counted}
+            counted.update(more)
+            room -= sum(more.values())
             if room < 0:
                 _log.info("dropped a client that reads a page of the past")
                 request.channel.forceAbortClient()

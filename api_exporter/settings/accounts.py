@@ -13,6 +13,8 @@ from api_exporter.settings.values import AccountSettings, account, secrets_of
 
 _FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")
 
+NAMES = "a name may hold a-z, A-Z, digits, dots, underscores and hyphens"
+
 _ALLOWED = {setting.name: setting for setting in OF_ACCOUNT}
 _KNOWN = {setting.name for setting in SETTINGS}
 
@@ -26,6 +28,15 @@ def files(folder: Path) -> dict[str, Path]:
     return {m[1]: path for m, path in named if m and not os.path.isdir(path)}
 
 
+def misnamed(folder: Path) -> list[Path]:
+    """Files that seem to be meant as accounts, and are none."""
+    return [
+        path
+        for path in sorted(folder.glob("*.conf"))
+        if not (_FILE.fullmatch(path.name) or os.path.isdir(path))
+    ]
+
+
 def accounts(
     folder: Path,
     shard: Shard | None,
@@ -37,7 +48,8 @@ def accounts(
     found = files(folder)
     if not found:
         problem = f"ACCOUNTS_DIR: {folder} holds no account, which is a NAME.conf"
-        problems.append(Passing(problem))
+        more = f" ({NAMES})" if misnamed(folder) else ""
+        problems.append(Passing(f"{problem}{more}"))
     read = {
         name: _account(name, path, environ, problems, secrets)
         for name, path in found.items()

@@ -7,13 +7,15 @@ from pathlib import Path
 from twisted.logger import Logger
 
 from api_exporter.settings import file
-from api_exporter.settings.accounts import files
+from api_exporter.settings.accounts import NAMES, files, misnamed
 from api_exporter.settings.options import Options
 from api_exporter.settings.reading import read
 from api_exporter.settings.setting import SettingsError
 from api_exporter.settings.values import Settings
 
 log = Logger()
+
+MISNAMED = f"{{path}} is no account, and its network is not watched: {NAMES}"
 
 READABLE = "{path} can be read by everybody on this machine"
 
@@ -48,6 +50,8 @@ def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
         lasting = error.lasting and not empty
         raise Refused(error.problems, lasting=lasting) from None
     if settings.accounts_dir is not None:
+        for path in misnamed(settings.accounts_dir):
+            log.warn(MISNAMED, path=repr(str(path)))
         for name, path in files(settings.accounts_dir).items():
             if name in settings.accounts and file.readable_by_all(path):
                 log.warn(READABLE, path=str(path), account=name)

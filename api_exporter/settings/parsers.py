@@ -78,7 +78,10 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     """A parser of whole numbers from low to high."""
 
     def parse(text: str) -> int:
-        if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or not low <= int(text) <= high:
+        if (
+            not re.fullmatch(r"\d{1,15}", text, re.ASCII)
+            or not low <= int(text) <= high
+        ):
             raise ValueError
         return int(text)
 

@@ -154,6 +154,15 @@ METRICS_MAX_AGE = Setting(
     parsers.optional(parsers.duration),
     of_account=True,
 )
+PAGE_MAX_BYTES = Setting(
+    "PAGE_MAX_BYTES",
+    "1073741824",
+    "a whole number from 1 to 1099511627776",
+    "The longest text that an account's page may have, without compression. A refresh"
+    " that would make it longer fails as `too_large`, and what was told before stays.",
+    parsers.whole(1, 2**40),
+    of_account=True,
+)
 EXPOSE_PERSONAL_DATA = Setting(
     "EXPOSE_PERSONAL_DATA",
     "false",
@@ -353,6 +362,7 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         COLLECTORS,
         REFRESH_INTERVALS,
         METRICS_MAX_AGE,
+        PAGE_MAX_BYTES,
         EXPOSE_PERSONAL_DATA,
         PEER_DETAIL,
         IMPORTANT_GROUPS,

@@ -50,6 +50,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     collectors: frozenset[str]
     refresh_intervals: Mapping[str, float]
     metrics_max_age: float | None
+    page_max_bytes: int
     expose_personal_data: frozenset[str]
     peer_detail: frozenset[str] | None
     important_groups: tuple[str, ...]

@@ -5,7 +5,7 @@ page, from what is known of it; only counters and histograms live on.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -24,6 +24,7 @@ class AccountTelemetry:
 
     Args:
         periods: seconds between refreshes by resource, for all that are enabled.
+        collectors: the names of those that are enabled.
         budget: requests a minute that we allow ourselves; None where nothing is known.
 
     Attributes:
@@ -37,6 +38,7 @@ class AccountTelemetry:
         *,
         registry: CollectorRegistry,
         periods: Mapping[str, float],
+        collectors: Iterable[str] = (),
         budget: Callable[[], float | None] = lambda: None,
     ) -> None:
         self.standings = {n: Standing(period=p) for n, p in periods.items()}
@@ -68,6 +70,14 @@ class AccountTelemetry:
             self._failures.labels(name)
         for reason in REASONS:
             self._reasons.labels(reason)
+        self._collector_failures = Counter(
+            "api_exporter_collector_failures",
+            "Families of a collector that could not be made because of a defect.",
+            ["collector"],
+            registry=registry,
+        )
+        for name in collectors:
+            self._collector_failures.labels(name)
         self._requests = Counter(
             "api_exporter_upstream_requests",
             "Attempts on the wire by HTTP status, none where no answer came,"
@@ -172,6 +182,10 @@ class AccountTelemetry:
             failing_since=None,
             supported=False,
         )
+
+    def collector_failed(self, collector: str) -> None:
+        """Its families could not be made."""
+        self._collector_failures.labels(collector).inc()
 
     def withdrawn(self, resource: str) -> None:
         """Its metrics have ended."""

@@ -6,10 +6,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 
 def unauthorized(registry: CollectorRegistry) -> Callable[[], None]:
-    """Counts those who showed no credential, or a wrong one, where one is asked for."""
+    """Counts those who may not come in."""
     return Counter(
         "api_exporter_web_unauthorized",
-        "Requests without a right password or token, where one is asked for.",
+        "Requests without a right password or token, where one is asked for, and"
+        " connections with a client certificate that is not taken.",
         registry=registry,
     ).inc
 

@@ -14,8 +14,8 @@ class EventsTelemetry:
         )
         self._missed = Counter(
             "api_exporter_audit_events_missed",
-            "Gaps in the audit log: more newer events than the upstream lists, or ids"
-            " that began again.",
+            "Gaps in the audit log: more newer events than the upstream lists, ids that"
+            " began again, and each event that cannot be read.",
             registry=registry,
         )
 
@@ -30,9 +30,9 @@ class EventsTelemetry:
         """So many lines."""
         self._written.inc(events)
 
-    def missed(self) -> None:
-        """Once for each gap."""
-        self._missed.inc()
+    def missed(self, gaps: int = 1) -> None:
+        """Once for each gap, and for each event that cannot be read."""
+        self._missed.inc(gaps)
 
     def writable(self, is_so: bool) -> None:
         """Whether it could be written."""

@@ -33,3 +33,8 @@ class _Size(Collector):
             " metrics come on top.",
             value=sum(self._pages.lengths().values()),
         )
+        yield GaugeMetricFamily(
+            "api_exporter_cut_labels",
+            "Labels on the collectors' pages that were cut because of their length.",
+            value=self._pages.cut(),
+        )

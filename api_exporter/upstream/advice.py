@@ -114,8 +114,10 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice(
         reason="too_large",
-        meaning="The answer is longer than that of any network we know of.",
-        remedy="Check that UPSTREAM_API_URL names the management API.",
+        meaning="The answer is longer than that of any network we know of, or the"
+        " page that is made of it is longer than PAGE_MAX_BYTES.",
+        remedy="Check that UPSTREAM_API_URL names the management API. If the page is"
+        " too long, look for objects with long names, or raise PAGE_MAX_BYTES.",
     ),
     Advice(
         reason="internal",

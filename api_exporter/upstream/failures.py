@@ -14,13 +14,7 @@ from twisted.web.client import PartialDownloadError, ResponseFailed
 from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
-from api_exporter.upstream.headers import (
-    GZIP,
-    challenges,
-    codings,
-    media_type,
-    retry_after,
-)
+from api_exporter.upstream.headers import challenges, media_type, retry_after
 from api_exporter.upstream.masking import masked
 
 _CANCELLED = (CancelledError, error.ConnectingCancelledError)
@@ -101,16 +95,13 @@ def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamEr
     return UpstreamError("proxy_auth", f"{status}: {who} wants {wanted}")
 
 
-def unusable(headers: Headers, *, secrets: Sequence[str]) -> UpstreamError | None:
+def unusable(headers: Headers) -> UpstreamError | None:
     """Why a 200 cannot be what was asked for, if its headers tell."""
     if media_type(headers) == "text/html":
         return UpstreamError(
             "decode",
             "a web page instead of JSON: is UPSTREAM_API_URL the API's address?",
         )
-    if codings(headers) not in ([], [GZIP]):
-        named = masked(_one_line(", ".join(codings(headers))), *secrets)
-        return UpstreamError("decode", f"packed as {named!r}, where gzip was asked for")
     return None
 
 

@@ -5,6 +5,9 @@ It knows HTTP and nothing of what the bodies mean.
 
 from collections.abc import Callable, Sequence
 
+from hyperlink import EncodedURL
+from treq.client import HTTPClient
+from treq.cookies import IndexableCookieJar
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
@@ -18,8 +21,8 @@ from api_exporter.settings.credential import Source, Token
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.answer import Answer
-from api_exporter.upstream.headers import GZIP, codings
 from api_exporter.upstream.large import LargeBodies
+from api_exporter.upstream.unpacking import GzipAgent
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -37,6 +40,23 @@ UNREACHABLE: frozenset[Reason] = frozenset(
 """Reasons that prove nothing but that there was no answer."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}".encode("ascii")
+
+
+class _Address(EncodedURL):
+    """Is asked for as it stands.
+
+    hyperlink makes no URI of a host that is an IPv6 address or has a `_`.
+    """
+
+    def to_uri(self) -> EncodedURL:
+        return self
+
+
+class _NoCookies(IndexableCookieJar):
+    """Takes none, and reads none: there may be bytes in one that are no text."""
+
+    def extract_cookies(self, response: object, request: object) -> None:
+        """See CookieJar."""
 
 
 class Upstream:
@@ -78,7 +98,7 @@ class Upstream:
     ) -> None:
         self._query = "" if account is None else f"?account={account}"
         self.log = log_of(name, self.log)
-        self._agent = agent
+        self._http = HTTPClient(GzipAgent(agent, clock), _NoCookies())
         self._url = url
         self._token = token
         self._timeout = timeout
@@ -201,22 +221,21 @@ class Upstream:
             )
 
     async def _exchange(self, path: str, token: Token, answer: Answer) -> bytes:
-        response = await self._agent.request(
-            b"GET",
-            f"{self._url}/{path}{self._query}".encode("ascii"),
-            Headers(
+        response = await self._http.get(
+            _Address.from_text(f"{self._url}/{path}{self._query}"),
+            headers=Headers(
                 {
                     b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],
                     b"User-Agent": [_USER_AGENT],
                     b"Accept": [b"application/json"],
-                    b"Accept-Encoding": [b"gzip"],
                 }
             ),
+            allow_redirects=False,
+            unbuffered=True,
+            reactor=self._clock,  # type: ignore[arg-type]
         )
         answer.status = response.code
         secrets = (token.reveal(), *self._secrets)
-        if codings(response.headers) == [GZIP]:
-            answer.unpack()
         if response.code != 200:
             raise failures.refusal(
                 response.code,
@@ -226,7 +245,7 @@ class Upstream:
                 secrets=secrets,
             )
         answer.limit = self._longest_body
-        answer.problem = failures.unusable(response.headers, secrets=secrets)
+        answer.problem = failures.unusable(response.headers)
         response.deliverBody(answer)
         return await answer.whole
 

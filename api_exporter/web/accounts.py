@@ -30,6 +30,7 @@ def of_several(accounts: Mapping[str, Shown], around: Around) -> Resource:
             pages,
             own.registry,
             in_flight=around.process.scrapes_in_flight,
+            readers=around.readers,
             seconds=around.seconds,
         )
 

@@ -28,6 +28,7 @@ class Metrics(ReadOnly):
     Args:
         registries: of our own metrics.
         in_flight: how many scrapes are being answered.
+        readers: of the pages of all accounts.
         seconds: a clock.
     """
 
@@ -36,13 +37,14 @@ class Metrics(ReadOnly):
         pages: Pages,
         *registries: CollectorRegistry,
         in_flight: Gauge,
+        readers: Readers,
         seconds: Callable[[], float],
     ) -> None:
         super().__init__()
         self._pages = pages
         self._registries = registries
         self._in_flight = in_flight
-        self._readers = Readers()
+        self._readers = readers
         self._tails = {
             openmetrics: Kept(partial(self._tail, in_openmetrics=openmetrics), seconds)
             for openmetrics in (False, True)
@@ -71,7 +73,7 @@ class Metrics(ReadOnly):
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         if request.method == b"HEAD":
             return b""
-        self._readers.add(request, whole, self._pages.whole())
+        self._readers.add(request, whole, self._pages)
         Sender(request, iter(body.slices)).start()
         return NOT_DONE_YET
 

@@ -55,7 +55,7 @@ class Targets(Text):
                 "labels": {"__param_account": name, "account": name, **usual},
             }
             for name in self._accounts
-            if known is None or name in known
+            if name in known
         ]
         return json.dumps(targets) + "\n"
 

@@ -7,6 +7,7 @@ from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 
 from api_exporter.serving.page import ReadOnly
+from api_exporter.serving.readers import Readers
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.discovery.making import Making
@@ -23,6 +24,7 @@ class Around(Struct, frozen=True, kw_only=True):
 
     Attributes:
         simulated: whether the upstream is one of our own.
+        readers: who is being sent which page, of all accounts.
         making: makes the answers of service discovery, those of all accounts.
         pprof: the page of profiles, if they are served.
         uptime: seconds since the start.
@@ -34,6 +36,7 @@ class Around(Struct, frozen=True, kw_only=True):
     build: Build
     metrics_path: str
     simulated: bool
+    readers: Readers
     making: Making
     pprof: Resource | None
     uptime: Callable[[], float]
@@ -52,6 +55,7 @@ def of_one(shown: Shown, around: Around) -> Resource:
             shown.telemetry.registry,
             around.process.registry,
             in_flight=around.process.scrapes_in_flight,
+            readers=around.readers,
             seconds=around.seconds,
         ),
         discovery=Discovery(shown, around.making, now=around.now),

@@ -180,3 +180,68 @@ class HostileTests(SynchronousTestCase):
                 decoded(resource, whole)
             except UpstreamError as error:
                 self.assertTrue(str(error))
+
+
+class LongTests(SynchronousTestCase):
+    def test_page(self) -> None:
+        """Names that are far too long make a small page without repeated samples."""
+        inventory = Inventory(personal=frozenset(PERSONAL))
+        for resource in EVERYTHING:
+            kind = inspect.type_info(RECORDS[resource.name])
+            one, other = (_long(kind, f"{n}") for n in range(2))
+            many = [{**one, "id": "a"}, {**other, "id": "b"}]
+            if resource.name == "proxy_clusters":
+                many = [{**r, "address": f"{n}"} for n, r in enumerate(many)]
+            listed = many[0] if resource.name in DOCUMENTS else many
+            found = decoded(resource.name, json.dumps(listed).encode())
+            self.assertEqual((0, ()), (found.rejected, found.complaints))
+            inventory = inventory.with_(resource.name, found.records)
+        text = page(inventory, COLLECTORS)
+        samples = parsed(text)
+        self.assertEqual(len(samples), len(dict(samples)), "two of one name and labels")
+        for (_, labels), _ in samples:
+            for _, value in labels:
+                self.assertLessEqual(len(value.encode()), 4096)
+        self.assertIn("…", text)
+        self.assertLess(len(text), 2_000_000)
+
+    def test_id(self) -> None:
+        """A record whose own id is that long is left out, and named."""
+        for name, key in (("peers", "id"), ("proxy_clusters", "address")):
+            for long, rejected in ((4096, 0), (4097, 1)):
+                listed = [{key: "a"}, {key: "x" * long}]
+                read = decoded(name, json.dumps(listed).encode())
+                self.assertEqual(rejected, read.rejected)
+                self.assertEqual(2 - rejected, len(read.records))
+                complaint = "[1]: an id of more than 4096 bytes"
+                self.assertEqual((complaint,) * rejected, read.complaints)
+
+
+LONG_VALUES: dict[type[inspect.Type], object] = {
+    inspect.BoolType: True,
+    inspect.IntType: 3,
+    inspect.DateTimeType: "2026-05-22T12:00:00Z",
+}
+
+
+def _value(kind: inspect.Type, last: str) -> object:
+    match kind:
+        case inspect.StrType():
+            return "x" * 5000 + last
+        case inspect.UnionType(types=types):
+            lists = (t for t in types if isinstance(t, inspect.VarTupleType))
+            return _value(next(lists, types[0]), last)
+        case inspect.VarTupleType(item_type=inspect.StructType() as item):
+            return [{**_long(item, last), "id": "y" * 5000 + end} for end in "ab"]
+        case inspect.VarTupleType(item_type=item):
+            return [_value(item, last)]
+        case inspect.StructType():
+            return _long(kind, last)
+        case _:
+            return LONG_VALUES.get(type(kind))
+
+
+def _long(kind: inspect.Type, last: str) -> dict[str, object]:
+    """A record of which each text is too long, and differs behind that only."""
+    assert isinstance(kind, inspect.StructType)
+    return {field.encode_name: _value(field.type, last) for field in kind.fields}

@@ -31,17 +31,30 @@ class Issued:
             new.rename(folder / f"{name}{suffix}")
 
 
-class Authority:
-    """Signs certificates."""
+UNREADABLE = x509.UnrecognizedExtension(
+    x509.SubjectAlternativeName.oid, bytes.fromhex("3004a3023000")
+)
+"""Names of a kind that cryptography does not read: one of X.400."""
 
-    def __init__(self, name: str = "authority") -> None:
+
+class Authority:
+    """Signs certificates.
+
+    Args:
+        above: the one that signs this one; it does so itself otherwise.
+    """
+
+    def __init__(
+        self, name: str = "authority", above: "Authority | None" = None
+    ) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name(name)
         self._serial = 1
-        made = _builder(self._name, self._name, self._key, 1).add_extension(
+        issuer = above or self
+        made = _builder(self._name, issuer._name, self._key, 1).add_extension(
             x509.BasicConstraints(ca=True, path_length=None), critical=True
         )
-        self.certificate = made.sign(self._key, hashes.SHA256())
+        self.certificate = made.sign(issuer._key, hashes.SHA256())
         self.pem = self.certificate.public_bytes(serialization.Encoding.PEM)
 
     def issue(
@@ -49,14 +62,16 @@ class Authority:
         *sans: x509.GeneralName,
         key: Key | None = None,
         name: str = "someone",
+        extension: x509.ExtensionType | None = None,
     ) -> Issued:
-        """A certificate for these names."""
+        """A certificate for these names, or with this extension."""
         self._serial += 1
         key = key or ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(name), self._name, key, self._serial)
         if sans:
-            names = x509.SubjectAlternativeName(sans)
-            builder = builder.add_extension(names, critical=False)
+            extension = x509.SubjectAlternativeName(sans)
+        if extension is not None:
+            builder = builder.add_extension(extension, critical=False)
         return Issued(builder.sign(self._key, hashes.SHA256()), key)
 
     def server(self, key: Key | None = None) -> Issued:

@@ -4,7 +4,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.door.checks import MOST_OF_ONE, MOST_WAITING, Busy, Checks
+from api_exporter.door.checks import MOST_WAITING, Busy, Checks
 from api_exporter.door.passwords import Attempt, Passwords
 
 
@@ -19,9 +19,9 @@ class ChecksTests(SynchronousTestCase):
         self.compared.append((password, answer))
         return answer
 
-    def attempt(self, password: bytes) -> Attempt:
+    def attempt(self, password: bytes, user: bytes = b"alice") -> Attempt:
         users = {b"alice": b"digest"}
-        return self.passwords.attempt(users, b"decoy", b"alice", password)
+        return self.passwords.attempt(users, b"decoy", user, password)
 
     def ask(self, password: bytes, address: str = "a") -> Deferred[bool]:
         return self.checks.right(self.attempt(password), address)
@@ -48,22 +48,61 @@ class ChecksTests(SynchronousTestCase):
         self.assertIs(True, self.passwords.known(self.attempt(b"1")))
 
     def test_busy(self) -> None:
-        """Beside the one that is compared eight wait, no more."""
+        """Beside the one that is compared so many wait; the last of the address with
+        the most is sent away.
+        """
+        first = self.ask(b"first", "guesser")
+        guesses = [self.ask(b"%d" % n, "guesser") for n in range(MOST_WAITING)]
+        self.failureResultOf(self.ask(b"x", "guesser"), Busy)
+        self.assertNoResult(self.ask(b"3", "another"))
+        other = self.ask(b"right", "prometheus")
+        self.failureResultOf(guesses.pop(), Busy)
+        for answer in (first, other, *guesses):
+            self.assertNoResult(answer)
+            self.compared[-1][1].callback(False)
+            self.assertIs(False, self.successResultOf(answer))
+
+    def test_crowd(self) -> None:
+        """Where each has an address of its own, who came last is sent away."""
         for number in range(MOST_WAITING + 1):
             self.ask(b"%d" % number, f"host{number}")
-        with self.assertRaises(Busy):
-            self.ask(b"x", "another")
-        self.ask(b"3", "another")
-        self.compared[0][1].callback(False)
-        self.ask(b"x", "another")
+        self.failureResultOf(self.ask(b"x", "another"), Busy)
 
-    def test_fair(self) -> None:
-        """One address cannot take all places."""
-        for number in range(MOST_OF_ONE + 1):
-            self.ask(b"%d" % number, "guesser")
-        with self.assertRaises(Busy):
-            self.ask(b"x", "guesser")
-        self.ask(b"y", "prometheus")
+    def test_order(self) -> None:
+        """Users that exist go first, then the address with the fewest, then the first
+        that came.
+        """
+        for password, address, user in (
+            (b"running", "guesser", b"alice"),
+            (b"eve1", "a", b"eve"),
+            (b"g1", "guesser", b"alice"),
+            (b"g2", "guesser", b"alice"),
+            (b"p", "prometheus", b"alice"),
+            (b"g3", "guesser", b"alice"),
+            (b"q", "grafana", b"alice"),
+            (b"eve2", "b", b"eve"),
+        ):
+            self.checks.right(self.attempt(password, user), address)
+        while not self.compared[-1][1].called:
+            self.compared[-1][1].callback(False)
+        self.assertEqual(
+            [b"running", b"p", b"q", b"g1", b"g2", b"g3", b"eve1", b"eve2"],
+            [password for password, _ in self.compared],
+        )
+
+    def test_strangers(self) -> None:
+        """Users that do not exist keep none out that do."""
+        running = self.ask(b"running")
+        strangers = [
+            self.checks.right(self.attempt(b"%d" % n, b"eve"), f"host{n}")
+            for n in range(MOST_WAITING)
+        ]
+        known = self.ask(b"right", "guesser")
+        self.failureResultOf(strangers[-1], Busy)
+        self.compared[0][1].callback(False)
+        self.successResultOf(running)
+        self.compared[1][1].callback(True)
+        self.assertIs(True, self.successResultOf(known))
 
     def test_failure(self) -> None:
         """What cannot be compared is wrong, and those behind it go on."""

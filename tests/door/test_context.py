@@ -12,7 +12,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from api_exporter.door import context as door
 from api_exporter.door import names
 from api_exporter.door.refusals import Wrong
-from tests.door.certificates import Authority, Issued, rsa_key
+from tests.door.certificates import UNREADABLE, Authority, Issued, rsa_key
 from tests.door.folder import SERVER, Folder
 
 
@@ -270,6 +270,37 @@ class ContextTests(SynchronousTestCase):
         )
         self.assertFalse(self.agreed(more, there))
 
+    def test_partial_chain(self) -> None:
+        """An intermediate authority, or the client's own certificate, is trusted as it
+        is, and trusts nobody else.
+        """
+        between = Authority("between", above=Folder.authority)
+        below = between.issue(x509.DNSName("test3"), name="below")
+        for trusted, known in (
+            (between.pem, below),
+            (below.certificate, below),
+            (self.folder.client.certificate, self.folder.client),
+        ):
+            (self.folder.path / "some.pem").write_bytes(trusted)
+            more = (
+                "  client_auth_type: RequireAndVerifyClientCert\n"
+                "  client_ca_file: some.pem\n"
+            )
+            sans = "  client_allowed_sans: [%s]\n"
+            other = Folder.authority.issue(x509.DNSName("test3"))
+            self.assertTrue(self.agreed(more, shown(client(), known)))
+            self.assertTrue(self.agreed(more + sans % "test3", shown(client(), known)))
+            self.assertFalse(self.agreed(more + sans % "x", shown(client(), known)))
+            self.assertFalse(self.agreed(more, shown(client(), other)))
+
+    def test_unreadable_sans(self) -> None:
+        """Names that cannot be read are none, whoever has signed them."""
+        issued = Folder.authority.issue(extension=UNREADABLE)
+        for policy in ("RequireAnyClientCert", "RequireAndVerifyClientCert"):
+            more = f"  client_auth_type: {policy}\n  client_ca_file: ca.pem\n"
+            more += "  client_allowed_sans: [test3]\n"
+            self.assertFalse(self.agreed(more, shown(client(), issued)))
+
     def test_no_callbacks(self) -> None:
         """Where no callback can be made, that is said."""
 
@@ -326,6 +357,17 @@ class ContextTests(SynchronousTestCase):
             told = str(raised.exception).removeprefix(f"{folder.file}:")
             self.assertTrue(told.startswith(expected), told)
             self.assertNotIn("SECRET", told)
+
+    def test_kinds_of_keys(self) -> None:
+        """A key of another kind than the certificate's is told with its line."""
+        elliptic, rsa = Folder.server, Folder.authority.server(rsa_key())
+        for one, other in ((elliptic, rsa), (rsa, elliptic)):
+            one.write(self.folder.path, "server")
+            (self.folder.path / "server.key").write_bytes(other.key)
+            self.assertEqual(
+                "3: tls_server_config.key_file: it does not belong to the certificate",
+                self.why_not(""),
+            )
 
     def test_chain(self) -> None:
         """What leads to the authority is sent along."""

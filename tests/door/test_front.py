@@ -6,6 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.door.front import Front, opened
 from api_exporter.door.refusals import Wrong
 from api_exporter.settings.reading import read
+from tests.door.certificates import rsa_key
 from tests.door.folder import HASH, SERVER, Folder
 from tests.logbook import logbook
 
@@ -111,12 +112,50 @@ class FrontTests(SynchronousTestCase):
             [line.partition(" setting=")[0] for line in self.book.lines()],
         )
 
+    def test_other_kind(self) -> None:
+        """A rotation to a key of another kind keeps the old pair until it is whole."""
+        front = self.opened(SERVER)
+        assert front is not None
+        assert front.web is not None
+        before = front.web().context
+        renewed = self.folder.authority.server(rsa_key())
+        (self.folder.path / "server.pem").write_bytes(renewed.certificate)
+        self.clock.advance(1)
+        self.assertIs(before, front.web().context)
+        self.assertFalse(front.fine)
+        [line] = self.book.lines()
+        self.assertIn("key_file: it does not belong to the certificate", line)
+        renewed.write(self.folder.path, "server")
+        self.clock.advance(1)
+        self.assertIsNot(before, front.web().context)
+        self.assertTrue(front.fine)
+
     def test_too_late(self) -> None:
         """What would open the door, or speak otherwise with all, takes a restart."""
         for before, after, words in (
             (SERVER, "", "whether there is TLS cannot change while running"),
             ("", SERVER, "whether there is TLS cannot change while running"),
             (REQUIRED, SERVER, "that no certificate is required any more"),
+            (
+                REQUIRED,
+                REQUIRED.replace("AndVerify", "Any"),
+                "client_auth_type: that no certificate is verified any more",
+            ),
+            (
+                f"{REQUIRED}  client_allowed_sans: [test3]\n",
+                REQUIRED,
+                "client_allowed_sans: that no name is required any more",
+            ),
+            (
+                f"{REQUIRED}  client_allowed_sans: [test3]\n",
+                f"{REQUIRED}  client_allowed_sans: []\n",
+                "client_allowed_sans: an empty list allows nobody",
+            ),
+            (
+                REQUIRED,
+                REQUIRED.replace("  client_ca_file: ca.pem\n", ""),
+                "client_ca_file: that no authority is named any more",
+            ),
             (USERS, "", "that nobody is asked for a password any more"),
             (USERS + SERVER, SERVER, "that nobody is asked for a password any more"),
         ):
@@ -138,6 +177,7 @@ class FrontTests(SynchronousTestCase):
             ("", USERS),
             (SERVER, REQUIRED),
             (SERVER, SERVER + USERS),
+            (REQUIRED, f"{REQUIRED}  client_allowed_sans: [test3]\n"),
         ):
             front = self.opened(before)
             assert front is not None

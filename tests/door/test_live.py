@@ -24,6 +24,8 @@ class LiveTests(SynchronousTestCase):
         """The sum of both files, as long as it grows."""
         self.loads += 1
         try:
+            if read(self.path) == b"secret":
+                raise KeyError("secret")
             found = int(read(self.path)) + int(read(self.other))
         except (OSError, ValueError) as error:
             raise Wrong([str(error)]) from None
@@ -94,6 +96,21 @@ class LiveTests(SynchronousTestCase):
         self.assertTrue(live.fine)
         self.assertEqual(None, self.told[-1])
         self.assertEqual(3, len(self.told))
+
+    def test_defect(self) -> None:
+        """Whatever reading raises, the last good one stays, and a line says so."""
+        live = self.live()
+        self.path.write_text("secret")
+        for _ in range(3):
+            self.clock.advance(INTERVAL)
+            self.assertEqual(11, live())
+        self.assertFalse(live.fine)
+        self.assertEqual([f"{self.path}: a defect: KeyError"], self.told)
+        with self.assertRaises(Wrong):
+            self.live()
+        self.path.write_text("2")
+        self.clock.advance(INTERVAL)
+        self.assertEqual((12, True), (live(), live.fine))
 
     def test_judged(self) -> None:
         """Whether a change can be made may depend on what is in force."""

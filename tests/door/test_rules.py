@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door.rules import Credential, Rules, Verdict, rules
+from api_exporter.serving.authorization import ALL
 
-ALL = Credential()
+PASSWORD = Credential(accounts=ALL)
 ACME = Credential(accounts=frozenset({"acme"}))
 
 PATHS = (
@@ -31,7 +32,7 @@ class RulesTests(SynchronousTestCase):
         for path, expected in table.items():
             found = (
                 rules.may(None, path, None),
-                rules.may(ALL, path, None),
+                rules.may(PASSWORD, path, None),
                 rules.may(ACME, path, None),
                 rules.may(ACME, path, "acme"),
                 rules.may(ACME, path, "beta"),
@@ -70,7 +71,7 @@ class RulesTests(SynchronousTestCase):
         """What is open is open to everybody, with whatever credential."""
         opened = rules("/x/metrics", frozenset({"/x/metrics", "/sd"}))
         for path in ("/x/metrics", "/sd", "/sd/accounts"):
-            for credential in (None, ALL, ACME):
+            for credential in (None, PASSWORD, ACME):
                 for account in (None, "acme", "beta"):
                     self.assertEqual("whole", opened.may(credential, path, account))
         self.assertEqual("unauthorized", opened.may(None, "/metrics", None))

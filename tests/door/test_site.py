@@ -3,6 +3,7 @@
 from base64 import b64encode
 
 from prometheus_client import CollectorRegistry
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -10,15 +11,17 @@ from twisted.web.pages import notFound
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
+from api_exporter.door.checks import MOST_WAITING
 from api_exporter.door.compare import matches
 from api_exporter.door.front import opened
 from api_exporter.door.site import GuardedSite, guarded
+from api_exporter.serving.authorization import ALL
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import Text
 from api_exporter.settings.reading import read
 from tests.door.folder import HASH, Folder
 from tests.logbook import logbook
-from tests.web.connection import Connection
+from tests.web.connection import CLIENT, Connection
 
 TOKEN, LIMITED = "token-that-opens-all", "token-that-is-limited"
 
@@ -36,7 +39,8 @@ class Page(Text):
         assert isinstance(request, BodilessRequest)
         request.setResponseCode(self.status)
         accounts = request.accounts
-        shown = "all" if accounts is None else ",".join(sorted(accounts))
+        some = [name for name in ("acme", "beta", "gamma") if name in accounts]
+        shown = "all" if accounts is ALL else ",".join(some)
         return f"{SECRET} of {shown}\n"
 
 
@@ -126,9 +130,14 @@ class DoorTestCase(SynchronousTestCase):
         return Answer(connection.heard())
 
     def begin(
-        self, site: GuardedSite, path: str = "/", shown: str = "", method: str = "GET"
+        self,
+        site: GuardedSite,
+        path: str = "/",
+        shown: str = "",
+        method: str = "GET",
+        host: str = CLIENT.host,
     ) -> Connection:
-        connection = Connection(site)
+        connection = Connection(site, IPv4Address("TCP", host, CLIENT.port))
         header = f"Authorization: {shown}\r\n" if shown else ""
         connection.send(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n".encode())
         return connection
@@ -250,12 +259,12 @@ class PasswordTests(DoorTestCase):
         self.assertEqual(2, len(self.waiting))
 
     def test_unknown_user(self) -> None:
-        """An unknown user's password is compared with something as dear."""
+        """An unknown user's password is compared with what most of the hashes cost."""
         dear = HASH.replace("$04$", "$06$")
         site = self.site(f'{USERS}  carol: "{dear}"\n')
         self.ask(site, "/", basic("eve", "x"))
         [(_, digest, _)] = self.waiting
-        self.assertEqual(b"$2b$06$", digest[:7])
+        self.assertEqual(b"$2b$04$", digest[:7])
 
     def test_waits(self) -> None:
         """The answer comes when the comparison has ended."""
@@ -285,22 +294,52 @@ class PasswordTests(DoorTestCase):
         self.assertEqual(200, self.ask(site, "/", basic("alice", "secret")).status)
 
     def test_busy(self) -> None:
-        """Where too many wait it is said when to come again; the pulse goes on, and
-        whoever is known comes in.
+        """Where too many wait it is said when to come again; whoever is known comes in,
+        and a right password is compared before the guesses of another address.
         """
         site = self.site(USERS, TOKEN)
         self.ask(site, "/", basic("alice", "secret"))
         self.at_once = False
-        guesses = [self.begin(site, "/", basic("alice", str(n))) for n in range(5)]
+        guesses = [
+            self.begin(site, "/", basic("alice", str(n)))
+            for n in range(MOST_WAITING + 1)
+        ]
         found = self.ask(site, "/", basic("alice", "another"))
         self.assertEqual((503, ["5"]), (found.status, found.header("Retry-After")))
-        pulse = self.ask(site, "/health", basic("alice", "another"))
-        self.assertEqual((200, '{"status": "ok"}\n'), (pulse.status, pulse.body))
         for shown in (basic("alice", "secret"), f"Bearer {TOKEN}"):
             self.assertEqual(200, self.ask(site, "/", shown).status)
-        for number in range(1, 6):
-            self.waiting[number][2].callback(False)
+        right = self.begin(site, "/", basic("bob", "secret"), host="10.9.9.9")
+        self.assertEqual(503, Answer(guesses.pop().heard()).status)
+        self.waiting[1][2].callback(False)
+        self.assertEqual(b"secret", self.waiting[2][0])
+        self.waiting[2][2].callback(True)
+        self.assertEqual(200, Answer(right.heard()).status)
+        while not self.waiting[-1][2].called:
+            self.waiting[-1][2].callback(False)
         self.assertTrue(all(guess.heard() for guess in guesses))
+
+    def test_probe(self) -> None:
+        """While passwords queue, a probe that shows one is told the status at once, and
+        it is no wrong one.
+        """
+        book = logbook(self)
+        site = self.site(USERS)
+        self.at_once = False
+        self.begin(site, "/", basic("alice", "guess"))
+        for _ in range(3):
+            for path in ("/health", "/ready"):
+                found = self.ask(site, path, basic("alice", "secret"))
+                self.assertEqual('{"status": "ok"}\n', found.body)
+        named = self.begin(site, "/health?account=acme", basic("alice", "secret"))
+        self.assertEqual(b"", named.heard())
+        self.assertEqual(0, self.unauthorized())
+        self.assertEqual([], book.lines())
+        self.waiting[0][2].callback(False)
+        self.waiting[1][2].callback(True)
+        self.assertEqual(200, Answer(named.heard()).status)
+        found = self.ask(site, "/health", basic("alice", "secret"))
+        self.assertIn(SECRET, found.body)
+        self.assertEqual(1, self.unauthorized())
 
     def test_changed(self) -> None:
         """A new password holds from the next request on, and the old one no more."""

@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.door.refusals import Wrong
 from api_exporter.door.rules import Credential
 from api_exporter.door.tokens import Tokens, tokens
+from api_exporter.serving.authorization import ALL
 
 SECRET = "t0ken-that-is-long-enough"
 
@@ -25,14 +26,14 @@ class TokensTests(SynchronousTestCase):
         hashed = sha256(SECRET.encode()).hexdigest()
         acme = frozenset({"acme", "beta"})
         for line, expected in (
-            (SECRET, Credential()),
-            (f"  {SECRET}\t", Credential()),
-            (f"sha256:{hashed}", Credential()),
-            (f"sha256:{hashed.upper()}", Credential()),
-            (f"prometheus {SECRET}", Credential(name="prometheus")),
+            (SECRET, Credential(accounts=ALL)),
+            (f"  {SECRET}\t", Credential(accounts=ALL)),
+            (f"sha256:{hashed}", Credential(accounts=ALL)),
+            (f"sha256:{hashed.upper()}", Credential(accounts=ALL)),
+            (f"prometheus {SECRET}", Credential(name="prometheus", accounts=ALL)),
             (f"p account=acme,beta {SECRET}", Credential(name="p", accounts=acme)),
             (f"account=acme,beta sha256:{hashed}", Credential(accounts=acme)),
-            (f"# a comment\n\n{SECRET}\r\n", Credential()),
+            (f"# a comment\n\n{SECRET}\r\n", Credential(accounts=ALL)),
         ):
             found = self.read(f"{line}\n")
             self.assertEqual(expected, found.whose(SECRET.encode()), line)

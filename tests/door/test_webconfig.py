@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door import names
 from api_exporter.door.refusals import Wrong
-from api_exporter.door.webconfig import web_config
+from api_exporter.door.webconfig import LONGEST, web_config
 from tests.door.certificates import lines
 from tests.door.folder import HASH, SERVER, Folder
 
@@ -179,15 +179,42 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_decoy(self) -> None:
-        """What an unknown user is compared with is as dear as the dearest hash."""
-        text = "".join(
-            f'  user{cost}: "{HASH.replace("$04$", f"${cost}$")}"\n'
-            for cost in ("05", "12", "10")
-        )
-        found = self.folder.read(f"basic_auth_users:\n{text}")
-        self.assertEqual(b"$2b$12$", found.decoy[:7])
-        self.assertEqual(60, len(found.decoy))
-        self.assertEqual(b"$2b$10$", self.folder.read("").decoy[:7])
+        """What an unknown user is compared with is as dear as most hashes, but never so
+        dear that guesses keep others waiting.
+        """
+        for costs, expected in (
+            (("05", "12", "05", "10"), b"05"),
+            (("05", "11", "10"), b"11"),
+            (("18",), b"12"),
+            (("18", "18", "10"), b"12"),
+            ((), b"10"),
+        ):
+            text = "".join(
+                f'  user{number}: "{HASH.replace("$04$", f"${cost}$")}"\n'
+                for number, cost in enumerate(costs)
+            )
+            found = self.folder.read(f"basic_auth_users:\n{text}")
+            self.assertEqual(b"$2b$" + expected + b"$", found.decoy[:7])
+            self.assertEqual(60, len(found.decoy))
+
+    def test_dear(self) -> None:
+        """A hash that takes seconds to compare is warned of."""
+        for cost, warnings in (
+            ("14", ()),
+            (
+                "18",
+                (
+                    f"{self.folder.file}: basic_auth_users: a hash has cost 18: one"
+                    " comparison takes about 26 seconds, and all others wait for it;"
+                    " use 10 to 12",
+                ),
+            ),
+        ):
+            text = HASH.replace("$04$", f"${cost}$")
+            found = self.folder.read(
+                f'basic_auth_users:\n  a: "{HASH}"\n  b: "{text}"\n'
+            )
+            self.assertEqual(warnings, found.warnings)
 
     def test_no_text(self) -> None:
         """What is no text is no configuration."""
@@ -196,6 +223,48 @@ class TableTests(SynchronousTestCase):
             web_config(self.folder.file, Path.read_bytes)
         self.assertIn("it is not UTF-8 text", str(raised.exception))
         self.assertTrue(raised.exception.lasting)
+
+    def test_quoted(self) -> None:
+        """An empty text is no section, list, number or duration: nothing is left out
+        because somebody has emptied it.
+        """
+        for text, expected in (
+            ("''", "1: the file: it must be a mapping"),
+            ("basic_auth_users: ''", "1: basic_auth_users: it must be a mapping"),
+            ("tls_server_config: ''", "1: tls_server_config: it must be a mapping"),
+            ("http_server_config: ''", "1: http_server_config: it must be a mapping"),
+            ("rate_limit: ''", "1: rate_limit: it must be a mapping"),
+            ("rate_limit: {interval: ''}", "1: rate_limit.interval: it must be a dur"),
+            ("rate_limit: {burst: ''}", "1: rate_limit.burst: it must be a whole num"),
+            (
+                "http_server_config: {headers: {X-Frame-Options: ''}}",
+                "1: http_server_config.headers.X-Frame-Options: it must be deny",
+            ),
+            (
+                f"{SERVER}  min_version: ''\n",
+                "4: tls_server_config.min_version: it must be one of TLS10",
+            ),
+            (
+                f"{SERVER}  cipher_suites: ''\n",
+                "4: tls_server_config.cipher_suites: it must be a list",
+            ),
+        ):
+            self.assert_bad(text, expected)
+        for text in ("basic_auth_users:", "rate_limit: ~", "tls_server_config: null"):
+            self.assertEqual([], self.folder.problems(text))
+
+    def test_long(self) -> None:
+        """A file that would take long to parse is refused before it is."""
+        users = "".join(f'  user{n}: "{HASH}"\n' for n in range(800))
+        self.assertEqual(
+            800, len(self.folder.read(f"basic_auth_users:\n{users}").users)
+        )
+        with self.assertRaises(Wrong) as raised:
+            self.folder.read("[" * (LONGEST + 1))
+        self.assertEqual(
+            [f"{self.folder.file}: it has more than 262144 bytes"],
+            raised.exception.problems,
+        )
 
     def test_all_at_once(self) -> None:
         """All mistakes of a file are told at once."""
@@ -282,6 +351,10 @@ class TlsTests(SynchronousTestCase):
             (
                 f"{auth}VerifyClientCertIfGiven\n  client_allowed_sans: [a]\n",
                 "5: tls_server_config.client_allowed_sans: client_auth_type must be",
+            ),
+            (
+                f"{auth}RequireAnyClientCert\n  client_allowed_sans: []\n",
+                "5: tls_server_config.client_allowed_sans: an empty list allows nobody",
             ),
             (
                 f"{SERVER}  client_allowed_sans: [a]\n",

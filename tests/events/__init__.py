@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from api_exporter.events.cursor import moment
-from api_exporter.events.listing import Event, Key, listed
+from api_exporter.events.listing import Event, EventList, Key, listed
 
 START = moment("2026-11-21T19:00:00Z")
 
@@ -36,15 +36,20 @@ def body(numbers: Iterable[int], era: int = 0) -> bytes:
     ).encode()
 
 
-def finish(text: bytes) -> list[Event]:
-    """The events of a body."""
+def listing(text: bytes) -> EventList:
+    """What a body holds."""
     steps = listed(text)
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            found: list[Event] = end.value
+            found: EventList = end.value
             return found
+
+
+def finish(text: bytes) -> list[Event]:
+    """The events of a body."""
+    return listing(text).events
 
 
 def events(numbers: Iterable[int], era: int = 0) -> list[Event]:

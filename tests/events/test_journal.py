@@ -12,11 +12,13 @@ from twisted.internet.task import Clock
 from twisted.logger import Logger, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.events import journal as journal_module
 from api_exporter.events.cursor import LISTED, Cursor
 from api_exporter.events.journal import Journal
 from api_exporter.events.listing import key
 from api_exporter.events.output import Output
 from api_exporter.events.sinks import PATIENCE, Sink, ToFile, ToOutput
+from api_exporter.events.telling import line
 from api_exporter.ports import Fetch
 from api_exporter.telemetry.events import EventsTelemetry
 from tests.events import body, limited
@@ -265,6 +267,35 @@ class FileTests(JournalTestCase):
         said = self.said(journal, b"{", body([1]))
         self.assertEqual([f"audit events go to {self.path}"], said)
         self.assertEqual([1], self.ids())
+
+    def test_too_long(self) -> None:
+        """One event of megabytes is lost, and told of once; the others are written."""
+        long = b'{"id":"7","meta":{"name":"' + b"x" * 9_000_000 + b'"}},'
+        journal = self.journal()
+        with_it = (b"[" + long + body(range(1, last))[1:] for last in (6, 7, 8))
+        said = self.said(journal, *with_it)
+        self.assertEqual(
+            [
+                f"audit events go to {self.path}",
+                "1 audit events cannot be read, and are lost",
+            ],
+            said,
+        )
+        self.assertEqual(list(range(1, 8)), self.ids())
+        self.assertEqual((7, 1), (self.counted("written"), self.counted("missed")))
+
+    def test_cannot_be_told(self) -> None:
+        """An event that makes no line is told of, and counted as lost."""
+        self.patch(
+            journal_module,
+            "line",
+            lambda event, *rest: b"" if event.id == 3 else line(event, *rest),
+        )
+        said = self.said(self.journal(), body(range(1, 6)), body(range(1, 7)))
+        self.assertEqual("the audit event 3 cannot be told, and is lost", said[-1])
+        self.assertEqual(2, len(said))
+        self.assertEqual([1, 2, 4, 5, 6], self.ids())
+        self.assertEqual((5, 1), (self.counted("written"), self.counted("missed")))
 
     def test_defect(self) -> None:
         """A defect is told, and the next list is read."""

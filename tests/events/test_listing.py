@@ -8,7 +8,7 @@ from api_exporter.events.listing import key
 from api_exporter.events.telling import line
 from api_exporter.ports import UpstreamError
 from tests.bodies import body as recorded
-from tests.events import body, finish
+from tests.events import body, finish, listing
 
 
 class ListingTests(SynchronousTestCase):
@@ -28,6 +28,17 @@ class ListingTests(SynchronousTestCase):
         ids = ["7", "x", "", "٣", "-1", "1" * 30, 5.5, -5, True, [6], None, "7"]
         found = finish(json.dumps([{"id": one} for one in ids] + [3]).encode())
         self.assertEqual([(7, "")], [(event.id, event.timestamp) for event in found])
+
+    def test_unreadable(self) -> None:
+        """What cannot be told apart is counted, and one that is far too long, too."""
+        for broken in (
+            b'{"id":"x"}',
+            b'{"id":"5","meta":{"name":"' + b"x" * 9_000_000 + b'"}}',
+        ):
+            text = b",".join((body([9])[1:-1], broken, body(range(1, 9))[1:]))
+            found = listing(b"[" + text)
+            self.assertEqual(list(range(1, 10)), [event.id for event in found.events])
+            self.assertEqual(1, found.unreadable)
 
     def test_strange(self) -> None:
         """An id may be a number, and a timestamp anything: the event is one still."""

@@ -96,7 +96,6 @@ class LineTests(SynchronousTestCase):
             ("2001:db8::1", False),
             ("::ffff:203.0.113.3", False),
             ("of tomorrow", False),
-            (["100.64.0.1"], False),
         ):
             for name in ("ip", "ipv6", "peer_ip"):
                 sent = event("user.peer.login", {name: address})
@@ -139,6 +138,38 @@ class LineTests(SynchronousTestCase):
         found = told(sent, ALL - {"city"})
         self.assertEqual({}, found["meta"])
         self.assertNotIn("phone", found)
+
+    def test_nested(self) -> None:
+        """What we know as a text is not told as a list or an object, at any depth,
+        unless all may be.
+        """
+        ann: tuple[object, ...] = (
+            "Ann",
+            ["Ann"],
+            {"name": "Ann"},
+            [[{"group": "Ann"}]],
+        )
+        for hidden in ann[1:]:
+            sent = event("group.add", {"name": "a", "group": hidden, "email": hidden})
+            sent["activity"] = sent["target_id"] = hidden
+            for personal in (NONE, ALL - {"city"}):
+                self.assertNotIn("Ann", json.dumps(told(sent, personal)))
+            self.assertEqual({"name": "a"}, told(sent)["meta"])
+            self.assertEqual({"account": "", **sent}, told(sent, ALL))
+        for hidden in ann:
+            sent = {**event("group.add", {}), "meta": hidden}
+            if not isinstance(hidden, dict):
+                self.assertIsNone(told(sent, ALL - {"city"})["meta"])
+        sent = {**event("user.join", {}), "meta": {"name": "Ann"}, "activity_code": []}
+        self.assertEqual({}, told(sent)["meta"])
+
+    def test_deep(self) -> None:
+        """An event that is nested too deeply is no line, and no defect."""
+        for depth in range(900, 1100):
+            raw = b'{"id":"1","meta":{"a":' + b"[" * depth + b"]" * depth + b"}}"
+            self.assertIn(
+                line(Event(1, "", msgspec.Raw(raw)), "", ALL)[:3], (b'{"a', b"")
+            )
 
     def test_strange(self) -> None:
         """Whatever a field holds, the line is one line, and its account is ours."""

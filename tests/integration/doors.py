@@ -70,6 +70,7 @@ class DoorsTestCase(TestCase):
     def serve(self, text: str) -> Front:
         """Serve with this file."""
         front = self.front(text)
+        self.registry = CollectorRegistry()
         tree = Resource()
         tree.putChild(b"", Hello())
         tree.putChild(b"health", Hello())
@@ -79,11 +80,12 @@ class DoorsTestCase(TestCase):
             reactor,
             max_connections=100,
             front=front,
-            registry=CollectorRegistry(),
+            registry=self.registry,
             compare=in_thread(reactor, self.pool),
         )
         self.scheme = "https" if front.encrypted else "http"
-        self.port = listening(self, front.secured(site) if front.encrypted else site)
+        factory = front.secured(site, site.refused) if front.encrypted else site
+        self.port = listening(self, factory)
         return front
 
     def look(self) -> None:

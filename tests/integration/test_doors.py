@@ -15,20 +15,23 @@ from pathlib import Path
 
 import bcrypt
 
-from tests.door.certificates import lines
+from tests.door.certificates import lines, rsa_key
 from tests.door.folder import SERVER, Folder
 from tests.integration.programs import (
     PATIENCE,
+    SOON,
     Running,
     becomes,
     free_port,
     get,
     program,
+    scraped,
     start,
     until,
 )
 from tests.integration.promql import samples
 from tests.integration.test_canary import forms
+from tests.integration.test_machine import HANGING
 from tests.integration.test_operations import OperatedTestCase
 
 TOKEN, LIMITED = "a-token-that-opens-all", "a-token-that-opens-one"
@@ -92,12 +95,19 @@ class StartTests(DoorTestCase):
         """What is wrong with a file ends the start, the daemon's and that of --check,
         with file, line and key, and without a traceback.
         """
+        self.folder.authority.server(rsa_key()).write(self.folder.path, "rsa")
         daemon = [[*self.twistd, "--demo"], [*self.exporter, "--demo", "--check"]]
         version = f"{SERVER}  min_version: TLS111\n"
         for web, words, status, more in (
             (version, ":4: tls_server_config.min_version", 78, daemon),
             ("basic_auth_users: {alice: secret}\n", ":1: basic_auth_users: ", 78, []),
             (SERVER.replace("server.key", "none"), ":3: tls_server_config.key_", 1, []),
+            (
+                SERVER.replace("server.key", "rsa.key"),
+                ":3: tls_server_config.key_file: it does not belong to the certificate",
+                78,
+                daemon,
+            ),
         ):
             environ = self.door(web, DEMO_PEERS="1")
             for command in ([*self.exporter, "--demo"], *more):
@@ -315,7 +325,7 @@ class CrowdTests(DoorTestCase):
         return sorted(taken)[int(0.99 * times) - 1]
 
     def test_guessing(self) -> None:
-        """With 50 clients guessing, whoever is known is answered in time."""
+        """With 100 clients guessing, whoever is known is answered in time."""
         self.running(self.door(users(cost=10)))
         connection = http.client.HTTPConnection(
             "127.0.0.1", self.port, timeout=PATIENCE
@@ -336,7 +346,7 @@ class CrowdTests(DoorTestCase):
         guessing = start(
             self,
             # Elsewhere, so to say: they are not to take our own time.
-            ["nice", sys.executable, *GUESSING, str(self.port), "50", "8"],
+            ["nice", sys.executable, *GUESSING, str(self.port), "100", "8"],
             self.folder.path,
             {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         )
@@ -354,6 +364,38 @@ class CrowdTests(DoorTestCase):
         # A machine that is slow without guesses, too, is slower by as much with them.
         self.assertLess(scrape, 0.1 + 3 * alone, said)
         self.assertLess(health, 0.1 + 3 * alone, said)
+
+    def test_restart(self) -> None:
+        """While 36 clients guess, a right password that is not known yet comes in."""
+        self.running(self.door(users(cost=10), WEB_OPEN_PATHS="/metrics"))
+        start(
+            self,
+            [sys.executable, *GUESSING, str(self.port), "36", "20"],
+            self.folder.path,
+            {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        )
+        none = "api_exporter_web_unauthorized_total 0.0"
+        until(lambda: not scraped(self.url(), none), "the first guesses")
+        found = [get(self.url("/"), Authorization=basic())[0] for _ in range(7)]
+        self.assertEqual([200] * 7, found)
+
+    def test_name_servers(self) -> None:
+        """A right password does not wait for name servers that do not answer."""
+        accounts = self.directory / "accounts"
+        accounts.mkdir()
+        for number in range(8):
+            settings = "UPSTREAM_API_URL=http://hangs.example:1\nUPSTREAM_API_TOKEN=x\n"
+            (accounts / f"{number}.conf").write_text(settings)
+        environ = self.door(
+            users(), ACCOUNTS_DIR=str(accounts), WEB_OPEN_PATHS="/metrics"
+        )
+        python = [str(self.bin / "python"), "-c", HANGING]
+        start(self, python, self.directory, environ)
+        busy = "api_exporter_reactor_threads_in_use 4.0"
+        until(lambda: scraped(self.url(), busy), "four look-ups that hang")
+        begin = time.monotonic()
+        self.assertEqual(200, get(self.url("/"), Authorization=basic())[0])
+        self.assertLess(time.monotonic() - begin, SOON)
 
 
 class HandshakeTests(DoorTestCase):

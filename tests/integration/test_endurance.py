@@ -30,6 +30,7 @@ from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import PEERS, Network
 from api_exporter.netbird.resources import BY_NAME, UP
+from api_exporter.serving.readers import Readers
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings import parsers
 from api_exporter.settings.credential import Token
@@ -212,6 +213,7 @@ class EnduranceTests(TestCase):
             wired.pages,
             wired.registry,
             process.registry,
+            readers=Readers(),
             in_flight=process.scrapes_in_flight,
             seconds=self.clock.seconds,
         )

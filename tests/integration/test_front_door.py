@@ -2,10 +2,13 @@
 
 import re
 
+from cryptography import x509
+
 from api_exporter.door.refusals import Wrong
-from tests.door.certificates import lines, rsa_key
+from tests.door.certificates import UNREADABLE, Authority, lines, rsa_key
 from tests.door.folder import HASH, SERVER, Folder
 from tests.integration.doors import DoorsTestCase
+from tests.logbook import logbook
 
 Row = tuple[str, str, tuple[str, ...], int]
 """A name, a file, how curl comes, and its answer's status, 0 for none."""
@@ -136,6 +139,36 @@ class BehaviourTests(DoorsTestCase):
         self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
         self.assertEqual(0, (await self.ask())[0])
 
+    async def test_partial_chain(self) -> None:
+        """An intermediate authority, or the client's certificate itself, will do."""
+        between = Authority("between", above=Folder.authority)
+        below = between.issue(x509.DNSName("test3"), name="below")
+        below.write(self.folder.path, "below")
+        shown = ("--cert", "below.pem", "--key", "below.key")
+        for trusted in (between.pem, below.certificate):
+            (self.folder.path / "some.pem").write_bytes(trusted)
+            self.serve(VERIFIED.replace("ca.pem", "some.pem"))
+            self.assertEqual(200, (await self.ask(*shown))[0])
+            self.assertEqual(0, (await self.ask(*CERTIFICATE))[0])
+
+    async def test_unreadable_certificate(self) -> None:
+        """A client certificate that cannot be parsed is a refusal like others: counted,
+        and told once a minute.
+        """
+        issued = Folder.other.issue(extension=UNREADABLE)
+        issued.write(self.folder.path, "strange")
+        self.serve(f"{ANY}  client_allowed_sans: [test3]\n")
+        book = logbook(self)
+        for _ in range(3):
+            strange = await self.ask("--cert", "strange.pem", "--key", "strange.key")
+            self.assertEqual(0, strange[0], strange[1])
+        self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
+        self.assertEqual([], self.flushLoggedErrors())
+        told = "warning 127.0.0.1 may not come in: its certificate cannot be read"
+        self.assertEqual([told], [line for line in book.lines() if "come in" in line])
+        counted = self.registry.get_sample_value("api_exporter_web_unauthorized_total")
+        self.assertEqual(3, counted)
+
     async def test_all_ciphers(self) -> None:
         """Every cipher of Go's that the key allows can be had."""
         for key, kind in ((None, "ECDSA"), (rsa_key(), "RSA")):
@@ -250,6 +283,23 @@ class ReloadTests(DoorsTestCase):
         self.look()
         self.assertEqual(renewed, await self.subject())
         self.assertFalse(front.fine)
+
+    async def test_other_kind(self) -> None:
+        """While certificate and key are of different kinds, the old pair is shown."""
+        front = self.serve(SERVER)
+        before = await self.subject()
+        renewed = self.folder.authority.server(rsa_key())
+        (self.folder.path / "server.pem").write_bytes(renewed.certificate)
+        self.look()
+        self.assertEqual(200, (await self.ask())[0])
+        self.assertEqual(before, await self.subject())
+        self.assertFalse(front.fine)
+        renewed.write(self.folder.path, "server")
+        self.look()
+        self.assertEqual(200, (await self.ask())[0])
+        self.assertNotEqual(before, await self.subject())
+        self.assertTrue(front.fine)
+        self.assertEqual([], self.flushLoggedErrors())
 
     async def test_alpn(self) -> None:
         """HTTP/1.1 is agreed on and nothing else, before and after a change."""

@@ -553,6 +553,13 @@ class StallTests(SynchronousTestCase):
         error = self.assertRaises(UpstreamError, decode, GROUPS, text)
         self.assertEqual("a record of too much white space", str(error))
 
+    def test_too_long(self) -> None:
+        """A record that is far too long costs only itself."""
+        long = b'{"id":"' + b"a" * 9_000_000 + b'"}'
+        found = decode(GROUPS, listed(SHORT, long, MEMBER.replace(b"a", b"b", 1)))
+        self.assertEqual(2, len(found.records))
+        self.assertEqual(("[1]: too long, or of too many values",), found.complaints)
+
     def test_nothing_in_it(self) -> None:
         """Of a quarter of a gigabyte of tiny strings hardly anything is looked at."""
         text = b"[" + b'"aaa",' * 44_000_000 + b'"aaa"]'

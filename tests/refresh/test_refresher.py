@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from collections.abc import Callable
 
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
@@ -11,6 +12,7 @@ from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.refresher import WITHDRAWN_AGAIN
 from api_exporter.telemetry.standing import Standing
 from tests.logbook import logbook
 from tests.wired import Wired
@@ -66,6 +68,18 @@ class Bench(Wired):
         """Let time pass in steps of a second, and all that is due be done."""
         for step in [1.0] * int(seconds) + [seconds % 1] + [0.0] * 50:
             self.clock.advance(step)
+
+
+def failing_once(really: Callable[[str], object]) -> Callable[[str], object]:
+    """A function that has a defect when it is called first."""
+    failures = [ZeroDivisionError("oops")]
+
+    def function(resource: str) -> object:
+        if failures:
+            raise failures.pop()
+        return really(resource)
+
+    return function
 
 
 class RefresherTests(SynchronousTestCase):
@@ -158,6 +172,19 @@ class RefresherTests(SynchronousTestCase):
         self.assertNotIn("netbird_api_group_peers_connected", bench.page())
         self.assertIn("netbird_api_group_peers{", bench.page())
         self.assertIn("netbird_api_setup_key_valid", bench.page())
+
+    def test_withdrawal_with_a_defect(self) -> None:
+        """A withdrawal that fails is tried again, whatever it is that has failed."""
+        for which, name in (("rounds", "withdraw"), ("telemetry", "withdrawn")):
+            bench = Bench("setup_keys", setup_keys=b'[{"id":"k"}]').start()
+            part = getattr(bench, which)
+            self.patch(part, name, failing_once(getattr(part, name)))
+            bench.replies["setup_keys"] = DOWN
+            bench.advance(901)
+            self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+            bench.advance(WITHDRAWN_AGAIN)
+            self.assertNotIn("netbird_api_setup_key_valid", bench.page())
+            self.assertTrue(bench.telemetry.standings["setup_keys"].withdrawn)
 
     def test_recovery(self) -> None:
         """After a withdrawal the same body brings everything back within a period."""

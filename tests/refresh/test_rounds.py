@@ -1,4 +1,4 @@
-"""Rounds of which one ends before all that it brings is published."""
+"""Rounds: what is published, and what of it ends where something fails."""
 
 from collections.abc import Iterator
 
@@ -11,67 +11,157 @@ from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Family, Metric, labels, single
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
+from api_exporter.ports import UpstreamError
 from api_exporter.refresh.rounds import Known, Rounds
 from api_exporter.refresh.slices import Slicer
 
-METRIC = Metric(name="netbird_api_things", help="Things.", source="peers[]")
+METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
+OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
 GROUPS = BY_NAME["groups"]
 
 
 class Bench:
-    """Rounds of groups, published by a collector that may have a defect."""
+    """Rounds of groups, published by two collectors; the first may have a defect."""
 
-    def __init__(self) -> None:
+    def __init__(self, page_max_bytes: int = 10_000) -> None:
         self.body = b"[]"
         self.defect = False
+        self.failures: list[str] = []
         self.clock = Clock()
-        self.pages = Pages(["things"])
+        self.pages = Pages(["things", "others"])
         self.rounds = Rounds(
-            collectors=[Collector("things", ("groups",), self.measure, (METRIC,))],
+            collectors=[
+                Collector("things", ("groups",), self.measure, (METRIC,)),
+                Collector("others", ("groups",), self.others, (OTHER,)),
+            ],
             inventory=Inventory(),
             fetch=lambda _path, _patience: succeed(self.body),
             pages=self.pages,
             slicer=Slicer(self.clock),
+            page_max_bytes=page_max_bytes,
+            failed=self.failures.append,
         )
 
     def measure(self, inventory: Inventory) -> Iterator[Family | None]:
         yield None
-        if self.defect:
-            raise ZeroDivisionError("oops")
         for group in inventory.groups or ():
             yield single(METRIC, 1, labels(id=group.id))
+            if self.defect:
+                raise ZeroDivisionError("oops")
+        if self.defect:
+            raise ZeroDivisionError("oops")
 
-    def read(self, body: bytes) -> Deferred[Known]:
-        """A round that brings this body."""
-        self.body = body
+    def others(self, inventory: Inventory) -> Iterator[Family | None]:
+        for group in inventory.groups or ():
+            yield single(OTHER, 1, labels(id=group.id))
+
+    def read(self, *ids: str) -> Deferred[Known]:
+        """A round that brings these groups."""
+        listed = ",".join(f'{{"id":"{id_}"}}' for id_ in ids)
+        self.body = f"[{listed}]".encode()
         reading = Deferred.fromCoroutine(self.rounds.read(GROUPS, GROUPS.path, 1))
-        for _ in range(20):
-            self.clock.advance(0)
+        self.turn()
         return reading
 
-    def page(self) -> bytes:
-        """What is published."""
-        return b"".join(p.text for p in self.pages.whole().pieces)
+    def withdraw(self) -> Deferred[None]:
+        """The groups are too old."""
+        self.rounds.forget("groups")
+        withdrawing = Deferred.fromCoroutine(self.rounds.withdraw("groups"))
+        self.turn()
+        return withdrawing
+
+    def turn(self) -> None:
+        for _ in range(50):
+            self.clock.advance(0)
+
+    def told(self) -> list[str]:
+        """The samples that are published."""
+        page = b"".join(p.text for p in self.pages.whole().pieces).decode()
+        return [line for line in page.splitlines() if not line.startswith("#")]
 
 
-class UnpublishedTests(SynchronousTestCase):
-    def test_the_same_records(self) -> None:
-        """What could not be published is published when it comes again."""
-        bench = Bench()
-        self.successResultOf(bench.read(b'[{"id":"a"}]'))
-        bench.defect = True
-        self.failureResultOf(bench.read(b'[{"id":"b"}]'), ZeroDivisionError)
-        self.assertIn(b'id="a"', bench.page())
-        bench.defect = False
-        self.successResultOf(bench.read(b'[{"id":"b"}]'))
-        self.assertIn(b'id="b"', bench.page())
+def samples(*ids: str) -> list[str]:
+    """What is published of these groups."""
+    return [f'{m.name}{{id="{id_}"}} 1' for m in (METRIC, OTHER) for id_ in ids]
 
-    def test_the_last_body(self) -> None:
-        """So is what was published before that."""
-        bench = Bench()
-        self.successResultOf(bench.read(b'[{"id":"a"}]'))
-        bench.defect = True
-        self.failureResultOf(bench.read(b'[{"id":"b"}]'), ZeroDivisionError)
-        bench.defect = False
-        self.successResultOf(bench.read(b'[{"id":"a"}]'))
-        self.assertEqual(["a"], [g.id for g in bench.rounds.inventory.groups or ()])
+
+class DefectTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.bench = Bench()
+
+    def test_apart(self) -> None:
+        """A collector with a defect costs its own families, and no other's."""
+        self.successResultOf(self.bench.read("a"))
+        self.assertEqual(samples("a"), self.bench.told())
+        self.bench.defect = True
+        self.successResultOf(self.bench.read("b"))
+        self.assertEqual(samples("b")[1:], self.bench.told())
+        self.assertEqual(["things"], self.bench.failures)
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+    def test_once(self) -> None:
+        """It is counted each time, and told when it begins."""
+        self.bench.defect = True
+        for id_ in "abc":
+            self.successResultOf(self.bench.read(id_))
+        self.assertEqual(["things"] * 3, self.bench.failures)
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+        self.bench.defect = False
+        self.successResultOf(self.bench.read("d"))
+        self.bench.defect = True
+        self.successResultOf(self.bench.read("e"))
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+    def test_again(self) -> None:
+        """What could not be told is told when the same comes again."""
+        self.bench.defect = True
+        self.successResultOf(self.bench.read("a"))
+        self.successResultOf(self.bench.read("a"))
+        self.bench.defect = False
+        self.successResultOf(self.bench.read("a"))
+        self.assertEqual(samples("a"), self.bench.told())
+        self.assertEqual(2, len(self.bench.failures))
+        self.flushLoggedErrors(ZeroDivisionError)
+
+    def test_withdrawal(self) -> None:
+        """What is withdrawn ends, also that of other collectors."""
+        self.successResultOf(self.bench.read("a"))
+        self.bench.defect = True
+        self.successResultOf(self.bench.withdraw())
+        self.assertEqual([], self.bench.told())
+        self.flushLoggedErrors(ZeroDivisionError)
+
+
+class TooLongTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        one = Bench()
+        self.successResultOf(one.read("a"))
+        self.bench = Bench(page_max_bytes=sum(one.pages.lengths().values()))
+        self.successResultOf(self.bench.read("a"))
+
+    def fails(self, *ids: str) -> None:
+        failure = self.failureResultOf(self.bench.read(*ids), UpstreamError)
+        self.assertEqual("too_large", failure.value.reason)
+        self.assertIn("PAGE_MAX_BYTES=", str(failure.value))
+        self.assertFalse(failure.value.retryable)
+
+    def test_old(self) -> None:
+        """A page that would be too long is not published, and nothing of it is."""
+        for ids in (("a", "b"), ("bb",), ("a", "b")):
+            self.fails(*ids)
+            self.assertEqual(samples("a"), self.bench.told())
+            known = self.bench.rounds.inventory.groups
+            self.assertEqual(["a"], [group.id for group in known or ()])
+
+    def test_shorter(self) -> None:
+        """One that fits is, and so is the one of before when it comes again."""
+        for id_ in "ba":
+            self.fails("b", "c")
+            self.successResultOf(self.bench.read(id_))
+            self.assertEqual(samples(id_), self.bench.told())
+
+    def test_withdrawal(self) -> None:
+        """What cannot be replaced for too long ends."""
+        self.fails("a", "b")
+        self.successResultOf(self.bench.withdraw())
+        self.assertEqual([], self.bench.told())

@@ -36,7 +36,7 @@ class ReadersTests(SynchronousTestCase):
         """A reader of these collectors that does not come to an end."""
         channel = Channel()
         request = Request(channel)
-        self.readers.add(request, self.pages.whole(names), self.pages.whole())
+        self.readers.add(request, self.pages.whole(names), self.pages)
         return channel
 
     def test_newest(self) -> None:
@@ -53,3 +53,33 @@ class ReadersTests(SynchronousTestCase):
         self.assertEqual(
             [True, False, False], [c.aborted for c in (before, small, after)]
         )
+
+    def test_many_accounts(self) -> None:
+        """The room is the same for all accounts together."""
+        accounts = [Pages(["peers"]) for _ in range(8)]
+        reading: list[Channel] = []
+        for pages in accounts:
+            pages.publish("peers", large(ROOM // 4))
+            reading.append(self.begin(pages))
+        for pages in accounts:
+            pages.publish("peers", large(1000))
+        current = self.begin(accounts[0])
+        dropped = [channel.aborted for channel in reading]
+        self.assertEqual([True] * 4, dropped[:4])
+        self.assertEqual([False] * 3, dropped[5:])
+        self.assertFalse(current.aborted)
+
+    def test_newest_of_others(self) -> None:
+        """Who reads the newest page of another account is not dropped for it."""
+        other = Pages(["peers"])
+        other.publish("peers", large(2 * ROOM))
+        first, before = self.begin(other), self.reads()
+        self.pages.publish("peers", (piece(b"p 1\n"),))
+        self.reads()
+        self.assertEqual([False, True], [first.aborted, before.aborted])
+
+    def begin(self, pages: Pages) -> Channel:
+        """A reader of an account's newest page."""
+        channel = Channel()
+        self.readers.add(Request(channel), pages.whole(), pages)
+        return channel

@@ -161,6 +161,9 @@ class RefusedTests(FolderTestCase):
             caught.exception.problems,
         )
         self.assertFalse(caught.exception.lasting)
+        self.write("müller.conf")
+        [problem] = self.problems()
+        self.assertIn("a name may hold a-z, A-Z, digits", problem)
 
     def test_no_folder(self) -> None:
         """A folder that cannot be listed is told with the reason."""

@@ -50,6 +50,32 @@ class OddFilesTests(FolderTestCase):
             book.lines(),
         )
 
+    def test_names(self) -> None:
+        """A file that seems to be meant as an account is told of, with what its name
+        may hold.
+        """
+        self.write("acme.conf", f"UPSTREAM_API_TOKEN={CANARY}").chmod(0o600)
+        odd = [
+            self.write(name) for name in ("a b.conf", "müller.conf", "neu\n\udc80.conf")
+        ]
+        for name in ("acme.conf~", "acme.conf.dpkg-old", "README"):
+            self.write(name)
+        (self.folder / "a folder.conf").mkdir()
+        options = Options()
+        options.parseOptions([])
+        book = logbook(self)
+        environ = {"ACCOUNTS_DIR": str(self.folder), "UPSTREAM_API_URL": URL}
+        self.assertEqual(["acme"], list(configured(options, environ).accounts))
+        self.assertEqual(
+            [
+                f"warning {str(path)!r} is no account, and its network is not watched:"
+                " a name may hold a-z, A-Z, digits, dots, underscores and"
+                " hyphens"
+                for path in odd
+            ],
+            book.lines(),
+        )
+
     def test_every_line(self) -> None:
         """A mistake that is made twice is told twice."""
         path = self.write("acme.conf", "FOO=1", "FOO=2")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
@@ -16,6 +17,7 @@ from twisted.web.client import ResponseDone
 
 from api_exporter.ports import UpstreamError
 from api_exporter.upstream.answer import Answer
+from api_exporter.upstream.unpacking import Gunzip
 
 MIB = 1024 * 1024
 READ = 64 * 1024
@@ -45,24 +47,23 @@ class Turns(Clock):
 class AnswerTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Turns()
-        self.transport = StringTransport()
 
     def begin(self, limit: int, *, packed: bool = True) -> Answer:
         """An answer whose body is about to come."""
         answer = Answer(self.clock)
         answer.limit = limit
-        if packed:
-            answer.unpack()
-        answer.makeConnection(self.transport)
+        self.way: Protocol = Gunzip(answer, self.clock) if packed else answer
+        self.transport = StringTransport()
+        self.way.makeConnection(self.transport)
         return answer
 
-    def send(self, answer: Answer, body: bytes, *, end: bool = True) -> None:
+    def send(self, body: bytes, *, end: bool = True) -> None:
         """Hand on a body as Twisted does, no more of it while nothing is wanted."""
         for start in range(0, len(body), READ):
-            answer.dataReceived(body[start : start + READ])
+            self.way.dataReceived(body[start : start + READ])
             self.turn()
         if end:
-            answer.connectionLost(Failure(ResponseDone()))
+            self.way.connectionLost(Failure(ResponseDone()))
         self.turn()
 
     def turn(self) -> None:
@@ -73,7 +74,7 @@ class AnswerTests(SynchronousTestCase):
     def failing(self, body: bytes) -> str:
         """Why a packed body is refused."""
         answer = self.begin(MIB)
-        self.send(answer, body)
+        self.send(body)
         error = self.failureResultOf(answer.whole, UpstreamError).value
         self.assertEqual("decode", error.reason)
         return str(error)
@@ -86,15 +87,15 @@ class AnswerTests(SynchronousTestCase):
                 answer = self.begin(MIB, packed=packed)
                 sent = gzip.compress(body) if packed else body
                 for start in range(0, len(sent), size):
-                    self.send(answer, sent[start : start + size], end=False)
-                self.send(answer, b"")
+                    self.send(sent[start : start + size], end=False)
+                self.send(b"")
                 self.assertEqual(body, self.successResultOf(answer.whole))
                 self.assertEqual(len(body), answer.received)
 
     def test_steps(self) -> None:
         """A kilobyte that becomes a megabyte is unpacked in steps; reading waits."""
         answer = self.begin(65 * MIB)
-        answer.dataReceived(ZEROS)
+        self.way.dataReceived(ZEROS)
         sizes = []
         while self.clock.getDelayedCalls():
             before = answer.received
@@ -104,7 +105,7 @@ class AnswerTests(SynchronousTestCase):
                 self.assertEqual("paused", self.transport.producerState)
         self.assertEqual("producing", self.transport.producerState)
         self.assertEqual(MIB // 4, max(sizes))
-        answer.connectionLost(Failure(ResponseDone()))
+        self.way.connectionLost(Failure(ResponseDone()))
         self.assertEqual(64 * MIB, len(self.successResultOf(answer.whole)))
 
     def test_no_stall(self) -> None:
@@ -118,7 +119,7 @@ class AnswerTests(SynchronousTestCase):
         answer, longest = self.begin(65 * MIB), 0.0
         answer.whole.addErrback(lambda _: None)
         for start in range(0, len(sent), READ):
-            answer.dataReceived(sent[start : start + READ])
+            self.way.dataReceived(sent[start : start + READ])
             while self.clock.getDelayedCalls():
                 begin = time.process_time()
                 self.clock.advance(1)
@@ -129,7 +130,7 @@ class AnswerTests(SynchronousTestCase):
         """At the limit it ends, without a body, and nothing more is unpacked."""
         for packed in (False, True):
             answer = self.begin(3 * MIB, packed=packed)
-            self.send(answer, ZEROS if packed else bytes(4 * MIB), end=False)
+            self.send(ZEROS if packed else bytes(4 * MIB), end=False)
             error = self.failureResultOf(answer.whole, UpstreamError).value
             self.assertEqual("too_large", error.reason)
             self.assertLessEqual(3 * MIB, answer.received)
@@ -139,7 +140,7 @@ class AnswerTests(SynchronousTestCase):
         """Megabytes that are unpacked to nothing end, too."""
         head = gzip.compress(b"")[:10]
         answer = self.begin(3 * MIB)
-        self.send(answer, head + b"\x00\x00\x00\xff\xff" * MIB, end=False)
+        self.send(head + b"\x00\x00\x00\xff\xff" * MIB, end=False)
         error = self.failureResultOf(answer.whole, UpstreamError).value
         self.assertEqual(("too_large", 0), (error.reason, answer.received))
 
@@ -159,7 +160,7 @@ class AnswerTests(SynchronousTestCase):
             answer.whole.addErrback(lambda _: None)
             tracemalloc.start()
             self.addCleanup(tracemalloc.stop)
-            self.send(answer, sent)
+            self.send(sent)
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             # One step is under way beside what is gathered.
@@ -187,20 +188,20 @@ class AnswerTests(SynchronousTestCase):
     def test_cancelled(self) -> None:
         """Given up in the middle of it, nothing goes on and nothing is kept."""
         answer = self.begin(65 * MIB)
-        answer.dataReceived(ZEROS)
+        self.way.dataReceived(ZEROS)
         self.clock.advance(1)
         answer.whole.cancel()
         self.failureResultOf(answer.whole, CancelledError)
         self.assertEqual([], self.clock.getDelayedCalls())
-        answer.dataReceived(ZEROS)
-        answer.connectionLost(Failure(ResponseDone()))
+        self.way.dataReceived(ZEROS)
+        self.way.connectionLost(Failure(ResponseDone()))
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_not_wanted(self) -> None:
         """A body that is not wanted is not read."""
         answer = Answer(self.clock)
         answer.problem = UpstreamError("decode", "a web page")
-        answer.makeConnection(self.transport)
+        answer.makeConnection(StringTransport())
         answer.dataReceived(b"<html>")
         answer.connectionLost(Failure(ResponseDone()))
         error = self.failureResultOf(answer.whole, UpstreamError).value

@@ -57,6 +57,7 @@ class Bench:
         attempts: int = 3,
         longest_body: int = 1000,
         account: str | None = None,
+        url: str = "http://upstream.example",
     ) -> None:
         self.api = ScriptedApi(peers=list(answers))
         self.clock = Clock()
@@ -64,7 +65,7 @@ class Bench:
         self.seen: list[Attempt] = []
         self.upstream = Upstream(
             agent=self.agent,
-            url="http://upstream.example",
+            url=url,
             token=lambda: Token(SECRET),
             timeout=TIMEOUT,
             attempts=attempts,
@@ -125,6 +126,28 @@ class FetchTests(SynchronousTestCase):
         bench = Bench(says(200))
         bench.fetch()
         self.assertEqual([""], bench.api.queries)
+
+    def test_hosts(self) -> None:
+        """Every host that the settings allow is asked, with its own name."""
+        for host in ("[::1]:8080", "net_bird", "r3---sn_1.my-net", "10.0.0.1"):
+            bench = Bench(says(200), url=f"http://{host}")
+            self.assertEqual(b"[]", self.successResultOf(bench.fetch()))
+            [(_, headers)] = bench.api.requests
+            self.assertEqual(host, headers["host"])
+
+    def test_cookies(self) -> None:
+        """A cookie is never sent back, and no byte in one of them does harm."""
+
+        def answer(request: Request) -> bytes:
+            request.setHeader(b"Content-Type", b"application/json")
+            request.cookies += [b"a=b; Path=/", b"\xff=c"]
+            return b"[]"
+
+        bench = Bench(answer)
+        for _ in range(2):
+            self.assertEqual(b"[]", self.successResultOf(bench.fetch()))
+        for _, headers in bench.api.requests:
+            self.assertNotIn("cookie", headers)
 
     def test_reasons(self) -> None:
         """Every refusal has its reason, and only some are worth another attempt."""

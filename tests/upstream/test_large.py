@@ -10,11 +10,12 @@ from twisted.internet.interfaces import (
     IProtocolFactory,
     IStreamClientEndpoint,
 )
+from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.client import URI, Agent
+from twisted.web.client import URI, Agent, ResponseDone
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
@@ -23,6 +24,7 @@ from api_exporter.settings.credential import Token
 from api_exporter.upstream.answer import Answer
 from api_exporter.upstream.fetching import Upstream
 from api_exporter.upstream.large import ENOUGH, LARGE, TURN, LargeBodies
+from api_exporter.upstream.unpacking import Gunzip
 
 MIB = 1024 * 1024
 READ = 64 * 1024
@@ -285,13 +287,13 @@ class ReasonsTests(SynchronousTestCase):
         self.clock = Clock()
         self.large = LargeBodies(self.clock)
 
-    def answer(self, *, packed: bool) -> tuple[Answer, StringTransport]:
+    def answer(self, *, packed: bool) -> tuple[Answer, Protocol, StringTransport]:
+        """An answer, what its body comes to, and from where."""
         answer, transport = Answer(self.clock, self.large), StringTransport()
         answer.limit = 64 * MIB
-        if packed:
-            answer.unpack()
-        answer.makeConnection(transport)
-        return answer, transport
+        way = Gunzip(answer, self.clock) if packed else answer
+        way.makeConnection(transport)
+        return answer, way, transport
 
     def turn(self, times: int) -> None:
         """Let the event loop turn."""
@@ -300,16 +302,16 @@ class ReasonsTests(SynchronousTestCase):
 
     def test_do_not_undo_each_other(self) -> None:
         """What waits is not unpacked, and what is unpacked lets nothing come yet."""
-        first, _ = self.answer(packed=False)
+        first, _, _ = self.answer(packed=False)
         first.dataReceived(bytes(LARGE + 1))
-        second, transport = self.answer(packed=True)
+        second, way, transport = self.answer(packed=True)
         body = bytes(40 * MIB)
-        second.dataReceived(gzip.compress(body))
+        way.dataReceived(gzip.compress(body))
         self.turn(200)
         self.assertEqual("paused", transport.producerState)
         self.assertLessEqual(second.received, LARGE + MIB)
-        second.dataReceived(b"")  # a last one that was on its way
-        second.connectionLost(None)
+        way.dataReceived(b"")  # a last one that was on its way
+        way.connectionLost(Failure(ResponseDone()))
         self.turn(10)
         self.assertLessEqual(second.received, LARGE + MIB)
         self.assertNoResult(second.whole)
@@ -322,9 +324,9 @@ class ReasonsTests(SynchronousTestCase):
     def test_unpacked_later(self) -> None:
         """One that gives way in the middle of unpacking does the rest in its turn."""
         body = bytes(40 * MIB)
-        answer, transport = self.answer(packed=True)
-        answer.dataReceived(gzip.compress(body))
-        answer.connectionLost(None)
+        answer, way, transport = self.answer(packed=True)
+        way.dataReceived(gzip.compress(body))
+        way.connectionLost(Failure(ResponseDone()))
         answer.wait()
         self.assertEqual([], self.clock.getDelayedCalls())
         self.assertEqual("paused", transport.producerState)

@@ -13,6 +13,7 @@ from twisted.web.server import Request, Site
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
+from api_exporter.serving.authorization import ALL, Accounts
 from api_exporter.telemetry.accounts import summary
 from api_exporter.web.accounts import of_several
 from api_exporter.web.discovery.making import Making, Steps
@@ -22,6 +23,22 @@ from tests.web.watched import Watched
 
 REFUSED = UpstreamError("auth", "401: token <invalid>")
 PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
+
+
+class Knowing(Resource):
+    """The pages as somebody sees them who may know of these accounts."""
+
+    def __init__(self, tree: Resource, known: Accounts) -> None:
+        super().__init__()
+        self._tree = tree
+        self._known = known
+
+    def getChildWithDefault(  # noqa: N802 - the name is Twisted's
+        self, path: bytes, request: Request
+    ) -> IResource:
+        request.accounts = self._known  # type: ignore[attr-defined]
+        found: IResource = self._tree.getChildWithDefault(path, request)
+        return found
 
 
 class AccountsTestCase(ServedTestCase):
@@ -38,7 +55,8 @@ class AccountsTestCase(ServedTestCase):
         watched = Watched(metrics_path=self.metrics_path)
         watched.clock.advance(20)
         self.around = watched.around
-        self.tree = of_several(accounts, self.around)
+        self.pages = of_several(accounts, self.around)
+        self.tree = Knowing(self.pages, ALL)
 
     def text(self, path: str, status: int = 200, **headers: str) -> str:
         found, _, body = self.request(path, **headers)
@@ -157,7 +175,7 @@ class StateTests(AccountsTestCase):
         acme = Watched()
         acme.faults["api/groups"] = REFUSED
         acme.start()
-        self.tree = of_several({"acme": acme}, Watched().around)
+        self.tree = Knowing(of_several({"acme": acme}, Watched().around), ALL)
         page = self.text("/")
         self.assertIn('<span class="state warn">Working', page)
         self.assertIn("1 of 1 account working", page)
@@ -298,27 +316,11 @@ class MetricsPathTests(AccountsTestCase):
         self.assertRegex(self.text("/a/b?account=acme"), PEERS)
 
 
-class Limiting(Resource):
-    """The pages as somebody sees them who may know of some accounts."""
-
-    def __init__(self, tree: Resource, *known: str) -> None:
-        super().__init__()
-        self._tree = tree
-        self._known = frozenset(known)
-
-    def getChildWithDefault(  # noqa: N802 - the name is Twisted's
-        self, path: bytes, request: Request
-    ) -> IResource:
-        request.accounts = self._known  # type: ignore[attr-defined]
-        found: IResource = self._tree.getChildWithDefault(path, request)
-        return found
-
-
 class LimitedTests(AccountsTestCase):
     def test_lists(self) -> None:
         """Who may know of some accounts is told of these, and nothing of the rest."""
         whole = self.tree
-        self.tree = Limiting(whole, "acme", "nobody")
+        self.tree = Knowing(self.pages, frozenset({"acme", "nobody"}))
         targets = json.loads(self.text("/sd/accounts"))
         self.assertEqual(["acme"], [one["labels"]["account"] for one in targets])
         page = self.text("/")
@@ -328,3 +330,9 @@ class LimitedTests(AccountsTestCase):
         self.tree = whole
         self.assertIn("beta", self.text("/"))
         self.assertEqual(3, len(json.loads(self.text("/sd/accounts"))))
+
+    def test_nobody(self) -> None:
+        """Of whom nothing is said is told of no account."""
+        self.tree = self.pages
+        self.assertEqual([], json.loads(self.text("/sd/accounts")))
+        self.assertNotRegex(self.text("/"), "acme|beta|gamma")

@@ -10,6 +10,7 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
+from api_exporter.serving.readers import Readers
 from api_exporter.web.kept import LIFE
 from api_exporter.web.metrics import Metrics
 from tests.web.served import ServedTestCase, header
@@ -51,6 +52,7 @@ class MetricsTests(ServedTestCase):
             wired.pages,
             wired.registry,
             self.process.registry,
+            readers=Readers(),
             in_flight=self.process.scrapes_in_flight,
             seconds=self.clock.seconds,
         )
@@ -202,6 +204,7 @@ class ChosenTests(ServedTestCase):
             wired.pages,
             wired.registry,
             process.registry,
+            readers=Readers(),
             in_flight=process.scrapes_in_flight,
             seconds=clock.seconds,
         )
@@ -276,5 +279,6 @@ class ChosenTests(ServedTestCase):
             'api_exporter_series{collector="peers"} 1.0',
             'api_exporter_series{collector="groups"} 1.0',
             f"api_exporter_page_bytes {float(len(FAMILY + GROUPS))}",
+            "api_exporter_cut_labels 0.0",
         ):
             self.assertIn(line, lines)

@@ -10,6 +10,7 @@ from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.demo.network import Network
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.slices import Slicer
+from api_exporter.serving.readers import Readers
 from api_exporter.version import Build
 from api_exporter.web.discovery.making import Making
 from api_exporter.web.tree import Around, of_one
@@ -55,6 +56,7 @@ class Watched(Wired):
             observe=lambda known: self.history.observe(self.now(), known.peers or ()),
         )
         self.around = Around(
+            readers=Readers(),
             process=process_telemetry(),
             build=Build(version=VERSION),
             making=Making(Slicer(self.clock).run),

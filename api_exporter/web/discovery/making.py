@@ -1,10 +1,11 @@
 """Answers while they are made: one at a time, each once for all who want it."""
 
-from collections.abc import Awaitable, Callable, Generator
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Hashable
 from contextlib import closing
 
 from msgspec import Struct
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from api_exporter.exposition.pages import Payload
@@ -26,6 +27,33 @@ class _Making(Struct, eq=False):
     task: Deferred[Payload] | None = None
 
 
+class Turns:
+    """A lock for which accounts take turns: many who ask for one hold up no other."""
+
+    def __init__(self) -> None:
+        self._taken = False
+        self._waiting: dict[Hashable, deque[Deferred[None]]] = {}
+
+    def acquire(self, account: Hashable) -> Deferred[None]:
+        """Fires when it is the account's turn. Who no longer wants it cancels."""
+        if not self._taken:
+            self._taken = True
+            return succeed(None)
+        queue = self._waiting.setdefault(account, deque())
+        queue.append(Deferred(queue.remove))
+        return queue[-1]
+
+    def release(self) -> None:
+        """It is the turn of the account that has waited longest for one."""
+        for account in list(self._waiting):
+            queue = self._waiting.pop(account)
+            if queue:
+                self._waiting[account] = queue  # behind all others
+                queue.popleft().callback(None)
+                return
+        self._taken = False
+
+
 class Making:
     """Makes answers and keeps them, for all accounts.
 
@@ -41,7 +69,7 @@ class Making:
         self.kept = Kept()
         self.readers = Readers(self.kept)
         self._run = run
-        self._turn = DeferredLock()
+        self._turns = Turns()
         self._under_way: dict[tuple[Key, Edition], _Making] = {}
 
     def made(self, key: Key, edition: Edition, steps: Steps) -> Deferred[Payload]:
@@ -77,7 +105,10 @@ class Making:
 
     async def _make(self, key: Key, edition: Edition, steps: Steps) -> Payload:
         with closing(steps):  # half an answer shall not stay for the collector
-            async with self._turn:
+            await self._turns.acquire(key[0])
+            try:
                 made = await self._run(steps)
+            finally:
+                self._turns.release()
         self.kept.put(key, edition, made)
         return made

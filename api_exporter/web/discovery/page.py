@@ -19,10 +19,23 @@ from api_exporter.serving.sending import Sender
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.discovery.making import Making
 from api_exporter.web.discovery.query import Wrong, query
-from api_exporter.web.discovery.targets import LONGEST, NEEDS, READS, TooLong, answer
+from api_exporter.web.discovery.targets import (
+    LONGEST,
+    MOST_TARGETS,
+    NEEDS,
+    READS,
+    TooLong,
+    answer,
+    too_many,
+)
 from api_exporter.web.shown import Shown
 
 _log = Logger()
+
+_TOO_LONG = (
+    f"the answer is longer than {LONGEST >> 20} MB, or has more than {MOST_TARGETS:,}"
+    " targets: ask for groups, or for fewer ports"
+)
 
 
 class Discovery(ReadOnly):
@@ -61,6 +74,8 @@ class Discovery(ReadOnly):
         made = self._making.kept.get(key, edition)
         if made is not None:
             return self._send(request, made)
+        if too_many(known, asked):
+            return _refusal(request, 400, _TOO_LONG)
         steps = answer(known, asked, self._account)
         waiting = self._making.made(key, edition, steps)
         request.notifyFinish().addErrback(lambda _: waiting.cancel())
@@ -109,9 +124,7 @@ def _failed(request: Request, failure: Failure) -> None:
     if failure.check(CancelledError):  # nobody is there any more
         return
     if failure.check(TooLong):
-        most = f"{LONGEST >> 20} MB"
-        line = f"the answer is longer than {most}: ask for groups, or for fewer ports"
-        request.write(_refusal(request, 400, line))
+        request.write(_refusal(request, 400, _TOO_LONG))
     else:
         _log.failure("a defect in service discovery", failure=failure)
         request.write(_refusal(request, 500, "no answer could be made; see the log"))

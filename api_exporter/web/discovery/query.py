@@ -14,6 +14,9 @@ PATH = "/sd"
 ADDRESSES = ("ip", "ipv6", "dns")
 """What of a peer may be the target's address; the first is the default."""
 
+MOST_PORTS = 16
+"""Ports in one query: each is as many targets as there are peers."""
+
 _ALLOWED = ("port", "group", "address")
 
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
@@ -54,6 +57,10 @@ def query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
         given = [(name, value) for name in arguments for value in arguments[name]]
         line = f"{PATH}?{urlencode([*given, (b'port', b'9100')])}"
         raise Wrong(f"port is missing: ask for {line} or another port of the targets")
+    if len(ports) > MOST_PORTS:
+        raise Wrong(
+            f"{len(ports)} ports are not allowed: ask for at most {MOST_PORTS} at once"
+        )
     groups = [_text(value) for value in arguments.get(b"group", ())]
     if "" in groups:
         raise Wrong("group: '' is not allowed: it must be the id or name of a group")

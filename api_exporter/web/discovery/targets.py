@@ -4,7 +4,7 @@ Prometheus refuses the whole list for one value that is no string and for one ke
 it does not know, so the types here are all that can be written.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
 from api_exporter.exposition.text import boolean
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Peer
+from api_exporter.netbird.records import Group, Peer
 from api_exporter.web.discovery.membership import (
     NONE,
     Together,
@@ -31,6 +31,9 @@ NEEDS = READS[:2]
 
 LONGEST = 256 * 1024 * 1024
 """Bytes of an answer: two ports of a hundred thousand peers."""
+
+MOST_TARGETS = 300_000
+"""Targets of an answer: so many are hardly shorter than that."""
 
 _AT_ONCE = 100
 """Targets between two places to pause: about half a millisecond."""
@@ -73,6 +76,22 @@ class Labels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=True):
     serial_number: str = ""
 
 
+def too_many(inventory: Inventory, query: Query) -> bool:
+    """Whether an answer would be too long, seen before anything of it is made.
+
+    Each member of each chosen group counts, as far as there are so many peers.
+    """
+    most = len(inventory.peers or ())
+    if query.groups:
+        chosen = _chosen(inventory.groups or (), query.groups)
+        most = min(most, sum(len(group.peers or ()) for group in chosen))
+    return most * len(query.ports) > MOST_TARGETS
+
+
+def _chosen(groups: Iterable[Group], names: frozenset[str]) -> Iterator[Group]:
+    return (group for group in groups if {group.id, group.name} & names)
+
+
 class _Entry(Struct, frozen=True, gc=False):
     """An element of the list."""
 
@@ -97,8 +116,7 @@ def answer(
     assert groups is not None
     chosen: set[str] | None = None
     if query.groups:
-        named = (group for group in groups if {group.id, group.name} & query.groups)
-        chosen = yield from members(named)
+        chosen = yield from members(_chosen(groups, query.groups))
     found = yield from membership(groups, chosen)
     account_id = inventory.accounts[0].id if inventory.accounts else ""
     encode = msgspec.json.Encoder().encode_into

@@ -1,12 +1,13 @@
 """`/` where there are several accounts: a line for each, the worst first."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 
 from twisted.web.server import Request
 from twisted.web.template import tags
 
 from api_exporter.attention.finding import counted
+from api_exporter.serving.authorization import ALL, Accounts
 from api_exporter.serving.page import Text, may_know
 from api_exporter.web.kept import Kept
 from api_exporter.web.shown import Shown
@@ -76,14 +77,14 @@ class Overview(Text):
     def text(self, request: Request) -> str:
         """The whole document; of some accounts, where the client may know of these."""
         known = may_know(request)
-        return self._kept() if known is None else self._document(known)
+        return self._kept() if known is ALL else self._document(known)
 
-    def _document(self, known: Container[str] | None = None) -> str:
+    def _document(self, known: Accounts = ALL) -> str:
         now = self._now()
         found = {
             name: verdict(shown.telemetry.standings, shown.inventory, now)
             for name, shown in self._accounts.items()
-            if known is None or name in known
+            if name in known
         }
         working = sum(one.tone in _WORKING for one in found.values())
         tone, headline = _headline(found, working)

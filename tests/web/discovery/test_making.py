@@ -44,8 +44,8 @@ class MakingTests(SynchronousTestCase):
         finally:
             self.under_way.remove(query)
 
-    def ask(self, query: str, edition: int = 1) -> Deferred[Payload]:
-        return self.making.made(("", query), (edition,), self.steps(query))
+    def ask(self, query: str, edition: int = 1, account: str = "") -> Deferred[Payload]:
+        return self.making.made((account, query), (edition,), self.steps(query))
 
     def work(self, turns: int = 1000) -> None:
         """Let the event loop turn so often."""
@@ -79,6 +79,18 @@ class MakingTests(SynchronousTestCase):
         self.assertEqual(["a", "b", "a"], self.begun)
         slices = [self.successResultOf(one).slices for one in asked]
         self.assertEqual([(b"a",), (b"b",), (b"a",)], slices)
+
+    def test_accounts(self) -> None:
+        """Accounts take turns: who asks much of one does not hold up the others."""
+        asked = [self.ask(f"a{n}", account="acme") for n in range(20)]
+        asked += [self.ask(f"b{n}", account="big") for n in range(2)]
+        asked.append(self.ask("c", account="corp"))
+        self.work(10_000)
+        first = ["a0", "a1", "b0", "c", "a2", "b1", "a3"]
+        self.assertEqual(first, self.begun[: len(first)])
+        self.assertEqual(23, len(self.begun))
+        for one in asked:
+            self.successResultOf(one)
 
     def test_gone(self) -> None:
         """When the last one who wanted it has gone, nobody works on it any more."""

@@ -21,6 +21,10 @@ from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
 BROKEN = UpstreamError("http_5xx", "500: broken")
+TOO_LONG = (
+    "the answer is longer than 256 MB, or has more than 300,000 targets: ask for"
+    " groups, or for fewer ports"
+)
 ABSENT = UpstreamError("not_found", "404: page not found", unsupported=True)
 
 
@@ -231,13 +235,17 @@ class AnswerTests(DiscoveryTestCase):
     def test_too_long(self) -> None:
         """An answer beyond all measure is refused with what to do instead."""
         self.patch(targets, "LONGEST", 10)
-        self.assertEqual(
-            (
-                400,
-                "the answer is longer than 256 MB: ask for groups, or for fewer ports",
-            ),
-            self.refused(),
-        )
+        self.assertEqual((400, TOO_LONG), self.refused())
+
+    def test_too_many(self) -> None:
+        """One with too many targets is refused before anything of it is made."""
+        peers = len(self.watched.rounds.inventory.peers or ())
+        ports = "&".join(f"port={port}" for port in range(1, 17))
+        self.patch(targets, "MOST_TARGETS", 16 * peers - 1)
+        self.assertEqual((400, TOO_LONG), self.refused(f"?{ports}"))
+        self.assertEqual(0, self.made)
+        for query in ("?port=1", f"?group=servers&{ports}"):
+            self.assertEqual(200, self.ask(query)[0])
 
     def test_defect(self) -> None:
         """A defect of ours is 500, is logged, and does not stay."""

@@ -37,6 +37,15 @@ class QueryTests(SynchronousTestCase):
         second = asked("group=b&port=2&group=a&port=1&port=2")
         self.assertEqual((first, hash(first)), (second, hash(second)))
 
+    def test_ports(self) -> None:
+        """Sixteen ports are many enough; one that repeats counts once."""
+        ports = [f"port={n}" for n in range(1, 17)]
+        self.assertEqual(16, len(asked("&".join(ports * 2)).ports))
+        self.assertEqual(
+            "17 ports are not allowed: ask for at most 16 at once",
+            self.refusal("&".join([*ports, "port=17"])),
+        )
+
     def test_missing_port(self) -> None:
         """Without a port the line to type is told, with all that was asked for."""
         for text, line in (

@@ -1,0 +1,1 @@
+"""What follows from several records together. Who publishes it is not known here."""

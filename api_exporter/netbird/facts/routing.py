@@ -1,0 +1,160 @@
+"""Who routes for what: peers, and the members of groups of peers.
+
+A join may be much work: a record of a few kilobytes can name large groups many times.
+So each name counts once, routers that are alike are joined once, and there are places
+to pause.
+"""
+
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer
+
+AT_ONCE = 5000
+"""Peers between two places to pause: a millisecond's work."""
+
+
+class Router(Protocol):
+    """A network's router, or a route: a peer, or groups of peers, that route."""
+
+    @property
+    def peer(self) -> str: ...
+
+    @property
+    def peer_groups(self) -> tuple[str, ...] | None: ...
+
+
+Way = tuple[str, tuple[str, ...] | None]
+"""The peer and the groups of a router."""
+
+T = TypeVar("T")
+
+Steps = Generator[None, None, T]
+"""What returns it, with places to pause."""
+
+
+class RoutingPeers(Struct, frozen=True):
+    """Existing peers that route for something.
+
+    Attributes:
+        gone: when the last of those that are not connected went. It is looked for only
+            where at most one is connected, and None where nobody knows.
+    """
+
+    peers: int
+    connected: int
+    gone: datetime | None = None
+
+
+def routing_peers(
+    groups: Iterable[Group],
+    peers: Sequence[Peer],
+    routers: Iterable[tuple[str, Iterable[Router]]],
+) -> Steps[Mapping[str, RoutingPeers]]:
+    """The routing peers of networks or routes, by their ids.
+
+    Args:
+        routers: the enabled ones of each, beside its id.
+    """
+    ways: dict[str, frozenset[Way]] = {}
+    wanted: set[str] = set()
+    for id_, some in routers:
+        mine: set[Way] = set()
+        for router in some:
+            mine.add((router.peer, router.peer_groups))
+            wanted.update(router.peer_groups or ())
+            yield
+        ways[id_] = frozenset(mine)
+        yield
+    join = _Join()
+    yield from join.gather(groups, peers, wanted)
+    joined: dict[frozenset[Way], RoutingPeers] = {}
+    for each in ways.values():
+        if each not in joined:
+            joined[each] = yield from join.behind(each)
+        yield
+    return {id_: joined[each] for id_, each in ways.items()}
+
+
+class _Join:
+    """Who there is, and who is in which group."""
+
+    def __init__(self) -> None:
+        self._connected: set[str] = set()
+        self._offline: dict[str, datetime | None] = {}
+        self._members: dict[str, list[str]] = {}
+
+    def gather(
+        self, groups: Iterable[Group], peers: Sequence[Peer], wanted: Container[str]
+    ) -> Steps[None]:
+        """Only groups that are wanted are looked into."""
+        for start in range(0, len(peers), AT_ONCE):
+            some = peers[start : start + AT_ONCE]
+            self._connected.update([peer.id for peer in some if peer.connected])
+            self._offline.update(
+                {peer.id: peer.last_seen for peer in some if not peer.connected}
+            )
+            yield
+        for group in groups:
+            if group.id in wanted:
+                self._members[group.id] = [m.id for m in group.peers or ()]
+                yield
+
+    def behind(self, ways: Iterable[Way]) -> Steps[RoutingPeers]:
+        """The peers of all these, each once; each group is looked at once, too."""
+        found: set[str] = set()
+        named: set[str] = set()
+        for peer, groups in ways:
+            found.add(peer)
+            for group in self._members.keys() & set(groups or ()) - named:
+                named.add(group)
+                found.update(self._members[group])
+                yield
+            yield
+        connected = len(found & self._connected)
+        yield
+        offline = found.intersection(self._offline)
+        left = iter(offline if connected <= 1 else ())
+        gone: datetime | None = None
+        while some := list(islice(left, AT_ONCE)):
+            times = [gone, *map(self._offline.__getitem__, some)]
+            gone = max(filter(None, times), default=None)
+            yield
+        return RoutingPeers(connected + len(offline), connected, gone)
+
+
+def network_routing_peers(
+    networks: Iterable[Network],
+    routers: Iterable[NetworkRouter],
+    groups: Iterable[Group],
+    peers: Sequence[Peer],
+) -> Steps[Mapping[str, RoutingPeers]]:
+    """Those behind the enabled routers of each network."""
+    by_id = {router.id: router for router in routers}
+    enabled = (
+        (n.id, (router for router in routers_of(n, by_id) if router.enabled))
+        for n in networks
+    )
+    return (yield from routing_peers(groups, peers, enabled))
+
+
+def routers_of(
+    network: Network, by_id: Mapping[str, NetworkRouter]
+) -> Iterator[NetworkRouter]:
+    """The routers that the network lists and that exist, each once."""
+    for router_id in dict.fromkeys(network.routers or ()):
+        if router_id in by_id:
+            yield by_id[router_id]
+
+
+def network_of(networks: Iterable[Network]) -> Steps[Mapping[str, str]]:
+    """The id of each resource's network, which is the last that lists it."""
+    found: dict[str, str] = {}
+    for network in networks:
+        found.update(dict.fromkeys(network.resources or (), network.id))
+        yield
+    return found

@@ -1,0 +1,82 @@
+"""Labels that are too long: cut in the text, and counted."""
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.exposition.pages import Pages, piece
+from api_exporter.exposition.text import (
+    LONGEST_LABEL,
+    Family,
+    Metric,
+    counted,
+    cut,
+    labels,
+    render,
+    states,
+)
+
+METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
+LONG = st.builds(
+    lambda letter, count, tail: letter * count + tail,
+    st.sampled_from(("x", '"', "\\", "\n", "é", "電", "😀", "…")),
+    st.integers(1000, 4200),
+    st.text(max_size=3),
+)
+
+
+class CutTests(SynchronousTestCase):
+    def test_border(self) -> None:
+        """4,096 bytes are whole; what is longer ends in an ellipsis at a border."""
+        for value, told in (
+            ("x" * 4096, "x" * 4096),
+            ("x" * 4097, "x" * 4093 + "…"),
+            ("電" * 1365, "電" * 1365),
+            ("電" * 1366, "電" * 1364 + "…"),
+            ("x" + "😀" * 1024, "x" + "😀" * 1023 + "…"),
+            ("x" * 100_000, "x" * 4093 + "…"),
+            ("", ""),
+        ):
+            self.assertEqual(told, cut(value))
+            self.assertEqual(f'{{name="{told}"}}', labels(name=value))
+
+    @settings(deadline=None)
+    @given(LONG)
+    @example("x" * 4094 + "…")
+    def test_any(self, value: str) -> None:
+        """At most 4,096 bytes before escaping, and the beginning of what it was."""
+        told = cut(value)
+        self.assertLessEqual(len(told.encode()), LONGEST_LABEL)
+        if told != value:
+            self.assertGreater(len(value.encode()), LONGEST_LABEL)
+            self.assertGreaterEqual(len(told.encode()), LONGEST_LABEL - 3)
+            self.assertEqual("…", told[-1])
+            self.assertTrue(value.startswith(told[:-1]))
+        other = labels(id="a", name=value, other="b…")
+        text = f"{METRIC.name}{other} 1\n" * 2
+        self.assertEqual(2 * (told != value), piece(text.encode()).cut)
+
+    def test_counts(self) -> None:
+        """What becomes one label is counted together."""
+        long = "x" * 5000
+        keys = [labels(kind=long + "a"), labels(kind=long + "b")]
+        [line] = "".join(render([counted(METRIC, keys)])).splitlines()[2:]
+        self.assertEqual(f'netbird_api_things{{kind="{cut(long)}"}} 2', line)
+
+    def test_states(self) -> None:
+        """So is an unknown state."""
+        told = "".join(
+            render([states(METRIC, "state", ("on",), [('{id="a"}', "x" * 5000)])])
+        )
+        self.assertIn(f'{{id="a",state="{cut("x" * 5000)}"}} 1', told)
+
+    def test_pages(self) -> None:
+        """Those of all pages are counted, and only of those that are there now."""
+        pages = Pages(["a", "b"])
+        family = Family(METRIC, [(labels(name="x" * 5000, id=f"{n}"), 1) for n in "ab"])
+        page = (piece("".join(render([family])).encode()),)
+        for name, count in (("a", 2), ("b", 4)):
+            pages.publish(name, page)
+            self.assertEqual(count, pages.cut())
+        pages.publish("a", ())
+        self.assertEqual(2, pages.cut())

@@ -1,0 +1,185 @@
+"""Who routes: peers and members of groups, each once, however often they are named."""
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors import networks, routes
+from api_exporter.collectors.table import Measure
+from api_exporter.exposition.kept import made
+from api_exporter.netbird.facts.routing import (
+    AT_ONCE,
+    RoutingPeers,
+    network_of,
+    routing_peers,
+)
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import (
+    MOST_GROUPS,
+    Group,
+    Member,
+    Network,
+    NetworkRouter,
+    Peer,
+    Route,
+)
+from api_exporter.netbird.resources import BY_NAME
+from api_exporter.ports import UpstreamError
+from tests.attention.looking import found, seen
+from tests.bodies import decoded, finish
+
+IDS = st.sampled_from("abcd")
+EARLY, LATE = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
+
+PEERS = (
+    Peer(id="a", connected=True),
+    Peer(id="b", last_seen=EARLY),
+    Peer(id="c", last_seen=LATE),
+)
+GROUPS = (
+    Group(id="g1", peers=(Member(id="a"), Member(id="b"))),
+    Group(id="g2", peers=(Member(id="b"), Member(id="c"), Member(id="deleted"))),
+    Group(id="g3", peers=None),
+)
+
+
+def behind(*routers: NetworkRouter) -> RoutingPeers:
+    """Who routes for something that has these routers."""
+    return finish(routing_peers(GROUPS, PEERS, [("n", routers)]))["n"]
+
+
+def router(peer: str = "", *groups: str) -> NetworkRouter:
+    return NetworkRouter(id="r", peer=peer, peer_groups=groups or None)
+
+
+class RoutingPeersTests(SynchronousTestCase):
+    def test_each_once(self) -> None:
+        """Existing peers count once, whoever names them; so do those connected."""
+        for routers, peers, connected in (
+            ((), 0, 0),
+            ((router(),), 0, 0),
+            ((router("a"),), 1, 1),
+            ((router("deleted"),), 0, 0),
+            ((router("a", "g1"),), 2, 1),
+            ((router("", "g1", "g2", "g1", "deleted"),), 3, 1),
+            ((router("a"), router("", "g2"), router("a")), 3, 1),
+            ((router("", "g3"),), 0, 0),
+        ):
+            told = behind(*routers)
+            self.assertEqual((peers, connected), (told.peers, told.connected))
+
+    def test_gone(self) -> None:
+        """It is told when the last one went, where few or none are left."""
+        self.assertEqual(LATE, behind(router("", "g2")).gone)
+        self.assertEqual(EARLY, behind(router("", "g1")).gone)
+        self.assertIsNone(behind(router("a")).gone)
+
+    @given(IDS, st.lists(IDS), st.dictionaries(IDS, st.lists(IDS)))
+    def test_more_members(
+        self, peer: str, names: list[str], members: dict[str, list[str]]
+    ) -> None:
+        """A member more never takes anybody away."""
+        peers = [Peer(id=id_) for id_ in (*"abcd", "new")]
+        routers = [("n", (router(peer, *names),))]
+
+        def count(more: Sequence[str]) -> int:
+            groups = [
+                Group(id=id_, peers=tuple(Member(id=m) for m in (*ids, *more)))
+                for id_, ids in members.items()
+            ]
+            return finish(routing_peers(groups, peers, routers))["n"].peers
+
+        self.assertLessEqual(count(()), count(("new",)))
+
+    def test_last(self) -> None:
+        """A resource that two networks list is in the last of them."""
+        both = (Network(id="n1", resources=("r",)), Network(id="n2", resources=("r",)))
+        self.assertEqual({"r": "n2"}, finish(network_of(both)))
+
+
+MANY = 50_000
+BIG = Inventory(
+    peers=tuple(Peer(id=f"p{n}") for n in range(MANY)),
+    groups=tuple(
+        Group(id=f"g{g}", peers=tuple(Member(id=f"p{n}") for n in range(g, MANY)))
+        for g in range(20)
+    ),
+)
+NAMES = ("g0",) * MOST_GROUPS
+
+
+def longest(steps: Iterable[object]) -> float:
+    """Seconds of processor time between two places to pause, at most."""
+    slowest, begin = 0.0, time.process_time()
+    for _ in steps:
+        end = time.process_time()
+        slowest, begin = max(slowest, end - begin), end
+    return max(slowest, time.process_time() - begin)
+
+
+class HostileTests(SynchronousTestCase):
+    """Records of some kilobytes that name a large group very often."""
+
+    def quick(self, measure: Measure, inventory: Inventory) -> None:
+        self.assertLess(longest(made(measure(inventory))), 0.2)
+
+    def test_one_route(self) -> None:
+        route = Route(id="r", enabled=True, peer_groups=NAMES)
+        self.quick(routes.measure, replace_(BIG, routes=(route,)))
+
+    def test_one_router(self) -> None:
+        self.quick(networks.measure, replace_(BIG, **routed(1)))
+
+    def test_many_routers(self) -> None:
+        """One network that lists a hundred routers, each of another group."""
+        self.quick(networks.measure, replace_(BIG, **routed(100)))
+
+    def test_findings(self) -> None:
+        """So it is when it is looked at what needs attention."""
+        route = Route(id="r", enabled=True, peer_groups=NAMES)
+        known = replace_(BIG, routes=(route,), **routed(100))
+        begin = time.process_time()
+        alerts = {alert for alert, _, _ in found(seen(known))}
+        self.assertLess(time.process_time() - begin, 3)
+        self.assertIn("NetBirdRouteUnreachable", alerts)
+
+    def test_pauses(self) -> None:
+        """There are places to pause between the groups, and among the peers."""
+        many = (router("", *(f"g{n}" for n in range(20))),)
+        assert BIG.groups is not None
+        assert BIG.peers is not None
+        steps = sum(1 for _ in routing_peers(BIG.groups, BIG.peers, [("n", many)]))
+        self.assertGreaterEqual(steps, 20 + 20 + MANY // AT_ONCE)
+
+    def test_bound(self) -> None:
+        """A record that names more groups than any network has is left out."""
+        for resource in ("network_routers", "routes"):
+            self.assertIn(resource, BY_NAME)
+            names = b'"g",' * MOST_GROUPS + b'"g"'
+            body = b'[{"id":"a"},{"id":"b","peer_groups":[%b]}]' % names
+            read = decoded(resource, body)
+            self.assertEqual(1, read.rejected)
+            self.assertIn("$.peer_groups", read.complaints[0])
+        side = b'{"id":"g"},' * MOST_GROUPS + b'{"id":"g"}'
+        body = b'[{"id":"b","rules":[{"sources":[%b]}]}]' % side
+        self.assertRaises(UpstreamError, decoded, "policies", body)
+
+
+def routed(count: int) -> dict[str, object]:
+    """A network with so many routers."""
+    routers = tuple(
+        NetworkRouter(id=f"r{n}", enabled=True, peer_groups=(*NAMES[n:], f"g{n % 20}"))
+        for n in range(count)
+    )
+    network = Network(id="n", routers=tuple(r.id for r in routers), resources=("x",))
+    return {"network_routers": routers, "networks": (network,)}
+
+
+def replace_(inventory: Inventory, **records: object) -> Inventory:
+    for name, found_ in records.items():
+        inventory = inventory.with_(name, found_)
+    return inventory
