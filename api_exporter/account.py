@@ -174,7 +174,6 @@ class Account(MultiService):
         self.attention = Attention(
             lambda: self.inventory,
             standings=self.telemetry.standings,
-            history=self.history,
             now=now,
             chosen=settings.important_groups,
             ends=lambda: (upstream_ends(), own_ends()),

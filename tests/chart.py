@@ -56,7 +56,7 @@ def rules(name: str) -> str:
     """A file of rules in which the chart puts the numbers, the groups and the rest."""
     thresholds = read(THRESHOLDS.read_bytes())
     words = {number: f"@{{{number}}}" for number, _ in numbers(thresholds)}
-    words["groups"] = GROUP.format(target=TARGET, group='""', role="important")
+    words["groups"] = "\n" + GROUP.format(target=TARGET, group='""', role="important")
     source = f"deploy/prometheus/{name}.in.yml"
     return f"# Made by `make rules` from {source}.\n" + filled(name, thresholds, words)
 

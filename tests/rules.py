@@ -32,10 +32,27 @@ TARGET = "cluster, account, job, instance"
 
 MACROS = {
     "target": TARGET,
-    # What single things look like says nothing while all of them look like it.
-    "unless_outage": f"unless on ({TARGET})"
-    " (netbird_api_up == 0 or instance:netbird_api_fleet_dropped:bool == 1)",
+    # Groups by each of their names, of which an operator may use either.
+    "named_groups": "(netbird_api_group_info or"
+    ' label_replace(netbird_api_group_info, "group", "$1", "group_id", "(.+)"))',
 }
+
+SINGLE = {
+    "group": ("netbird_api_group_info", "group_id"),
+    "network": ("netbird_api_network_routing_peers_connected", "network_id"),
+    "resource": ("netbird_api_network_resource_info", "network_resource_id"),
+    "route": ("netbird_api_route_info", "network_id, network"),
+}
+"""What there are many of: a metric that each has, and the labels that tell it apart."""
+
+UNLESS_OUTAGE = """\
+unless on ({target}) netbird_api_up == 0
+          and on ({target}, {ids}) (
+            {info} unless on ({target}) instance:netbird_api_fleet_dropped:bool == 1
+            or ALERTS{{alertname="{alert}", alertstate="firing"}}
+          )"""
+"""What a single thing looks like says nothing while the peers cannot be read. While the
+whole fleet has dropped, only what was told before is told."""
 
 GROUP = """\
       - record: instance_group:netbird_api_group_matters:info
@@ -70,6 +87,12 @@ def filled(name: str, thresholds: Thresholds, words: Mapping[str, str]) -> str:
         own = {
             "severity": thresholds.severities[alert],
             "runbook": thresholds.runbook(alert),
+            **{
+                f"unless_outage.{single}": UNLESS_OUTAGE.format(
+                    target=TARGET, info=info, ids=ids, alert=alert
+                )
+                for single, (info, ids) in SINGLE.items()
+            },
         }
         made.append(_Rules(part).substitute({**MACROS, **words}, **own))
     return "".join(made)
@@ -91,11 +114,12 @@ def _groups(thresholds: Thresholds) -> str:
     """A rule for each group that matters, in each of its roles."""
     groups = thresholds.groups
     roles = (("important", groups.important), ("routers", groups.routers))
-    return "".join(
+    made = [
         GROUP.format(target=TARGET, role=role, group=json.dumps(name))
         for role, names in roles
         for name in names
-    )
+    ]
+    return "\n" + "".join(made).rstrip("\n") if made else " []"
 
 
 def _made(name: str) -> Callable[[], str]:

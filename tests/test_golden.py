@@ -41,6 +41,7 @@ CONTRACT = {
     "peers_ssh_enabled": "",
     "peers_ephemeral": "",
     "peers_never_logged_in": "",
+    "peers_by_enrolment": "enrolled_by connected",
     "peer_info": f"{PEER} dns_label ip os version ui_version country user_id"
     " ssh_enabled ephemeral ipv6 kernel_version"
     " + city hostname connection_ip serial_number",
@@ -55,6 +56,7 @@ CONTRACT = {
     "group_info": f"{GROUP} issued",
     "group_peers": GROUP,
     "group_peers_connected": GROUP,
+    "group_peers_offline": GROUP,
     "group_resources": GROUP,
     "group_resources_by_type": f"{GROUP} resource_type",
     "users": "role status service_user",
@@ -99,6 +101,7 @@ CONTRACT = {
     "policy_empty_sides": POLICY,
     "posture_checks": "",
     "posture_check_info": CHECK,
+    "posture_check_policies": CHECK,
     "posture_check_peers_below_min_version": CHECK,
     "nameserver_groups": "enabled",
     "nameserver_group_info": f"{NAMESERVER_GROUP} primary",
@@ -127,6 +130,7 @@ CONTRACT = {
     "proxy_service_status": f"{SERVICE} status",
     "proxy_service_enabled": SERVICE,
     "proxy_service_authenticated": SERVICE,
+    "proxy_service_restricted": SERVICE,
     "proxy_service_certificate_issued_timestamp_seconds": SERVICE,
     "proxy_domain_validated": "proxy_domain_id domain",
     "proxy_cluster_online": "proxy_cluster",

@@ -81,7 +81,6 @@ class Wired:
         self.attention = Attention(
             lambda: self.inventory,
             standings=self.telemetry.standings,
-            history=self.history,
             now=now,
             chosen=important_groups,
         )

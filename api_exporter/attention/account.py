@@ -2,14 +2,17 @@
 policies.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import HOUR
 from api_exporter.collectors.account import addresses
-from api_exporter.collectors.policies import empty_sides, releases, sizes
-from api_exporter.collectors.policies import release as release_of
+from api_exporter.collectors.policies import (
+    empty_sides,
+    outdated,
+    policies_by_check,
+    sizes,
+)
 from api_exporter.exposition.text import timestamp
 
 
@@ -45,21 +48,30 @@ def user_approvals(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def old_versions(seen: Seen) -> Iterator[Finding]:
-    """Peers that a posture check shuts out, or will."""
-    versions = releases(Counter(p.version for p in seen.inventory.peers or ()))
-    for check in seen.inventory.posture_checks or ():
+def posture_checks(seen: Seen) -> Iterator[Finding | None]:
+    """Those that shut peers out because of their versions, or do nothing at all."""
+    inventory = seen.inventory
+    policies = inventory.policies or ()
+    checks = inventory.posture_checks or ()
+    old, steps = outdated(
+        checks, policies, inventory.groups or (), inventory.peers or ()
+    )
+    yield from steps
+    used = policies_by_check(policies)
+    for check in checks:
+        named = f"Posture check {plain(check.name or check.id)}"
+        if check.id not in used:
+            yield seen.finding(
+                "NetBirdPostureCheckUnused", named, "No enabled policy uses it."
+            )
         demanded = check.checks.nb_version_check
-        minimum = release_of(demanded.min_version) if demanded is not None else None
-        if demanded is None or minimum is None:
-            continue
-        old = sum(n for version, n in versions.items() if version < minimum)
-        if old:
-            verb = "is" if old == 1 else "are"
+        number = old.get(check.id, 0)
+        if demanded is not None and number:
+            verb = "is" if number == 1 else "are"
             yield seen.finding(
                 "NetBirdPeersOutdated",
-                f"Posture check {plain(check.name or check.id)}",
-                f"{counted(old, 'peer')} {verb} older than"
+                named,
+                f"{counted(number, 'peer')} {verb} older than"
                 f" {plain(demanded.min_version)}, which it demands.",
             )
 
@@ -79,7 +91,11 @@ def address_pool(seen: Seen) -> Iterator[Finding]:
 
 
 def policies(seen: Seen) -> Iterator[Finding]:
-    """Enabled ones that do not do what they seem to do."""
+    """Enabled ones that do not do what they seem to do; without a single peer there is
+    nothing to say.
+    """
+    if not seen.inventory.peers:
+        return
     known = sizes(seen.inventory.groups or ())
     for policy in seen.inventory.policies or ():
         if sides := empty_sides(policy, known):

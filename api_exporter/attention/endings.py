@@ -1,25 +1,33 @@
 """What ends soon: logins, setup keys, tokens and certificates."""
 
 from collections.abc import Iterator
+from math import ceil
 
 from api_exporter.attention.finding import Finding, Seen, counted, plain
-from api_exporter.attention.thresholds import DAY
-from api_exporter.collectors.peers import login_ends
+from api_exporter.attention.thresholds import DAY, HOUR
+from api_exporter.collectors.peers import login_end, login_lifetime
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.records import Peer, SetupKey
+from api_exporter.netbird.records import Peer
 
 
 def logins(seen: Seen) -> Iterator[Finding | None]:
-    """Connected peers that are cut off unless somebody logs in."""
-    days = seen.thresholds.days["login_soon"]
+    """Connected peers that are cut off unless somebody logs in.
+
+    Where logins do not last for days, to log in again is routine.
+    """
+    days, share = seen.thresholds.days, seen.thresholds.shares["login_soon"]
+    lifetime = login_lifetime(seen.inventory.accounts or ())
+    if lifetime is None or lifetime < days["login_routine"] * DAY:
+        return
+    limit = min(days["login_soon"] * DAY, share * lifetime)
     peers, soon = seen.inventory.peers or (), list[tuple[float, Peer]]()
     for start in range(0, len(peers), AT_ONCE):
-        some = ((p, p) for p in peers[start : start + AT_ONCE] if p.connected)
         soon += [
             (end, peer)
-            for peer, end in login_ends(some, seen.inventory.accounts or ())
-            if 0 < end - seen.now < days * DAY
+            for peer in peers[start : start + AT_ONCE]
+            if peer.connected and (end := login_end(lifetime, peer)) is not None
+            if 0 < end - seen.now < limit
         ]
         yield None
     if soon:
@@ -28,47 +36,44 @@ def logins(seen: Seen) -> Iterator[Finding | None]:
             "NetBirdLoginExpiresSoon",
             "Logins",
             f"{counted(len(soon), 'connected peer')} {verb} cut off within"
-            f" {counted(days, 'day')} unless somebody logs in"
+            f" {counted(ceil(limit / HOUR), 'hour')} unless somebody logs in"
             f"{seen.names(peer for _, peer in soon)}.",
             until=min(end for end, _ in soon),
         )
 
 
 def setup_keys(seen: Seen) -> Iterator[Finding]:
-    """Reusable ones that are valid, or were used lately, and will soon be of no use.
+    """Reusable ones that are in use and will soon be of no use.
 
-    Whoever has revoked one knows that it is.
+    Nobody waits for the end of one that is not used; whoever has revoked one knows.
     """
     days, share = seen.thresholds.days, seen.thresholds.shares["setup_key_used"]
     for key in seen.inventory.setup_keys or ():
-        if key.type != "reusable" or key.revoked:
-            continue
-        if not (key.valid or _in_use(seen, key)):
+        if key.type != "reusable" or key.state == "revoked":
             continue
         named = f"Setup key {plain(key.name or key.id)}"
+        used = timestamp(key.last_used)
+        in_use = used is not None and seen.now - used < days["in_use"] * DAY
         end = timestamp(key.expires)
-        if end is not None and end - seen.now < days["setup_key_soon"] * DAY:
+        soon = end is not None and end - seen.now < days["setup_key_soon"] * DAY
+        if in_use and soon:
             left = counted(days["setup_key_soon"], "day")
             yield seen.finding(
                 "NetBirdSetupKeyExpiresSoon",
                 named,
                 f"Machines can enrol with it for less than {left}."
-                if key.valid and end > seen.now
+                if key.state == "valid"
                 else "Machines cannot enrol with it any more.",
                 until=end,
             )
-        if key.usage_limit and key.used_times / key.usage_limit >= share:
+        spent = key.usage_limit and key.used_times / key.usage_limit >= share
+        if spent and (in_use or key.state == "valid"):
             yield seen.finding(
                 "NetBirdSetupKeyUsedUp",
                 named,
                 f"{key.used_times:,} of its {key.usage_limit:,} uses are spent.",
-                since=timestamp(key.last_used),
+                since=used,
             )
-
-
-def _in_use(seen: Seen, key: SetupKey) -> bool:
-    used = timestamp(key.last_used)
-    return used is not None and seen.now - used < seen.thresholds.days["in_use"] * DAY
 
 
 def access_tokens(seen: Seen) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Seen, counted
+from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.netbird.resources import UP
 
 PARTIAL = (
@@ -16,7 +16,7 @@ PARTIAL = (
 def blind(seen: Seen) -> Iterator[Finding]:
     """Peers that cannot be read, or are withdrawn."""
     peers = seen.standings.get(UP)
-    if peers is None or peers.up is not False:
+    if peers is None or not seen.blind:
         return
     gone = seen.inventory.peers is None
     yield seen.finding(
@@ -29,8 +29,9 @@ def blind(seen: Seen) -> Iterator[Finding]:
     )
 
 
-def fleet(seen: Seen) -> Iterator[Finding]:
+def fleet(seen: Seen) -> Iterator[Finding | None]:
     """Many peers that were lost at once."""
+    yield from seen.gather()
     if seen.fallen is not None:
         connected = sum(peer.connected for peer in seen.peers.values())
         yield seen.finding(
@@ -69,3 +70,13 @@ def partial(seen: Seen) -> Iterator[Finding]:
     """A list of peers that may not hold all of them."""
     if seen.inventory.partial:
         yield Finding(severity="warning", object="Peers", words=PARTIAL)
+
+
+def detail(seen: Seen) -> Iterator[Finding]:
+    """Groups whose peers should have series of their own."""
+    for name in seen.inventory.missing_groups:
+        yield Finding(
+            severity="warning",
+            object=f"Group {plain(name)}",
+            words="PEER_DETAIL names it, but no group has that name or id.",
+        )

@@ -7,13 +7,12 @@ from unicodedata import category
 
 from msgspec import Struct
 
-from api_exporter.attention.fleet import dropped
+from api_exporter.attention.fleet import Fleet
 from api_exporter.attention.thresholds import Severity, Thresholds
-from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.exposition.tally import AT_ONCE, finish
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.history import Count
 from api_exporter.telemetry.standing import Standing
 
 NAMED = 3
@@ -49,7 +48,6 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
 
     Attributes:
         standings: by resource, those that are asked for.
-        runs: how many peers were connected in the last hours.
         chosen: names and ids of the groups that matter, as the operator has named
             them; empty for those of the thresholds.
         upstream_ends: when the upstream's certificate does; None where that is not
@@ -62,7 +60,6 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
     thresholds: Thresholds
     now: float
     standings: Mapping[str, Standing] = {}
-    runs: Sequence[Sequence[Count]] = ()
     chosen: tuple[str, ...] = ()
     upstream_ends: float | None = None
     own_ends: float | None = None
@@ -75,18 +72,24 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def peers(self) -> Mapping[str, Peer]:
         """By id."""
-        return {peer.id: peer for peer in self.inventory.peers or ()}
+        finish(self.gather())
+        found: Mapping[str, Peer] = self.__dict__["peers"]
+        return found
 
     def gather(self) -> Iterator[None]:
-        """Find the peers by id in steps: without them it is one, when they are wanted.
+        """Go through the peers in steps: without them it is one, when they are wanted.
 
-        They are put where the cached property would put them.
+        What it finds is put where the cached properties would put it.
         """
         if "peers" not in self.__dict__:
             peers, found = self.inventory.peers or (), dict[str, Peer]()
+            fleet = Fleet(self.now)
             for start in range(0, len(peers), AT_ONCE):
-                found.update({peer.id: peer for peer in peers[start : start + AT_ONCE]})
+                some = peers[start : start + AT_ONCE]
+                found.update({peer.id: peer for peer in some})
+                fleet.add(some)
                 yield
+            self.__dict__["fallen"] = fleet.dropped(self.thresholds)
             self.__dict__["peers"] = found
 
     @cached_property
@@ -97,13 +100,20 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def fallen(self) -> float | None:
         """Since when a great part of the peers is gone; None if it is not."""
-        return dropped(self.runs, self.now, self.thresholds)
+        finish(self.gather())
+        found: float | None = self.__dict__["fallen"]
+        return found
 
     @property
-    def outage(self) -> bool:
-        """Whether there is a greater cause for what single things look like."""
-        up = self.standings[UP].up if UP in self.standings else None
-        return up is False or self.fallen is not None
+    def blind(self) -> bool:
+        """Whether the peers cannot be read."""
+        return UP in self.standings and self.standings[UP].up is False
+
+    def caused(self, finding: "Finding") -> bool:
+        """Whether a drop of the whole fleet is a greater cause: it began with that."""
+        if self.fallen is None or finding.since is None:
+            return False
+        return finding.since >= self.fallen
 
     def finding(
         self,

@@ -20,7 +20,8 @@ class Finder(Struct, frozen=True):
 
     Attributes:
         reads: it finds nothing while one of them is unknown: it never guesses.
-        single: whether it is silent while there is a greater cause.
+        single: whether it is silent where there is a greater cause: while the peers
+            cannot be read, and of what began when the whole fleet dropped.
     """
 
     find: Callable[[Seen], Iterator[Finding | None]]
@@ -32,6 +33,7 @@ FINDERS = (
     Finder(exporter.blind),
     Finder(exporter.fleet, ("peers",)),
     Finder(exporter.partial, ("users",)),
+    Finder(exporter.detail, ("groups",)),
     Finder(exporter.unwatched),
     Finder(exporter.rejected),
     Finder(groups.presence, ("groups", "peers"), single=True),
@@ -50,18 +52,22 @@ FINDERS = (
     Finder(proxies.clusters, ("proxy_clusters",)),
     Finder(proxies.services, ("proxy_services",)),
     Finder(account.address_pool, ("accounts", "peers")),
-    Finder(account.policies, ("policies", "groups")),
+    Finder(account.policies, ("policies", "groups", "peers")),
     Finder(account.peer_approvals, ("peers",)),
     Finder(account.user_approvals, ("users",)),
-    Finder(account.old_versions, ("posture_checks", "peers")),
+    Finder(account.posture_checks, ("posture_checks", "policies", "groups", "peers")),
 )
 
 
 def find(finder: Finder, seen: Seen) -> Iterator[Finding | None]:
     """What one of them finds. None: still looking, a good place to pause."""
-    if _unknown(seen, finder) or (finder.single and seen.outage):
-        return iter(())
-    return finder.find(seen)
+    if _unknown(seen, finder) or (finder.single and seen.blind):
+        return
+    if finder.single:
+        yield from seen.gather()
+    for finding in finder.find(seen):
+        if finding is None or not (finder.single and seen.caused(finding)):
+            yield finding
 
 
 def unknown(seen: Seen) -> tuple[str, ...]:

@@ -7,17 +7,15 @@ from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.records import Group, Peer
 
 
-def presence(seen: Seen) -> Iterator[Finding | None]:
+def presence(seen: Seen) -> Iterator[Finding]:
     """Peers of important groups that are offline, routers that all are."""
-    yield from seen.gather()
     for group in _of(seen, seen.important):
         peers = _peers(seen, group)
         gone = [peer for peer in peers if not peer.connected]
-        missing = group.peers_count - len(peers) + len(gone)
-        if missing > 0:
+        if gone:
             left = [timestamp(peer.last_seen) for peer in gone]
-            verb = "is" if missing == 1 else "are"
-            number = f"{missing:,} of {counted(group.peers_count, 'peer')}"
+            verb = "is" if len(gone) == 1 else "are"
+            number = f"{len(gone):,} of {counted(len(peers), 'peer')}"
             yield seen.finding(
                 "NetBirdImportantPeerOffline",
                 f"Group {plain(group.name or group.id)}",
@@ -35,15 +33,18 @@ def presence(seen: Seen) -> Iterator[Finding | None]:
                 f"{lost}: what is routed through it cannot be reached.",
                 since=max(filter(None, left), default=None),
             )
-    # The default names are examples: that they are missing tells nothing.
     names = {name for g in seen.inventory.groups or () for name in (g.id, g.name)}
-    for name in seen.chosen:
-        if name not in names:
-            yield seen.finding(
-                "NetBirdImportantGroupMissing",
-                f"Group {plain(name)}",
-                "IMPORTANT_GROUPS names it, but there is none of that name.",
-            )
+    for role, wanted in (
+        ("important", seen.important),
+        ("a group of routers", seen.thresholds.groups.routers),
+    ):
+        for name in wanted:
+            if name not in names:
+                yield seen.finding(
+                    "NetBirdImportantGroupMissing",
+                    f"Group {plain(name)}",
+                    f"It is named as {role}, but no group has that name or id.",
+                )
 
 
 def expired(seen: Seen) -> Iterator[Finding | None]:
@@ -73,7 +74,6 @@ def _peers(seen: Seen, group: Group) -> list[Peer]:
     """The members that the upstream lists as peers."""
     peers = seen.peers
     if group.id not in seen.members:
-        seen.members[group.id] = [
-            peers[member.id] for member in group.peers or () if member.id in peers
-        ]
+        found = {m.id: peers[m.id] for m in group.peers or () if m.id in peers}
+        seen.members[group.id] = list(found.values())
     return seen.members[group.id]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Seen, plain
-from api_exporter.collectors.reverse_proxy import authenticated
+from api_exporter.collectors.reverse_proxy import authenticated, restricted
 
 _FAILED = {
     "certificate_failed": (
@@ -27,7 +27,9 @@ def services(seen: Seen) -> Iterator[Finding]:
         if service.meta.status in _FAILED:
             alert, words = _FAILED[service.meta.status]
             yield seen.finding(alert, named, words)
-        if service.mode == "http" and not authenticated(service):
+        if service.mode == "http" and not (
+            authenticated(service) or restricted(service)
+        ):
             yield seen.finding(
                 "NetBirdProxyServiceOpen",
                 named,

@@ -9,7 +9,6 @@ from api_exporter.attention.findings import FINDERS, Finder, find, unknown
 from api_exporter.attention.thresholds import SEVERITIES, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.history import Count, History
 from api_exporter.telemetry.standing import Standing
 
 MOST = 20
@@ -70,7 +69,6 @@ class Attention:
         inventory: Callable[[], Inventory],
         *,
         standings: Mapping[str, Standing],
-        history: History,
         now: Callable[[], float],
         chosen: tuple[str, ...] = (),
         ends: Ends = lambda: (None, None),
@@ -78,7 +76,6 @@ class Attention:
         self.found = Found()
         self._inventory = inventory
         self._standings = standings
-        self._history = history
         self._now = now
         self._chosen = chosen
         self._ends = ends
@@ -92,9 +89,7 @@ class Attention:
         It has places to pause.
         """
         now = self._now()
-        seen = self._seen(
-            self._inventory(), self._standings, now, self._history.runs(now)
-        )
+        seen = self._seen(self._inventory(), self._standings, now)
         finders = [
             finder
             for finder in FINDERS
@@ -129,7 +124,6 @@ class Attention:
         inventory: Inventory,
         standings: Mapping[str, Standing],
         now: float,
-        runs: Sequence[Sequence[Count]] = (),
     ) -> Seen:
         upstream_ends, own_ends = self._ends()
         return Seen(
@@ -137,7 +131,6 @@ class Attention:
             thresholds=self._thresholds,
             now=now,
             standings=standings,
-            runs=runs,
             chosen=self._chosen,
             upstream_ends=upstream_ends,
             own_ends=own_ends,

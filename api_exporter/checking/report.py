@@ -8,7 +8,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Iterator,
     Mapping,
 )
 from typing import TYPE_CHECKING
@@ -27,7 +26,6 @@ from api_exporter.daemon import logs
 from api_exporter.daemon.life import refusal
 from api_exporter.daemon.threads import own_threads
 from api_exporter.exposition.text import render
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.options import Options
@@ -196,14 +194,9 @@ async def check(
             names.append(finding.resource.name)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
-    for line in (*_concerns(found[-1].inventory), *attending(found)):
+    for line in attending(found):
         _print(line)
     return _has_peers(found)
-
-
-def _concerns(inventory: Inventory) -> Iterator[str]:
-    for name in inventory.missing_groups:
-        yield f"PEER_DETAIL names {name!r}, which is neither name nor id of a group."
 
 
 async def once(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
+from api_exporter.exposition.tally import finish
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -37,8 +38,13 @@ PEERS_CONNECTED = Metric(
     name="netbird_api_group_peers_connected",
     help="Number of the group's peers that are connected.",
     source="groups[].peers[].id among the connected peers[]",
-    alert="fewer than netbird_api_group_peers in a group that must be complete;"
-    " 0 in a group of routers",
+    alert="0 in a group of routers",
+)
+PEERS_OFFLINE = Metric(
+    name="netbird_api_group_peers_offline",
+    help="Number of the group's peers that are listed and not connected.",
+    source="groups[].peers[].id among the peers[] that are not connected",
+    alert="above 0 in a group that must be complete",
 )
 RESOURCES = Metric(
     name="netbird_api_group_resources",
@@ -71,9 +77,12 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Family(PEERS, ((key, group.peers_count) for key, group in keyed))
     if inventory.peers is not None:
         present = joins.Present(inventory.peers)
-        yield Family(
-            PEERS_CONNECTED, _present(keyed, present), at_once=1, steps=present.steps
-        )
+        steps = present.steps
+        for metric, some in (
+            (PEERS_CONNECTED, present.connected),
+            (PEERS_OFFLINE, present.offline),
+        ):
+            yield Family(metric, _among(some, keyed, steps), 1, steps)
     yield Family(RESOURCES, ((key, group.resources_count) for key, group in keyed))
     yield counted(
         RESOURCES_BY_TYPE,
@@ -85,11 +94,12 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     )
 
 
-def _present(
-    keyed: Iterable[tuple[Labels, Group]], present: joins.Present
+def _among(
+    some: set[str],
+    keyed: Iterable[tuple[Labels, Group]],
+    steps: Iterator[None],
 ) -> Iterator[Sample]:
     """A group may have as many members as there are peers: each is much work."""
-    connected = present.whole().connected
+    finish(steps)
     for key, group in keyed:
-        members = [member.id for member in group.peers or ()]
-        yield key, len(connected.intersection(members))
+        yield key, len(some.intersection(joins.ids(group)))

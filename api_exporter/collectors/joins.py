@@ -7,7 +7,7 @@ from api_exporter.exposition.each import Identified
 from api_exporter.exposition.tally import AT_ONCE, finish
 from api_exporter.exposition.text import Family, Labels, Metric
 from api_exporter.netbird.facts.routing import RoutingPeers
-from api_exporter.netbird.records import Peer
+from api_exporter.netbird.records import Group, Peer
 
 
 class Present:
@@ -16,12 +16,14 @@ class Present:
     Attributes:
         existing: the ids of those that the upstream lists.
         connected: those of them that are connected.
-        steps: both are whole when these have been gone through, by whomever.
+        offline: the others.
+        steps: all are whole when these have been gone through, by whomever.
     """
 
     def __init__(self, peers: tuple[Peer, ...]) -> None:
         self.existing: set[str] = set()
         self.connected: set[str] = set()
+        self.offline: set[str] = set()
         self.steps = self._look(peers)
 
     def _look(self, peers: tuple[Peer, ...]) -> Iterator[None]:
@@ -29,12 +31,18 @@ class Present:
             some = peers[start : start + AT_ONCE]
             self.existing.update([peer.id for peer in some])
             self.connected.update([peer.id for peer in some if peer.connected])
+            self.offline.update([peer.id for peer in some if not peer.connected])
             yield
 
     def whole(self) -> "Present":
         """Itself, with the steps taken that are left."""
         finish(self.steps)
         return self
+
+
+def ids(group: Group) -> list[str]:
+    """Of a group's members, as the upstream sends them."""
+    return [member.id for member in group.peers or ()]
 
 
 def routing(

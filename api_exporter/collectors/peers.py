@@ -1,8 +1,7 @@
 """The machines of the network: who is connected, on what, and until when."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TypeVar
 
 from api_exporter.collectors.once import OnceEach
 from api_exporter.exposition.each import Blocks, Each
@@ -25,7 +24,7 @@ READS = ("peers", "accounts")
 
 PEERS = Metric(
     name="netbird_api_peers",
-    help="Number of peers by whether they hold a stream to the management service.",
+    help="Number of peers by whether the management service counts them as connected.",
     source="peers[].connected",
     alert="a share of the fleet that is not connected",
 )
@@ -73,6 +72,13 @@ NEVER_LOGGED_IN_PEERS = Metric(
     help="Number of peers that belong to a user and have never logged in.",
     source="peers[].user_id, peers[].last_login",
 )
+BY_ENROLMENT = Metric(
+    name="netbird_api_peers_by_enrolment",
+    help="Number of peers that are not ephemeral, by whether a person or a setup key"
+    " enrolled them and whether they are connected.",
+    source="peers[].user_id, peers[].connected, where not peers[].ephemeral",
+    alert="a third of those that a setup key enrolled is lost within minutes",
+)
 INFO = Metric(
     name="netbird_api_peer_info",
     help="Properties of a peer, to be joined by peer_id. Always 1.",
@@ -81,15 +87,15 @@ INFO = Metric(
 )
 CONNECTED = Metric(
     name="netbird_api_peer_connected",
-    help="Whether the peer holds a stream to the management service.",
+    help="Whether the management service counts the peer as connected.",
     source="peers[].connected",
     alert="0 for longer than a reboot takes, for peers that should always be there",
     of_peer=True,
 )
 LAST_SEEN = Metric(
     name="netbird_api_peer_last_seen_timestamp_seconds",
-    help="When the peer last connected or disconnected: "
-    "the start of its absence only while it is not connected.",
+    help="When the peer was lost, while it is not connected; when it connected or was"
+    " last heard of, while it is.",
     source="peers[].last_seen",
     alert="peers not connected whose last change is months old",
     of_peer=True,
@@ -102,7 +108,8 @@ CREATED = Metric(
 )
 LAST_LOGIN = Metric(
     name="netbird_api_peer_last_login_timestamp_seconds",
-    help="When the peer's user last logged in; absent when never.",
+    help="When somebody last logged in on the peer, or a setup key enrolled it; absent"
+    " when never.",
     source="peers[].last_login",
     of_peer=True,
 )
@@ -150,9 +157,9 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Each(CREATED, blocks, key, lambda p: timestamp(p.created_at))
     yield Each(LAST_LOGIN, blocks, key, lambda p: timestamp(p.last_login))
     yield Each(LOGIN_EXPIRED, blocks, key, lambda p: int(p.login_expired))
-    lifetime = _lifetime(inventory.accounts or ())
+    lifetime = login_lifetime(inventory.accounts or ())
     if lifetime is not None:
-        end = partial(_login_end, lifetime)
+        end = partial(login_end, lifetime)
         yield Each(LOGIN_EXPIRATION, blocks, key, end, given=lifetime)
     yield Each(APPROVAL_REQUIRED, blocks, key, lambda p: int(p.approval_required))
 
@@ -180,24 +187,22 @@ def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
         NEVER_LOGGED_IN_PEERS,
         (peer.user_id != "" and never(peer.last_login) for peer in peers),
     )
+    yield counted(
+        BY_ENROLMENT,
+        (enrolment(peer) for peer in peers if not peer.ephemeral),
+        lambda key: labels(
+            enrolled_by="user" if key[0] else "setup_key", connected=boolean(key[1])
+        ),
+        always=((False, False), (False, True), (True, False), (True, True)),
+    )
 
 
-T = TypeVar("T")
+def enrolment(peer: Peer) -> tuple[bool, bool]:
+    """Whether a person enrolled it, and whether it is connected."""
+    return peer.user_id != "", peer.connected
 
 
-def login_ends(
-    peers: Iterable[tuple[T, Peer]], accounts: tuple[Account, ...]
-) -> Iterator[tuple[T, float]]:
-    """When logins end, beside what came with the peers."""
-    lifetime = _lifetime(accounts)
-    if lifetime is not None:
-        for key, peer in peers:
-            end = _login_end(lifetime, peer)
-            if end is not None:
-                yield key, end
-
-
-def _lifetime(accounts: tuple[Account, ...]) -> int | None:
+def login_lifetime(accounts: tuple[Account, ...]) -> int | None:
     """Seconds that a login lasts; None where logins do not end."""
     lifetimes = (
         account.settings.peer_login_expiration
@@ -207,7 +212,7 @@ def _lifetime(accounts: tuple[Account, ...]) -> int | None:
     return next(lifetimes, None)  # a token sees one account
 
 
-def _login_end(lifetime: int, peer: Peer) -> float | None:
+def login_end(lifetime: int, peer: Peer) -> float | None:
     """Only where the peer wants it, for a user's peer that logged in."""
     if not (peer.login_expiration_enabled and peer.user_id):
         return None

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
 from api_exporter.exposition.tally import finish, tally
 from api_exporter.exposition.text import (
@@ -71,11 +72,21 @@ POSTURE_CHECK_INFO = Metric(
     help="Properties of a posture check, to be joined by posture_check_id. Always 1.",
     source="posture-checks[]",
 )
+POSTURE_CHECK_POLICIES = Metric(
+    name="netbird_api_posture_check_policies",
+    help="Number of enabled policies that use the posture check.",
+    source="posture-checks[].id among policies[].source_posture_checks[],"
+    " where policies[].enabled",
+    alert="0: the check shuts nobody out",
+)
 BELOW_MIN_VERSION = Metric(
     name="netbird_api_posture_check_peers_below_min_version",
-    help="Number of peers whose released version is below the check's minimum.",
-    source="posture-checks[].checks.nb_version_check.min_version, peers[].version",
-    alert="above 0: these peers are, or will be, shut out",
+    help="Number of peers that the posture check shuts out of enabled policies because"
+    " their released version is below its minimum.",
+    source="posture-checks[].checks.nb_version_check.min_version, peers[].version,"
+    " groups[].peers[].id, policies[].{enabled,source_posture_checks},"
+    " policies[].rules[].{enabled,sources}",
+    alert="above 0: these peers are shut out",
 )
 
 
@@ -84,7 +95,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     if inventory.policies is not None:
         yield from _policies(inventory.policies, inventory)
     if inventory.posture_checks is not None:
-        yield from _posture_checks(inventory.posture_checks, inventory.peers)
+        yield from _posture_checks(inventory.posture_checks, inventory)
 
 
 def _policies(
@@ -157,17 +168,30 @@ def _empty(
 
 
 def _posture_checks(
-    checks: tuple[PostureCheck, ...], peers: tuple[Peer, ...] | None
+    checks: tuple[PostureCheck, ...], inventory: Inventory
 ) -> Iterator[Family]:
     yield single(POSTURE_CHECKS, len(checks))
     keyed = Once(
         (labels(posture_check_id=c.id, posture_check=c.name), c) for c in checks
     )
     yield Family(POSTURE_CHECK_INFO, ((key, 1) for key, _ in keyed))
-    if peers is None:
+    if inventory.policies is None:
         return
-    counts, steps = tally(peer.version for peer in peers)
+    yield Family(POSTURE_CHECK_POLICIES, _used(keyed, inventory.policies))
+    if inventory.groups is None or inventory.peers is None:
+        return
+    counts, steps = outdated(
+        checks, inventory.policies, inventory.groups, inventory.peers
+    )
     yield Family(BELOW_MIN_VERSION, _below(keyed, counts, steps), steps=steps)
+
+
+def _used(
+    keyed: Iterable[tuple[Labels, PostureCheck]], policies: Iterable[Policy]
+) -> Iterator[Sample]:
+    by_check = policies_by_check(policies)
+    for key, check in keyed:
+        yield key, len(by_check.get(check.id, ()))
 
 
 def _below(
@@ -176,12 +200,72 @@ def _below(
     steps: Iterator[None],
 ) -> Iterator[Sample]:
     finish(steps)
-    versions = releases(counts)
     for key, check in keyed:
-        if check.checks.nb_version_check is not None and (
-            minimum := release(check.checks.nb_version_check.min_version)
-        ):
-            yield key, sum(n for version, n in versions.items() if version < minimum)
+        if check.id in counts:
+            yield key, counts[check.id]
+
+
+def policies_by_check(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
+    """The enabled policies that use a posture check, by the check's id."""
+    found: dict[str, list[Policy]] = {}
+    for policy in policies:
+        if policy.enabled:
+            for check in dict.fromkeys(policy.source_posture_checks or ()):
+                found.setdefault(check, []).append(policy)
+    return found
+
+
+def outdated(
+    checks: Iterable[PostureCheck],
+    policies: Iterable[Policy],
+    groups: Iterable[Group],
+    peers: tuple[Peer, ...],
+) -> tuple[dict[str, int], Iterator[None]]:
+    """How many peers each check shuts out because of their versions, by the check's
+    id, when the steps have been gone through.
+
+    They are in source groups of enabled rules of the policies that use the check.
+    """
+    counts: dict[str, int] = {}
+
+    def count() -> Iterator[None]:
+        by_check = policies_by_check(policies)
+        demands: dict[frozenset[str], list[tuple[str, Release]]] = {}
+        for check in checks:
+            demanded = check.checks.nb_version_check
+            minimum = release(demanded.min_version) if demanded is not None else None
+            if minimum is not None:
+                counts[check.id] = 0
+                sources = source_groups(by_check.get(check.id, ()))
+                demands.setdefault(sources, []).append((check.id, minimum))
+        for sources, demanding in demands.items():
+            members: set[str] = set()
+            for group in groups:
+                if group.id in sources:
+                    members.update(joins.ids(group))
+                    yield
+            versions, steps = tally(p.version for p in peers if p.id in members)
+            if members:
+                yield from steps
+            for id_, minimum in demanding:
+                counts[id_] = sum(
+                    number
+                    for version, number in versions.items()
+                    if (found := release(version)) is not None and found < minimum
+                )
+
+    return counts, count()
+
+
+def source_groups(policies: Iterable[Policy]) -> frozenset[str]:
+    """The ids of the groups that enabled rules let in."""
+    return frozenset(
+        group.id
+        for policy in policies
+        for rule in policy.rules or ()
+        if rule.enabled
+        for group in rule.sources or ()
+    )
 
 
 Release = tuple[int, int, int]
@@ -191,13 +275,3 @@ def release(version: str) -> Release | None:
     """A release's three numbers; None for development builds and whatever else."""
     match = re.fullmatch(r"v?(\d{1,99})\.(\d{1,99})\.(\d{1,99})", version, re.ASCII)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
-
-
-def releases(versions: Mapping[str, int]) -> dict[Release, int]:
-    """How many peers run each release, given how many run each version."""
-    counts: dict[Release, int] = {}
-    for version, count in versions.items():
-        number = release(version)
-        if number is not None:
-            counts[number] = counts.get(number, 0) + count
-    return counts

@@ -52,7 +52,15 @@ SERVICE_AUTHENTICATED = Metric(
     help="Whether the HTTP service is private or asks who you are, in whatever way.",
     source="reverse-proxies/services[].auth.*.enabled,"
     " reverse-proxies/services[].private, where mode is http",
-    alert="0 for an enabled service: an open door",
+    alert="0 for an enabled service that is not restricted: an open door",
+)
+SERVICE_RESTRICTED = Metric(
+    name="netbird_api_proxy_service_restricted",
+    help="Whether the service lets in only some addresses or countries, by a list of"
+    " those that are allowed.",
+    source="reverse-proxies/services[].access_restrictions.{allowed_cidrs,"
+    "allowed_countries}",
+    alert="0 for an enabled service without authentication: an open door",
 )
 CERTIFICATE_ISSUED = Metric(
     name="netbird_api_proxy_service_certificate_issued_timestamp_seconds",
@@ -136,6 +144,7 @@ def _services(services: tuple[ProxyService, ...]) -> Iterator[Family]:
         SERVICE_AUTHENTICATED,
         ((key, int(authenticated(s))) for key, s in keyed if s.mode == "http"),
     )
+    yield Family(SERVICE_RESTRICTED, ((key, int(restricted(s))) for key, s in keyed))
     yield timestamps(
         CERTIFICATE_ISSUED, ((key, s.meta.certificate_issued_at) for key, s in keyed)
     )
@@ -150,6 +159,18 @@ def authenticated(service: ProxyService) -> bool:
     )
     return service.private or any(
         isinstance(way, ProxyAuth) and way.enabled for way in ways
+    )
+
+
+_EVERYBODY = ("0.0.0.0/0", "::/0")
+
+
+def restricted(service: ProxyService) -> bool:
+    """Whether a list says who may come in; one that only blocks says no such thing."""
+    lists = service.access_restrictions
+    cidrs = lists.allowed_cidrs or ()
+    return bool(lists.allowed_countries) or (
+        len(cidrs) > 0 and not any(cidr in _EVERYBODY for cidr in cidrs)
     )
 
 

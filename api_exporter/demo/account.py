@@ -85,7 +85,7 @@ def setup_keys(moment: Moment) -> Iterator[object]:
         "ci runners, renewed every week",
         auto_groups=[RUNNERS.id],
         ephemeral=True,
-        expires=rfc3339(renewed + 13 * DAY, ".500112"),
+        expires=rfc3339(renewed + WEEK + DAY // 2, ".500112"),
         last_used=rfc3339(moment.latest(7 * MINUTE), ".10021"),
         updated_at=rfc3339(renewed, ".500112"),
         used_times=(moment.latest(7 * MINUTE) - FOUNDED) // (7 * MINUTE),

@@ -168,12 +168,19 @@ def count_true(metric: Metric, which: Iterable[bool]) -> Family:
 
 
 def counted(
-    metric: Metric, keys: Iterable[K], labelled: Callable[[K], Labels] = str
+    metric: Metric,
+    keys: Iterable[K],
+    labelled: Callable[[K], Labels] = str,
+    always: Iterable[K] = (),
 ) -> Family:
-    """How many there are of each; keys with the same labels are counted together."""
+    """How many there are of each; keys with the same labels are counted together.
+
+    Args:
+        always: keys that have a sample, 0 included.
+    """
 
     def samples(by_key: Counter[K]) -> Iterable[Sample]:
-        counts: Counter[Labels] = Counter()
+        counts = Counter(dict.fromkeys(map(labelled, always), 0))
         for key, count in by_key.items():
             counts[labelled(key)] += count
         return sorted(counts.items())

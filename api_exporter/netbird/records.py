@@ -233,6 +233,7 @@ class Policy(Struct, frozen=True, gc=False, kw_only=True):
     description: str = ""
     enabled: bool = False
     rules: tuple[Rule, ...] | None = None
+    source_posture_checks: tuple[str, ...] | None = None
 
 
 class VersionCheck(Struct, frozen=True, gc=False, kw_only=True):
@@ -309,6 +310,13 @@ class ProxyAuth(Struct, frozen=True, gc=False, kw_only=True):
     enabled: bool = False
 
 
+class AccessRestrictions(Struct, frozen=True, gc=False, kw_only=True):
+    """Whom a proxy service lets in; the lists that only block are not read."""
+
+    allowed_cidrs: tuple[str, ...] | None = None
+    allowed_countries: tuple[str, ...] | None = None
+
+
 _Way = ProxyAuth | str | float | bool | None
 """Only objects are known; others are no reason to reject the service."""
 
@@ -323,6 +331,7 @@ class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     enabled: bool = False
     private: bool = False
     auth: dict[str, _Way | tuple[_Way, ...]] | None = None
+    access_restrictions: AccessRestrictions = AccessRestrictions()
     meta: ProxyServiceMeta = ProxyServiceMeta()
 
 

@@ -76,7 +76,9 @@ RESOURCES: tuple[Resource, ...] = (
         Listing(records.Account, ordered=True),
         5 * MINUTE,
     ),
-    Resource("groups", "api/groups", Listing(records.Group), 5 * MINUTE),
+    Resource(
+        "groups", "api/groups", Listing(records.Group, nullable=False), 5 * MINUTE
+    ),
     Resource("setup_keys", "api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
     Resource(  # of two that list a resource the last one counts
         "networks",

@@ -186,9 +186,10 @@ IMPORTANT_GROUPS = Setting(
     "",
     "names or ids of groups, separated by commas, such as servers,databases",
     "Groups of which each peer matters: the status page, `--check` and"
-    " `api_exporter_attention` tell when one is offline. Without it those of"
-    " `api_exporter/thresholds.json`, as for the alerts. A group with a comma in its"
-    " name is named by its id.",
+    " `api_exporter_attention` tell when one is offline, or a group is missing. Without"
+    " it those of `api_exporter/thresholds.json`, which names none as shipped; the"
+    " alerts go by that file alone. A group with a comma in its name is named by its"
+    " id.",
     parsers.groups,
     of_account=True,
 )

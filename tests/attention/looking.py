@@ -1,6 +1,6 @@
 """An inventory, and what is found in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from api_exporter.attention.finding import Finding, Seen
@@ -8,7 +8,6 @@ from api_exporter.attention.findings import FINDERS, find
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
-from api_exporter.telemetry.history import Count
 from api_exporter.telemetry.standing import Standing
 
 NOW = 1_800_000_000.0
@@ -34,7 +33,6 @@ def seen(
     *,
     now: float = NOW,
     standings: Mapping[str, Standing] | None = None,
-    runs: Sequence[Sequence[Count]] = (),
     chosen: tuple[str, ...] = (),
     thresholds: Thresholds | None = None,
     upstream_ends: float | None = None,
@@ -45,7 +43,6 @@ def seen(
         thresholds=thresholds or shipped(),
         now=now,
         standings=standings or {},
-        runs=runs,
         chosen=chosen,
         upstream_ends=upstream_ends,
         own_ends=own_ends,

@@ -4,28 +4,32 @@ from collections import Counter
 from collections.abc import Generator
 from typing import TypeVar
 
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.findings import FINDERS
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.thresholds import Groups, shipped
 from api_exporter.demo.network import Network
 from api_exporter.demo.schedules import MINUTE, MONDAY, WEEK
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
-from api_exporter.telemetry.history import History
 from tests.attention.looking import NOW, findings, seen
 from tests.attention.test_thresholds import OTHERS
 
 T = TypeVar("T")
 
 STANDING = {
+    "NetBirdImportantPeerOffline",
+    "NetBirdNetworkUnreachable",
     "NetBirdPeerAwaitsApproval",
     "NetBirdPeersOutdated",
     "NetBirdPolicyEmpty",
+    "NetBirdPostureCheckUnused",
+    "NetBirdResourceUnreachable",
     "NetBirdUserAwaitsApproval",
 }
-"""At every instant: there is always something to look at. Networks that are lost are so
-for ever, too, but single things are silent where the whole fleet has dropped."""
+"""At every instant: there is always something to look at. What began before the whole
+fleet dropped stays meanwhile."""
 
 NEVER = {
     # The simulated API is always there and always whole: tests and newcomers use it.
@@ -38,6 +42,9 @@ NEVER = {
     # Only who has set IMPORTANT_GROUPS can have it wrong.
     "NetBirdImportantGroupMissing",
 }
+
+NAMED = replace(shipped(), groups=Groups(important=["servers"], routers=["routers"]))
+"""As an operator of this network names what matters."""
 
 STEP = 10 * MINUTE
 
@@ -73,12 +80,10 @@ class DemoTests(SynchronousTestCase):
     def test_week(self) -> None:
         """Each finding is there in a week, and ends, but for those that always are."""
         network = Network(60)
-        history = History(period=STEP)
         times: Counter[str] = Counter()
         for at in range(BEGIN, BEGIN + WEEK, STEP):
             inventory = known(network, at)
-            history.observe(at, inventory.peers or ())
-            looked = seen(inventory, now=at, runs=history.runs(at))
+            looked = seen(inventory, now=at, thresholds=NAMED)
             every = findings(looked)
             times.update({one.alert for one in every})
             for one in every:

@@ -5,8 +5,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.exporter import PARTIAL
 from api_exporter.attention.findings import unknown
+from api_exporter.attention.thresholds import Groups, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
+    AccessRestrictions,
     AccessToken,
     Account,
     AccountSettings,
@@ -30,7 +32,6 @@ from api_exporter.netbird.records import (
     VersionCheck,
 )
 from api_exporter.ports import UpstreamError
-from api_exporter.telemetry.history import Count
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.status.findings import when
 from tests.attention.looking import (
@@ -45,6 +46,10 @@ from tests.attention.looking import (
     peer,
     seen,
 )
+
+SERVERS = ("servers",)
+
+ROUTERS = replace(shipped(), groups=Groups(important=[], routers=["routers"]))
 
 REFUSED = UpstreamError("auth", "401")
 FAILING = {
@@ -181,21 +186,35 @@ class GroupsTests(SynchronousTestCase):
 
     def test_offline(self) -> None:
         """A peer of an important group that is offline is named."""
-        finding = only(seen(self.servers(True, False)))
+        finding = only(seen(self.servers(True, False), chosen=SERVERS))
         self.assertEqual("NetBirdImportantPeerOffline", finding.alert)
         self.assertEqual("Group servers", finding.object)
         self.assertEqual("1 of 2 peers is not connected: s1.", finding.words)
         self.assertEqual(NOW - HOUR, finding.since)
         self.assertEqual(
             "4 of 5 peers are not connected: s1, s2, s3 and 1 more.",
-            only(seen(self.servers(True, *4 * [False]))).words,
+            only(seen(self.servers(True, *4 * [False]), chosen=SERVERS)).words,
         )
-        self.assertEqual([], found(seen(self.servers(True, True))))
+        self.assertEqual([], found(seen(self.servers(True, True), chosen=SERVERS)))
+
+    def test_not_chosen(self) -> None:
+        """No group is important unless somebody names it."""
+        self.assertEqual([], found(seen(self.servers(False))))
+
+    def test_not_listed(self) -> None:
+        """A member that the upstream does not list is not offline, and one that stands
+        twice counts once.
+        """
+        inventory = self.servers(True, False)
+        servers = group("servers", "s0", "s1", "s1", "of nobody")
+        looked = seen(replace(inventory, groups=(servers,)), chosen=SERVERS)
+        self.assertEqual("1 of 2 peers is not connected: s1.", only(looked).words)
 
     def test_not_named(self) -> None:
         """Peers without series of their own are counted only (`PEER_DETAIL`)."""
         hidden = replace(self.servers(True, False), detail=frozenset())
-        self.assertEqual("1 of 2 peers is not connected.", only(seen(hidden)).words)
+        finding = only(seen(hidden, chosen=SERVERS))
+        self.assertEqual("1 of 2 peers is not connected.", finding.words)
 
     def test_chosen(self) -> None:
         """IMPORTANT_GROUPS names others, by name or id; one that is missing is told."""
@@ -205,30 +224,46 @@ class GroupsTests(SynchronousTestCase):
         missing = only(seen(servers, chosen=("databases",)))
         self.assertEqual("NetBirdImportantGroupMissing", missing.alert)
         self.assertEqual("Group databases", missing.object)
+        self.assertEqual(
+            "It is named as important, but no group has that name or id.", missing.words
+        )
+
+    def test_thresholds(self) -> None:
+        """So do the thresholds, and a group of routers that is missing is told, too."""
+        named = replace(shipped(), groups=Groups(important=["servers"], routers=["x"]))
+        lost, missing = findings(seen(self.servers(False), thresholds=named))
+        self.assertEqual("NetBirdImportantPeerOffline", lost.alert)
+        self.assertEqual("Group x", missing.object)
+        self.assertIn("as a group of routers", missing.words)
+        chosen = findings(
+            seen(self.servers(False), thresholds=named, chosen=("g-servers",))
+        )
+        self.assertEqual([lost, missing], chosen)
 
     def test_routers(self) -> None:
         """A group of routers is down when none of them is connected."""
         gates = (peer("a", connected=False), peer("b", connected=False, since=-60))
         down = Inventory(peers=gates, groups=(group("routers", "a", "b", "gone"),))
-        finding = only(seen(down))
+        finding = only(seen(down, thresholds=ROUTERS))
         self.assertEqual("NetBirdRouterGroupDown", finding.alert)
         self.assertEqual(NOW - 60, finding.since)
         self.assertIn("None of its routers is connected: ", finding.words)
-        empty = only(seen(replace(down, groups=(group("routers"),))))
+        bare = replace(down, groups=(group("routers"),))
+        empty = only(seen(bare, thresholds=ROUTERS))
         self.assertIn("It has no routers: ", empty.words)
         up = replace(down, peers=(gates[0], peer("b")))
-        self.assertEqual([], found(seen(up)))
+        self.assertEqual([], found(seen(up, thresholds=ROUTERS)))
 
     def test_login(self) -> None:
         """A login of an important peer that has expired is told."""
         out = replace(peer("s0"), login_expired=True)
         inventory = replace(self.servers(True), peers=(out,))
-        finding = only(seen(inventory))
+        finding = only(seen(inventory, chosen=SERVERS))
         self.assertEqual("NetBirdImportantLoginExpired", finding.alert)
         self.assertEqual(
             "1 peer of it cannot connect, as the login has expired: s0.", finding.words
         )
-        self.assertEqual([], found(seen(self.servers(True))))
+        self.assertEqual([], found(seen(self.servers(True), chosen=SERVERS)))
 
 
 class EndingsTests(SynchronousTestCase):
@@ -259,49 +294,97 @@ class EndingsTests(SynchronousTestCase):
         finding = only(seen(inventory))
         self.assertEqual("NetBirdLoginExpiresSoon", finding.alert)
         self.assertEqual(NOW + 1, finding.until)
-        self.assertIn("2 connected peers are cut off within 1 day", finding.words)
+        self.assertIn("2 connected peers are cut off within 24 hours", finding.words)
         self.assertIn(": soon, sooner.", finding.words)
         self.assertIn("is cut off", only(seen(inventory, now=NOW + 2)).words)
         self.assertEqual([], found(seen(inventory, now=NOW + 3 * DAY)))
 
+    def test_lifetime(self) -> None:
+        """Soon is a tenth of a login's lifetime, a day at most; a login that lasts less
+        than three days is routine.
+        """
+        for lifetime, left, told in (
+            (DAY, 60, False),
+            (3 * DAY - 1, 60, False),
+            (3 * DAY, 0.3 * DAY - 1, True),
+            (3 * DAY, 0.3 * DAY, False),
+            (7 * DAY, 0.7 * DAY - 1, True),
+            (7 * DAY, 0.7 * DAY, False),
+            (180 * DAY, DAY - 1, True),
+            (180 * DAY, DAY, False),
+        ):
+            settings = AccountSettings(
+                peer_login_expiration_enabled=True,
+                peer_login_expiration=round(lifetime),
+            )
+            mine = replace(
+                peer("laptop"),
+                user_id="u",
+                login_expiration_enabled=True,
+                last_login=at(left - lifetime),
+            )
+            inventory = Inventory(
+                accounts=(Account(id="a", settings=settings),), peers=(mine,)
+            )
+            alerts = [alert for alert, _, _ in found(seen(inventory))]
+            self.assertEqual(["NetBirdLoginExpiresSoon"] if told else [], alerts, left)
+            off = replace(settings, peer_login_expiration_enabled=False)
+            never = replace(inventory, accounts=(Account(id="a", settings=off),))
+            self.assertEqual([], found(seen(never)))
+
     def key(self, **fields: object) -> Inventory:
-        key = SetupKey(id="k", name="fleet", type="reusable", valid=True)
+        key = SetupKey(id="k", name="fleet", type="reusable", state="valid")
         return Inventory(setup_keys=(replace(key, **fields),))
 
     def test_setup_key(self) -> None:
-        """A reusable key that ends within a week is told, if it is valid or in use."""
-        soon, used = at(7 * DAY - 1), at(-DAY)
-        finding = only(seen(self.key(expires=soon)))
+        """A reusable key that is in use is told a day before it ends, and when it has
+        ended, until it has not been used for a week.
+        """
+        soon, used = at(DAY - 1), at(-7 * DAY + 1)
+        finding = only(seen(self.key(expires=soon, last_used=used)))
         self.assertEqual("NetBirdSetupKeyExpiresSoon", finding.alert)
-        self.assertEqual(NOW + 7 * DAY - 1, finding.until)
+        self.assertEqual(NOW + DAY - 1, finding.until)
         self.assertEqual("Setup key fleet", finding.object)
-        over = only(seen(self.key(expires=used, valid=False, last_used=used)))
-        spent = only(seen(self.key(expires=soon, valid=False, last_used=used)))
-        for finding in (over, spent):
-            self.assertEqual("Machines cannot enrol with it any more.", finding.words)
+        self.assertEqual(
+            "Machines can enrol with it for less than 1 day.", finding.words
+        )
+        for expires, state in ((used, "expired"), (soon, "overused")):
+            over = only(seen(self.key(expires=expires, state=state, last_used=used)))
+            self.assertEqual("Machines cannot enrol with it any more.", over.words)
         for fields in (
-            {"expires": at(7 * DAY)},
-            {"expires": soon, "type": "one-off"},
-            {"expires": soon, "valid": False},
-            {"expires": soon, "valid": False, "last_used": at(-7 * DAY)},
-            {},
+            {"expires": at(DAY), "last_used": used},
+            {"expires": soon, "last_used": used, "type": "one-off"},
+            {"expires": soon},
+            {"expires": soon, "last_used": at(-7 * DAY)},
+            {"expires": soon, "last_used": used, "state": "revoked"},
+            {"last_used": used},
         ):
             self.assertEqual([], found(seen(self.key(**fields))), fields)
+
+    def test_new_key(self) -> None:
+        """A key of today with the dashboard's seven days, used at once, is not told
+        before its last day.
+        """
+        new = self.key(expires=at(7 * DAY), last_used=at(0))
+        for passed, told in ((0, 0), (6 * DAY, 0), (6 * DAY + 1, 1), (7 * DAY, 0)):
+            self.assertEqual(told, len(found(seen(new, now=NOW + passed))), passed)
 
     def test_used_up(self) -> None:
         """A key is told when four fifths of its uses are spent."""
         finding = only(seen(self.key(usage_limit=10, used_times=8)))
         self.assertEqual("NetBirdSetupKeyUsedUp", finding.alert)
         self.assertEqual("8 of its 10 uses are spent.", finding.words)
-        for limit, used in ((10, 7), (0, 100)):
-            inventory = self.key(usage_limit=limit, used_times=used)
-            self.assertEqual([], found(seen(inventory)))
-
-    def test_revoked(self) -> None:
-        """A key that was revoked is not told, however lately it was used."""
-        for fields in ({"expires": at(DAY)}, {"usage_limit": 10, "used_times": 9}):
-            revoked = self.key(valid=False, revoked=True, last_used=at(-DAY), **fields)
-            self.assertEqual([], found(seen(revoked)), fields)
+        for fields in (
+            {"usage_limit": 10, "used_times": 7},
+            {"usage_limit": 0, "used_times": 100},
+            {"usage_limit": 10, "used_times": 10, "state": "overused"},
+            {"usage_limit": 10, "used_times": 9, "state": "revoked"},
+        ):
+            self.assertEqual([], found(seen(self.key(**fields))), fields)
+        spent = self.key(
+            usage_limit=10, used_times=10, state="overused", last_used=at(0)
+        )
+        self.assertEqual("NetBirdSetupKeyUsedUp", only(seen(spent)).alert)
 
     def test_access_token(self) -> None:
         """A token of ours is told twice: 14 days ahead, worse from three days on."""
@@ -375,8 +458,17 @@ class ProxiesTests(SynchronousTestCase):
             off = Inventory(proxy_services=(replace(bad, enabled=False),))
             self.assertEqual([], found(seen(off)))
         self.assertEqual([], found(seen(Inventory(proxy_services=(service,)))))
-        opened = Inventory(proxy_services=(replace(service, auth=None),))
-        self.assertEqual("NetBirdProxyServiceOpen", only(seen(opened)).alert)
+        opened = replace(service, auth=None)
+        for lists, told in (
+            (AccessRestrictions(), 1),
+            (AccessRestrictions(allowed_cidrs=("10.0.0.0/8", "0.0.0.0/0")), 1),
+            (AccessRestrictions(allowed_cidrs=("192.0.2.0/24",)), 0),
+            (AccessRestrictions(allowed_countries=("DE",)), 0),
+        ):
+            one = replace(opened, access_restrictions=lists)
+            looked = seen(Inventory(proxy_services=(one,)))
+            alerts = [alert for alert, _, _ in found(looked)]
+            self.assertEqual(told * ["NetBirdProxyServiceOpen"], alerts, lists)
 
     def test_clusters(self) -> None:
         """A cluster without a proxy is told by its address."""
@@ -412,26 +504,52 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual("2 users wait for approval.", more.words)
         self.assertEqual([], found(seen(Inventory(users=()))))
 
-    def test_versions(self) -> None:
-        """Peers below what a posture check demands are counted."""
-
-        def check(minimum: str) -> PostureCheck:
-            demanded = VersionCheck(min_version=minimum)
-            return PostureCheck(
-                id="c", name="new", checks=Checks(nb_version_check=demanded)
-            )
-
-        peers = tuple(
-            Peer(id=version, version=version) for version in ("0.9.0", "0.60.1", "dev")
+    def checked(self, minimum: str, *, enabled: bool = True) -> Inventory:
+        """A posture check for one of two groups, each with a peer of three versions."""
+        demanded = Checks(nb_version_check=VersionCheck(min_version=minimum))
+        names = ("0.9.0", "0.60.1", "dev")
+        laptops, phones = (tuple(f"{kind}-{v}" for v in names) for kind in ("l", "p"))
+        rule = Rule(
+            enabled=True,
+            sources=(GroupId(id="g-laptops"),),
+            destinations=(GroupId(id="g-phones"),),
         )
+        return Inventory(
+            peers=tuple(
+                replace(peer(id_), version=id_[2:]) for id_ in (*laptops, *phones)
+            ),
+            groups=(group("laptops", *laptops), group("phones", *phones)),
+            policies=(
+                Policy(
+                    id="p",
+                    enabled=enabled,
+                    rules=(rule,),
+                    source_posture_checks=("c",),
+                ),
+            ),
+            posture_checks=(PostureCheck(id="c", name="new", checks=demanded),),
+        )
+
+    def test_versions(self) -> None:
+        """Peers below what a posture check demands of them are counted, no others."""
         for minimum, words in (
             ("0.60.0", "1 peer is older than 0.60.0, which it demands."),
             ("0.61.0", "2 peers are older than 0.61.0, which it demands."),
         ):
-            looked = seen(Inventory(peers=peers, posture_checks=(check(minimum),)))
-            self.assertEqual(words, only(looked).words)
-        fine = (check("0.9.0"), check("latest"), PostureCheck(id="other"))
-        self.assertEqual([], found(seen(Inventory(peers=peers, posture_checks=fine))))
+            self.assertEqual(words, only(seen(self.checked(minimum))).words)
+        for minimum in ("0.9.0", "latest"):
+            self.assertEqual([], found(seen(self.checked(minimum))))
+
+    def test_unused_check(self) -> None:
+        """A check that no enabled policy uses is told as that, and no old peers."""
+        for inventory in (
+            self.checked("9.9.9", enabled=False),
+            replace(self.checked("9.9.9"), policies=()),
+        ):
+            finding = only(seen(inventory))
+            self.assertEqual("NetBirdPostureCheckUnused", finding.alert)
+            self.assertEqual("info", finding.severity)
+            self.assertEqual("Posture check new", finding.object)
 
     def test_addresses(self) -> None:
         """A range is told when more than nine tenths of it are taken."""
@@ -455,6 +573,7 @@ class AccountTests(SynchronousTestCase):
             destinations=(GroupId(id="g-empty"),),
         )
         inventory = Inventory(
+            peers=(peer("a"),),
             groups=(group("all", "a"), group("empty")),
             policies=(Policy(id="p", name="way in", enabled=True, rules=(rule,)),),
         )
@@ -466,6 +585,7 @@ class AccountTests(SynchronousTestCase):
         self.assertIn("2 sides", only(seen(replace(inventory, policies=both))).words)
         off = (Policy(id="p", rules=(rule,)),)
         self.assertEqual([], found(seen(replace(inventory, policies=off))))
+        self.assertEqual([], found(seen(replace(inventory, peers=()))))
 
 
 class ExporterTests(SynchronousTestCase):
@@ -493,42 +613,102 @@ class ExporterTests(SynchronousTestCase):
         good = {"routes": replace(standing, rejected=0)}
         self.assertEqual([], found(seen(Inventory(), standings=good)))
 
-    def test_fleet(self) -> None:
-        """A third of the peers that went within ten minutes is one finding, as long
-        as they stay away, for an hour at most.
+    def test_detail(self) -> None:
+        """A group of PEER_DETAIL that does not exist is told when groups are known."""
+        wanted = frozenset({"servers", "g-laptops", "gone"})
+        inventory = Inventory(
+            detail=wanted, groups=(group("servers"), group("laptops"))
+        )
+        finding = only(seen(inventory))
+        self.assertEqual(("Group gone", "warning"), (finding.object, finding.severity))
+        self.assertEqual([], found(seen(Inventory(detail=wanted))))
+
+
+class FleetTests(SynchronousTestCase):
+    def fleet(
+        self,
+        connected: int,
+        *lost: float,
+        users: tuple[int, int] = (0, 0),
+        **fields: object,
+    ) -> Inventory:
+        """Peers that a setup key enrolled: so many that are connected, and those that
+        were lost so many seconds ago; and so many of people, of whom as many went an
+        instant ago.
         """
+        there, gone = users
+        keyed = [peer(f"k{n}") for n in range(connected)]
+        keyed += [
+            peer(f"l{n}", connected=False, since=-ago) for n, ago in enumerate(lost)
+        ]
+        peers = [replace(one, **fields) for one in keyed]
+        peers += [replace(peer(f"u{n}"), user_id="u") for n in range(there)]
+        peers += [
+            replace(peer(f"g{n}", connected=False, since=-60), user_id="u")
+            for n in range(gone)
+        ]
+        return Inventory(peers=tuple(peers))
 
-        def runs(*connected: int, peers: int = 30) -> list[list[Count]]:
-            """The newest an instant ago, a minute apart."""
-            first = NOW - 60 * (len(connected) - 1)
-            return [
-                [
-                    Count(at=first + 60 * n, connected=on, disconnected=peers - on)
-                    for n, on in enumerate(connected)
-                ]
-            ]
-
-        peers = tuple(peer(f"{n}", connected=n < 18) for n in range(30))
-        servers = (group("servers", *(p.id for p in peers)),)
-        inventory = Inventory(peers=peers, groups=servers)
-        fallen = runs(28, 28, 18, 18)
-        finding = only(seen(inventory, runs=fallen))
+    def test_dropped(self) -> None:
+        """A third of those that a setup key enrolled, and five, lost within ten
+        minutes, is one finding, for 70 minutes.
+        """
+        inventory = self.fleet(10, 900, 800, 700, 600, 500)
+        finding = only(seen(inventory))
         self.assertEqual("NetBirdFleetDropped", finding.alert)
-        self.assertEqual(NOW - 60, finding.since)
-        self.assertIn("18 of 30 peers", finding.words)
-        slowly = [28 - n // 4 for n in range(44)]
-        for counts in (
-            (28, 18, 28),  # they came back
-            (18, 18, 18),
-            tuple(slowly),
-            (),
-            (28, *71 * [18]),  # long ago
+        self.assertEqual(NOW - 900, finding.since)
+        self.assertIn("10 of 15 peers", finding.words)
+        for passed, told in ((3300, 1), (3301, 0)):
+            later = seen(inventory, now=NOW + passed)
+            self.assertEqual(told, len(found(later)), passed)
+        for case in (
+            self.fleet(8, 60, 60, 60, 60),  # four of twelve
+            self.fleet(11, *5 * [60]),  # less than a third
+            self.fleet(10, *range(60, 60 + 5 * 301, 301)),  # one by one
+            self.fleet(0, *5 * [7200]),  # long ago
+            self.fleet(0, *5 * [-7200]),  # by a clock that is wrong
+            self.fleet(10, *5 * [60], ephemeral=True),
+            self.fleet(6, users=(8, 4)),  # four laptops of twelve are closed
+            self.fleet(6, users=(0, 60)),  # all go home
+            self.fleet(0),
         ):
-            drawn = runs(*counts) if counts else []
-            [alert, *others] = [a for a, _, _ in found(seen(inventory, runs=drawn))]
-            self.assertEqual("NetBirdImportantPeerOffline", alert, counts)
-            self.assertEqual([], others)
-        few = Inventory(peers=peers[17:19])
-        self.assertEqual([], found(seen(few, runs=runs(2, 1, peers=2))))
-        nobody = seen(Inventory(), runs=fallen)
-        self.assertEqual([], found(nobody))
+            self.assertEqual([], found(seen(case)))
+
+    def test_all(self) -> None:
+        """Half of all peers, and twenty, while a third of those that a setup key
+        enrolled is lost, too, however few these are.
+        """
+        for keyed, lost, users, told in (
+            (2, 1, (18, 19), 1),
+            (2, 1, (19, 19), 0),  # less than half
+            (2, 1, (0, 18), 0),  # 19 in all
+            (3, 1, (0, 60), 0),  # a quarter of those by key
+            (1, 0, (0, 60), 0),
+        ):
+            inventory = self.fleet(keyed, *lost * [60], users=users)
+            self.assertEqual(told, len(found(seen(inventory))), (keyed, lost, users))
+
+    def test_held_back(self) -> None:
+        """What began before the drop stays; what began with it is held back."""
+        inventory = self.fleet(4, 7200, *6 * [60])
+        for members, told in (
+            (("l0", "k0"), 1),
+            (("l0", "l1"), 1),  # it was incomplete before
+            (("l1", "l2"), 0),
+        ):
+            looked = seen(
+                replace(inventory, groups=(group("servers", *members),)),
+                chosen=("servers", "nobody's"),
+            )
+            self.assertEqual(
+                [
+                    "NetBirdFleetDropped",
+                    *told * ["NetBirdImportantPeerOffline"],
+                    "NetBirdImportantGroupMissing",
+                ],
+                [alert for alert, _, _ in found(looked)],
+                members,
+            )
+        later = replace(inventory, groups=(group("servers", "l1"),))
+        looked = seen(later, now=NOW + 2 * HOUR, chosen=("servers",))
+        self.assertEqual("NetBirdImportantPeerOffline", only(looked).alert)

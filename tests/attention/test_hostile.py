@@ -21,7 +21,6 @@ from api_exporter.netbird.records import (
     Route,
     SetupKey,
 )
-from api_exporter.telemetry.history import History
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.status import findings as section
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
@@ -53,7 +52,9 @@ def named(name: str) -> Inventory:
         network_resources=(NetworkResource(id="a", name=name, enabled=True),),
         routes=(Route(id="r", network_id=name, network=name, enabled=True, peer="p"),),
         setup_keys=(
-            SetupKey(id="k", name=name, type="reusable", valid=True, expires=at(-DAY)),
+            SetupKey(
+                id="k", name=name, type="reusable", expires=at(-DAY), last_used=at(-DAY)
+            ),
         ),
         proxy_services=(ProxyService(id="s", name=name, mode="http", enabled=True),),
         proxy_clusters=(ProxyCluster(address=name),),
@@ -76,10 +77,11 @@ class NamesTests(SynchronousTestCase):
 
     def test_findings(self) -> None:
         """Whatever things are called, a finding is one line that ends."""
-        alerts = {one.alert for one in findings(seen(named("fine")))}
+        fine = seen(named("fine"), chosen=("servers",))
+        alerts = {one.alert for one in findings(fine)}
         self.assertEqual(8, len(alerts))
         for name in HOSTILE:
-            every = findings(seen(named(name)))
+            every = findings(seen(named(name), chosen=("servers",)))
             self.assertEqual(alerts, {one.alert for one in every})
             for one in every:
                 line = section.line(one, NOW)
@@ -93,7 +95,6 @@ class NamesTests(SynchronousTestCase):
         attention = Attention(
             lambda: named(HOSTILE[0]),
             standings={"peers": Standing(period=30, ended=NOW, last_success=NOW)},
-            history=History(period=30),
             now=lambda: NOW,
         )
         for _ in attention.look("peers"):
@@ -113,15 +114,18 @@ class TimesTests(SynchronousTestCase):
             owned = replace(
                 old, id="q", user_id="u", connected=True, login_expiration_enabled=True
             )
-            settings = AccountSettings(peer_login_expiration_enabled=True)
-            key = SetupKey(id="k", type="reusable", valid=True, expires=when)
+            settings = AccountSettings(
+                peer_login_expiration_enabled=True, peer_login_expiration=10 * 86400
+            )
+            key = SetupKey(id="k", type="reusable", expires=when, last_used=when)
             looked = seen(
                 replace(
                     fine,
                     peers=(old, owned),
                     accounts=(Account(id="a", settings=settings),),
                     setup_keys=(key,),
-                )
+                ),
+                chosen=("servers",),
             )
             for one in findings(looked):
                 self.assertTrue(section.line(one, NOW))
@@ -130,7 +134,7 @@ class TimesTests(SynchronousTestCase):
         """That something has been so since a time yet to come is not told."""
         ahead = peer("p", connected=False, since=DAY)
         inventory = Inventory(peers=(ahead,), groups=(group("servers", "p"),))
-        [finding] = findings(seen(inventory))
+        [finding] = findings(seen(inventory, chosen=("servers",)))
         self.assertEqual("", section.when(finding, NOW))
 
 

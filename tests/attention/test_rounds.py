@@ -2,14 +2,19 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.refresh.test_refresher import DOWN, Bench
+from tests.refresh import test_refresher
+from tests.refresh.test_refresher import DOWN
 
 OFFLINE = b'[{"id":"p1","name":"web","connected":false}]'
 ONLINE = b'[{"id":"p1","name":"web","connected":true}]'
 SERVERS = b'[{"id":"g","name":"servers","peers_count":1,"peers":[{"id":"p1"}]}]'
 
 
-def alerts(bench: Bench) -> list[str]:
+class Bench(test_refresher.Bench):
+    important_groups = ("servers",)
+
+
+def alerts(bench: test_refresher.Bench) -> list[str]:
     return [finding.alert for finding in bench.attention.found.findings]
 
 

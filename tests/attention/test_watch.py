@@ -6,8 +6,14 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.watch import MOST, Attention, Few, Found
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Peer, ProxyCluster, SetupKey, User
-from api_exporter.telemetry.history import History
+from api_exporter.netbird.records import (
+    Account,
+    AccountSettings,
+    Peer,
+    ProxyCluster,
+    SetupKey,
+    User,
+)
 from api_exporter.telemetry.standing import Standing
 from tests.attention.looking import DAY, NOW, at
 
@@ -15,7 +21,7 @@ READ = Standing(period=30, ended=NOW, last_success=NOW)
 
 WAITING = Inventory(users=(User(id="u", pending_approval=True),))
 
-KEY = SetupKey(id="k", type="reusable", valid=True, expires=at(8 * DAY))
+KEY = SetupKey(id="k", type="reusable", expires=at(2 * DAY), last_used=at(0))
 
 
 class AttentionTests(SynchronousTestCase):
@@ -27,7 +33,6 @@ class AttentionTests(SynchronousTestCase):
         self.attention = Attention(
             lambda: self.known,
             standings=self.standings,
-            history=History(period=30),
             now=lambda: self.time,
             ends=lambda: self.ends,
         )
@@ -60,7 +65,11 @@ class AttentionTests(SynchronousTestCase):
         """Peers are gone through in steps, each a place to pause."""
         few = len(list(self.attention.look("peers")))
         peers = tuple(Peer(id=f"{n}") for n in range(5 * AT_ONCE))
-        self.known = Inventory(peers=peers, groups=(), accounts=())
+        settings = AccountSettings(
+            peer_login_expiration_enabled=True, peer_login_expiration=10 * 86400
+        )
+        accounts = (Account(id="a", settings=settings),)
+        self.known = Inventory(peers=peers, groups=(), accounts=accounts)
         self.assertEqual(few + 10, len(list(self.attention.look("peers"))))
 
     def test_withdrawn(self) -> None:

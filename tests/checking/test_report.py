@@ -20,7 +20,6 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Peer, Route, SetupKey, User
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
-from api_exporter.telemetry.history import History
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status.findings import QUIET
 
@@ -39,7 +38,6 @@ def attending(found: list[Finding]) -> Iterator[str]:
         Inventory,
         standings={},
         now=lambda: NOW,
-        history=History(period=30),
         chosen=("servers",),
     )
     return lines(found, attention, NOW)
@@ -137,8 +135,9 @@ class CheckTests(SynchronousTestCase):
             id="k",
             name="fleet",
             type="reusable",
-            valid=True,
-            expires=datetime.fromtimestamp(NOW + 86400, UTC),
+            state="valid",
+            expires=datetime.fromtimestamp(NOW + 3600, UTC),
+            last_used=datetime.fromtimestamp(NOW, UTC),
         )
         _, text = self.checked(
             peers,
@@ -159,7 +158,7 @@ class CheckTests(SynchronousTestCase):
             [
                 "needs attention:",
                 "warning: Setup key fleet: Machines can enrol with it for less than"
-                " 7 days. (until 2027-01-16 08:00 UTC)"
+                " 1 day. (until 09:00 UTC)"
                 f" {runbooks}#netbirdsetupkeyexpiressoon",
                 "info: The exporter's token: Its end cannot be seen: nothing will warn"
                 f" before it expires. {runbooks}#apiexportertokennotwatched",
@@ -189,8 +188,9 @@ class CheckTests(SynchronousTestCase):
         inventory = Inventory(groups=(), detail=frozenset({"servers"}))
         finding = Finding(resource=PEERS, inventory=inventory, records=1)
         self.assertIn(
-            "PEER_DETAIL names 'servers', which is neither name nor id of a group.\n",
-            self.checked(finding)[1],
+            "warning: Group servers: PEER_DETAIL names it, but no group has that name"
+            " or id.\n",
+            self.checked(finding, attending=attending)[1],
         )
 
 

@@ -94,12 +94,12 @@ class VisitTests(SynchronousTestCase):
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_null(self) -> None:
-        """`null` is no list of peers; elsewhere it is an empty one."""
+        """`null` is no list of peers or groups; elsewhere it is an empty one."""
         self.answer = b"null"
-        self.assertEqual("decode", self.visit().outcome)
-        self.assertEqual(
-            ("ok", 0), (self.visit("groups").outcome, self.visit("groups").records)
-        )
+        for name in ("peers", "groups"):
+            self.assertEqual("decode", self.visit(name).outcome)
+        found = self.visit("routes")
+        self.assertEqual(("ok", 0), (found.outcome, found.records))
 
     def test_rejected(self) -> None:
         """Records that are left out are told with their places."""

@@ -53,6 +53,7 @@ class GroupsTests(SynchronousTestCase):
                 "group_info": ['{group_id="g1",group="dev",issued="jwt"} 1'],
                 "group_peers": [f"{DEV} 7"],
                 "group_peers_connected": [f"{DEV} 0"],
+                "group_peers_offline": [f"{DEV} 0"],
                 "group_resources": [f"{DEV} 9"],
                 "group_resources_by_type": [
                     '{group_id="g1",group="dev",resource_type="host"} 2',
@@ -73,27 +74,28 @@ class GroupsTests(SynchronousTestCase):
         self.assertNotIn("group_resources_by_type", families)
 
     def test_connected_members(self) -> None:
-        """Members count that are listed as connected, each once."""
+        """Listed members count, as connected or as offline, each once."""
         up, down = Peer(id="up", connected=True), Peer(id="down")
-        for members, count in (
-            (("up", "down"), 1),
-            (("up", "up"), 1),
-            (("embedded-proxy", "deleted"), 0),
-            (("",), 0),
-            ((), 0),
+        for members, connected, offline in (
+            (("up", "down"), 1, 1),
+            (("up", "up", "down", "down"), 1, 1),
+            (("by-hand", "deleted"), 0, 0),
+            (("",), 0, 0),
+            ((), 0, 0),
         ):
             group = Group(
                 id="g1", name="dev", peers=tuple(Member(id=id_) for id_ in members)
             )
-            self.assertEqual(
-                [f"{DEV} {count}"],
-                of(group, peers=(up, down))["group_peers_connected"],
-                members,
-            )
+            families = of(group, peers=(up, down))
+            for state, count in (("connected", connected), ("offline", offline)):
+                self.assertEqual(
+                    [f"{DEV} {count}"], families[f"group_peers_{state}"], members
+                )
 
     def test_peers_unknown(self) -> None:
-        """While the peers are unknown only the connected members are left out."""
+        """While the peers are unknown only the states of members are left out."""
         group = Group(id="g1", peers=(Member(id="up"),))
         self.assertEqual(
-            {"group_peers_connected"}, set(of(group)) - set(of(group, peers=None))
+            {"group_peers_connected", "group_peers_offline"},
+            set(of(group)) - set(of(group, peers=None)),
         )

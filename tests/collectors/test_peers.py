@@ -19,6 +19,12 @@ NEVER = (
 )
 DB = '{peer_id="p1",peer="db"}'
 
+ENROLMENTS = [
+    f'{{enrolled_by="{by}",connected="{connected}"}}'
+    for by in ("setup_key", "user")
+    for connected in ("false", "true")
+]
+
 
 def of(*peers: Peer, personal: Iterable[str] = ()) -> Told:
     return told(measure, Inventory(peers=peers, personal=frozenset(personal)))
@@ -39,8 +45,27 @@ class TestPeerExporter(SynchronousTestCase):
                 "peers_ssh_enabled": ["0"],
                 "peers_ephemeral": ["0"],
                 "peers_never_logged_in": ["0"],
+                "peers_by_enrolment": [f"{labels} 0" for labels in ENROLMENTS],
             },
             told(measure, Inventory(peers=(), accounts=())),
+        )
+
+    def test_enrolment(self) -> None:
+        """Peers are counted by who enrolled them, all but the ephemeral ones."""
+        families = of(
+            Peer(id="1"),
+            Peer(id="2", connected=True),
+            Peer(id="3", connected=True),
+            Peer(id="4", user_id="u", connected=True),
+            Peer(id="5", ephemeral=True, connected=True),
+            Peer(id="6", ephemeral=True, user_id="u"),
+        )
+        self.assertEqual(
+            [
+                f"{labels} {count}"
+                for labels, count in zip(ENROLMENTS, (1, 2, 0, 1), strict=True)
+            ],
+            families["peers_by_enrolment"],
         )
 
     def test_counts(self) -> None:

@@ -8,6 +8,7 @@ from api_exporter.netbird.records import (
     Checks,
     Group,
     GroupId,
+    Member,
     Peer,
     Policy,
     PostureCheck,
@@ -134,19 +135,84 @@ class PoliciesTests(SynchronousTestCase):
         self.assertEqual({"policy_empty_sides"}, set(of(policy)) - set(left))
 
 
+def policy(*names: object, enabled: bool = True) -> Policy:
+    """A policy with these posture checks and rules."""
+    return Policy(
+        id="p",
+        enabled=enabled,
+        rules=tuple(one for one in names if isinstance(one, Rule)),
+        source_posture_checks=tuple(one for one in names if isinstance(one, str)),
+    )
+
+
 class PostureChecksTests(SynchronousTestCase):
     family = "posture_check_peers_below_min_version"
 
     def below(self, minimum: str, *versions: str) -> list[str]:
+        """Of peers in a source group of an enabled policy that names the check."""
+        peers = tuple(Peer(id=str(n), version=v) for n, v in enumerate(versions))
+        rule = Rule(enabled=True, sources=(PEERS,))
+        return self.told(minimum, peers, policy("c1", rule)).get(self.family, [])
+
+    def told(
+        self, minimum: str, peers: tuple[Peer, ...] | None, *policies: Policy
+    ) -> Told:
         check = PostureCheck(
             id="c1",
             name="baseline",
             checks=Checks(nb_version_check=VersionCheck(min_version=minimum)),
         )
-        peers = tuple(Peer(id=str(n), version=v) for n, v in enumerate(versions))
-        return told(measure, Inventory(posture_checks=(check,), peers=peers)).get(
-            self.family, []
+        members = tuple(Member(id=peer.id) for peer in peers or ())
+        groups = (
+            Group(id="peers", peers=members),
+            Group(id="first", peers=(*members[:1], Member(id="of nobody"))),
+            Group(id="other", peers=members[1:]),
         )
+        return told(
+            measure,
+            Inventory(
+                posture_checks=(check,), peers=peers, groups=groups, policies=policies
+            ),
+        )
+
+    def test_policies(self) -> None:
+        """Enabled policies count that name the check, each once."""
+        for policies, count in (
+            ((), 0),
+            ((policy("c1"),), 1),
+            ((policy("c2", "c1", "c1"), policy("c1")), 2),
+            ((policy("c1", enabled=False), policy("c2"), Policy(id="p")), 0),
+        ):
+            families = self.told("1.0.0", (), *policies)
+            self.assertEqual(
+                [f"{BASELINE} {count}"], families["posture_check_policies"], policies
+            )
+
+    def test_concerned(self) -> None:
+        """Peers count that the check shuts out of a policy, each once."""
+        peers = tuple(Peer(id=str(n), version="0.1.0") for n in range(5))
+        first, other = GroupId(id="first"), GroupId(id="other")
+        host = TypedId(id="0", type="peer")
+        for policies, count in (
+            ((), 0),
+            ((policy("c1"),), 0),
+            ((policy("c2", Rule(enabled=True, sources=(PEERS,))),), 0),
+            ((policy("c1", Rule(sources=(PEERS,))),), 0),
+            ((policy("c1", Rule(enabled=True, sources=(PEERS,)), enabled=False),), 0),
+            ((policy("c1", Rule(enabled=True, destinations=(PEERS,))),), 0),
+            ((policy("c1", Rule(enabled=True, source_resource=host)),), 0),
+            ((policy("c1", Rule(enabled=True, sources=(DELETED, first))),), 1),
+            ((policy("c1", Rule(enabled=True, sources=(first, PEERS))),), 5),
+            (
+                tuple(
+                    policy("c1", Rule(enabled=True, sources=(group,)))
+                    for group in (first, other, other)
+                ),
+                5,
+            ),
+        ):
+            families = self.told("1.0.0", peers, *policies)
+            self.assertEqual([f"{BASELINE} {count}"], families[self.family], policies)
 
     def test_checks(self) -> None:
         """Checks are counted and named; one of another kind has no minimum."""
@@ -198,13 +264,18 @@ class PostureChecksTests(SynchronousTestCase):
             self.assertEqual([f"{BASELINE} 0"], self.below("9.9.9", version), version)
             self.assertEqual([], self.below(version, "0.0.1"), version)
 
-    def test_peers_unknown(self) -> None:
-        """While the peers are unknown, who is below a minimum is left out."""
+    def test_unknown(self) -> None:
+        """What peers, groups and policies are needed for is left out without them."""
         check = PostureCheck(
             id="c1",
             checks=Checks(nb_version_check=VersionCheck(min_version="1.0.0")),
         )
-        self.assertEqual(
-            {"posture_checks", "posture_check_info"},
-            set(told(measure, Inventory(posture_checks=(check,)))),
-        )
+        known = Inventory(posture_checks=(check,), policies=(), groups=(), peers=())
+        checks = {"posture_checks", "posture_check_info"}
+        for missing, left in (
+            ("peers", checks | {"posture_check_policies"}),
+            ("groups", checks | {"posture_check_policies"}),
+            ("policies", checks),
+        ):
+            families = set(told(measure, known.with_(missing, None)))
+            self.assertEqual(left, {f for f in families if "posture_check" in f})

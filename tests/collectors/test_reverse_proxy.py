@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from msgspec import convert
+from msgspec import convert, json
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.reverse_proxy import measure
@@ -93,6 +93,27 @@ class ServicesTests(SynchronousTestCase):
                     for each in statuses
                 ],
                 of(service(status))["proxy_service_status"],
+            )
+
+    def test_restricted(self) -> None:
+        """A list of those that are allowed restricts a service, and no other list."""
+        everybody = ("0.0.0.0/0", "::/0")
+        cases: tuple[tuple[Mapping[str, object] | None, int], ...] = (
+            (None, 0),
+            ({}, 0),
+            ({"allowed_cidrs": [], "allowed_countries": []}, 0),
+            ({"blocked_cidrs": ["192.0.2.0/24"], "blocked_countries": ["XX"]}, 0),
+            ({"allowed_cidrs": None, "allowed_countries": ["DE"]}, 1),
+            ({"allowed_cidrs": ["192.0.2.0/24"]}, 1),
+            *(({"allowed_cidrs": ["192.0.2.0/24", all_]}, 0) for all_ in everybody),
+            ({"allowed_cidrs": ["::/0"], "allowed_countries": ["DE"]}, 1),
+        )
+        for lists, restricted in cases:
+            body = [{"id": "s1", "name": "app", "access_restrictions": lists}]
+            [record] = decoded("proxy_services", json.encode(body)).records
+            assert isinstance(record, ProxyService)
+            self.assertEqual(
+                [f"{APP} {restricted}"], of(record)["proxy_service_restricted"], lists
             )
 
     def test_one_service(self) -> None:

@@ -85,8 +85,8 @@ class InhibitionTests(SynchronousTestCase):
         run(self.amtool, "alert", "add", url, name, *labels)
 
     def test_root_cause(self) -> None:
-        """An upstream that fails, and a fleet that drops, speak for what follows from
-        them, in their own account only.
+        """An upstream that fails speaks for what follows from that, in its own account
+        only.
         """
         for cause in ("ApiExporterUpstreamFailing", "NetBirdFleetDropped"):
             self.fire(cause, *ACME)
@@ -100,14 +100,6 @@ class InhibitionTests(SynchronousTestCase):
             ("NetBirdImportantPeerOffline", "beta"),
             ("ApiExporterEventLoopStalled", ""),
         }
-        until(lambda: self.told() == expected, str(expected))
-
-    def test_fleet(self) -> None:
-        """While the fleet is away, keys and tokens are still spoken of."""
-        self.fire("NetBirdFleetDropped", *ACME)
-        self.fire("NetBirdNetworkRedundancyLost", *ACME, "network_id=1")
-        self.fire("NetBirdSetupKeyUsedUp", *ACME)
-        expected = {("NetBirdFleetDropped", "acme"), ("NetBirdSetupKeyUsedUp", "acme")}
         until(lambda: self.told() == expected, str(expected))
 
     def test_network(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import Thresholds, shipped
+from api_exporter.attention.thresholds import Groups, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     AccessToken,
@@ -22,7 +22,7 @@ from api_exporter.netbird.records import (
     SetupKey,
     User,
 )
-from tests.attention.looking import DAY, HOUR, NOW, at, findings, group, seen
+from tests.attention.looking import DAY, HOUR, NOW, at, findings, group, peer, seen
 from tests.collectors.samples import page
 from tests.integration.programs import program
 from tests.rules import rules
@@ -35,6 +35,9 @@ MARGIN = 2 * HOUR
 
 USES = 1000
 
+LIFETIME = 30 * 86400
+"""Seconds that a login lasts."""
+
 
 def network(thresholds: Thresholds, side: int) -> Inventory:
     """All that a number decides on, on one side of it: 1 where it is told, else -1."""
@@ -43,6 +46,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
     def ends(name: str) -> object:
         return at(days[name] * DAY - side * MARGIN)
 
+    limit = min(days["login_soon"] * DAY, shares["login_soon"] * LIFETIME)
     in_use = at(-days["in_use"] * DAY + side * MARGIN)
     room = 254
     taken = int(shares["addresses_used"] * room) + (side + 1) // 2
@@ -53,11 +57,11 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
             connected=True,
             user_id="u",
             login_expiration_enabled=True,
-            last_login=ends("login_soon"),  # type: ignore[arg-type]
+            last_login=at(limit - LIFETIME - side * MARGIN),
         )
         for number in range(taken)
     )
-    key = SetupKey(id="", type="reusable", valid=True)
+    key = SetupKey(id="", type="reusable", state="valid", last_used=at(0))
     spent = round(USES * shares["setup_key_used"]) - (1 - side) // 2
     tokens = [
         AccessToken(
@@ -68,7 +72,9 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
         for name in ("access_token_soon", "access_token_very_soon")
     ]
     settings = AccountSettings(
-        network_range="10.0.0.0/24", peer_login_expiration_enabled=True
+        network_range="10.0.0.0/24",
+        peer_login_expiration_enabled=True,
+        peer_login_expiration=LIFETIME,
     )
     return Inventory(
         peers=peers,
@@ -78,7 +84,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
         access_tokens=tuple(tokens),
         setup_keys=(
             replace(key, id="soon", expires=ends("setup_key_soon")),
-            replace(key, id="idle", valid=False, expires=at(0), last_used=in_use),
+            replace(key, id="idle", state="expired", expires=at(0), last_used=in_use),
             replace(key, id="spent", usage_limit=USES, used_times=spent),
         ),
         proxy_tokens=(
@@ -150,10 +156,11 @@ class ThresholdsTests(SynchronousTestCase):
         other = replace(
             usual,
             days={name: days + 3 for name, days in usual.days.items()},
-            shares={"addresses_used": 0.5, "fleet_lost": 0.2, "setup_key_used": 0.6},
+            shares=usual.shares | {"addresses_used": 0.5, "setup_key_used": 0.6},
         )
+        share = replace(usual, shares=usual.shares | {"login_soon": 0.02})
         told: list[Counter[str]] = []
-        for thresholds in (usual, other):
+        for thresholds in (usual, other, share):
             for side in (1, -1):
                 inventory = network(thresholds, side)
                 # None of the exporter's own metrics is there to speak for itself.
@@ -162,7 +169,7 @@ class ThresholdsTests(SynchronousTestCase):
                 found = findings(seen(inventory, thresholds=thresholds))
                 self.assertEqual(fired, Counter(one.alert for one in found), side)
                 told.append(fired)
-        self.assertEqual(told[:2], told[2:])
+        self.assertEqual(told[:2] * 2, told[2:])
         self.assertEqual(
             {
                 "ApiExporterTokenExpiresSoon": 1,
@@ -176,3 +183,39 @@ class ThresholdsTests(SynchronousTestCase):
             told[0],
         )
         self.assertEqual({"ApiExporterTokenExpiresSoon": 1}, told[1])
+
+    def test_groups(self) -> None:
+        """Both know the groups that are named, by name or id, and which are missing."""
+        inventory = Inventory(
+            peers=(peer("up"), peer("down", connected=False)),
+            groups=(
+                group("servers", "up", "down"),
+                group("databases", "down"),
+                group("gates", "down"),
+                group("laptops", "down"),
+                group("routers", "up", "down", "of nobody"),
+            ),
+        )
+        named = replace(
+            shipped(),
+            groups=Groups(
+                important=["servers", "g-databases", "gone"],
+                routers=["routers", "g-gates", "g-gone"],
+            ),
+        )
+        for thresholds, told in (
+            (
+                named,
+                {
+                    "NetBirdImportantGroupMissing": 2,
+                    "NetBirdImportantPeerOffline": 2,
+                    "NetBirdRouterGroupDown": 1,
+                },
+            ),
+            (shipped(), {}),
+        ):
+            fired = self.fired(inventory, thresholds)
+            del fired["ApiExporterDown"]
+            found = findings(seen(inventory, thresholds=thresholds))
+            self.assertEqual(told, fired)
+            self.assertEqual(told, Counter(one.alert for one in found))

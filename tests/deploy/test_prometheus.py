@@ -44,16 +44,19 @@ ELSEWHERE = {
     "api_exporter_upstream_certificate_expiration_timestamp_seconds",
     "api_exporter_client_certificate_expiration_timestamp_seconds",
     "api_exporter_web_config_last_reload_successful",
+    "instance_group:netbird_api_group_matters:info",
+    'instance_group:netbird_api_group_matters:info{role="important"}',
+    'instance_group:netbird_api_group_matters:info{role="routers"}',
 }
 """Metrics that the demonstration has not: its token has no file, and it no TLS, no
-front door and no file of audit events."""
+front door and no file of audit events. As shipped no group matters."""
 
 SHOWN = {
-    "NetBirdImportantPeerOffline",
     "NetBirdNetworkUnreachable",
     "NetBirdPeerAwaitsApproval",
     "NetBirdPeersOutdated",
     "NetBirdPolicyEmpty",
+    "NetBirdPostureCheckUnused",
     "NetBirdResourceUnreachable",
     "NetBirdUserAwaitsApproval",
 }

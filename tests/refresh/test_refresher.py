@@ -29,6 +29,7 @@ class Bench(Wired):
     """A Refresher of some collectors, and an upstream that is a dictionary."""
 
     choice = EVERYTHING
+    important_groups: tuple[str, ...] = ()
 
     def __init__(self, *collectors: str, **replies: Reply) -> None:
         self.replies: dict[str, Reply] = {
@@ -46,6 +47,7 @@ class Bench(Wired):
             clock=self.clock,
             now=lambda: 1_800_000_000 + self.clock.seconds(),
             choice=self.choice,
+            important_groups=self.important_groups,
             observe=self.inventories.append,
         )
 

@@ -29,7 +29,7 @@ CONNECTED = Metric(
 )
 LAST_SEEN = Metric(
     name="netbird_peer_last_seen_timestamp",
-    help="When the peer last connected or disconnected; absent when never.",
+    help="When the peer connected, was last heard of or was lost; absent when never.",
     source="peers[].last_seen",
     of_peer=True,
 )

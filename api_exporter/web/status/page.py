@@ -174,8 +174,7 @@ def _token_end(
     if verdict.refused(standings[UP]):
         read = standings["access_tokens"].last_success
         shown = [shown, "" if read is None else f", said {words.clock(read, now)}"]
-    soon = end - now < verdict.EXPIRES_SOON
-    return tags.span(shown, class_="concern") if soon else shown
+    return shown
 
 
 def footer(metrics_path: str, account: str = "", *, pprof: bool) -> str:

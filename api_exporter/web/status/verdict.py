@@ -5,18 +5,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from api_exporter.attention.exporter import PARTIAL
 from api_exporter.attention.finding import counted
-from api_exporter.attention.thresholds import DAY, shipped
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
-
-EXPIRES_SOON = shipped().days["access_token_soon"] * DAY
-"""Seconds before a token's end from which the operator is warned."""
 
 _NAMED = 5
 """At most so many failing resources are listed by name."""
@@ -46,7 +41,7 @@ def verdict(
     """Peers decide whether it works; whatever else is wrong is a note."""
     peers = standings[UP]
     state = peers.state(now)
-    others = _others(standings, now) + _concerns(inventory, peers, now)
+    others = _others(standings, now)
     if state == "failing" and peers.error is not None:
         since = words.clock(peers.failing_since or now, now)
         return Verdict(
@@ -118,20 +113,6 @@ def _others(standings: Mapping[str, Standing], now: float) -> tuple[str, ...]:
         verb = "fails" if len(failing) == 1 else "fail"
         return (f"{counted(len(failing), 'other resource')} {verb} as well.",)
     return (f"Failing, for reasons told below: {', '.join(failing)}.",)
-
-
-def _concerns(inventory: Inventory, peers: Standing, now: float) -> tuple[str, ...]:
-    found = []
-    if inventory.partial:
-        found.append(PARTIAL)
-    if inventory.missing_groups:
-        named = ", ".join(inventory.missing_groups)
-        found.append(f"PEER_DETAIL names groups that do not exist: {named}.")
-    end = token_end(inventory)
-    # Of a token that is refused, only its end in the past explains anything.
-    if end is not None and end - now < (0 if refused(peers) else EXPIRES_SOON):
-        found.append(f"The token {ends(end, now)}: replace it in time.")
-    return tuple(found)
 
 
 def token_end(inventory: Inventory) -> float | None:

@@ -139,8 +139,8 @@ class StatusTests(ServedTestCase):
         """Groups that do not exist are named, as text."""
         choice = Choice(detail=frozenset({"servers", "<b>gone</b>"}))
         self.watch(Watched(choice=choice).start())
-        self.assertIn("groups that do not exist: <b>gone</b>.", self.text())
-        self.assertIn("<p>PEER_DETAIL names groups", self.page())
+        self.assertIn("Group <b>gone</b> PEER_DETAIL names it, ", self.text())
+        self.assertEqual(1, self.page().count("PEER_DETAIL"))
         self.assertNotIn("<b>gone", self.page())
 
     def test_stretched(self) -> None:
