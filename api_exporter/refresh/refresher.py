@@ -104,26 +104,28 @@ class Refresher(Service):
         for name in [name for name, time in self._expires.items() if time <= now]:
             del self._expires[name]
             self._rounds.forget(name)
-            self._start(self._then_look(name, self._withdraw(name)))
+            withdrawing = self._withdraw(name)
+            self._start(self._then_look(name, withdrawing), f"withdrawing {name}")
         while (taken := self._schedule.take(now)) is not None:
-            self._start(self._then_look(taken, self._refresh(self._resources[taken])))
+            refreshing = self._refresh(self._resources[taken])
+            self._start(self._then_look(taken, refreshing), f"refreshing {taken}")
         self._sleep()
 
     async def _then_look(self, name: str, work: Work) -> None:
         """The look is work of its own: what is due next does not wait for it."""
         await work
         if self._look is not None and self.running:
-            self._start(self._look(name))
+            self._start(self._look(name), "looking at what has changed")
 
-    def _start(self, work: Work) -> None:
+    def _start(self, work: Work, words: str) -> None:
         task = Deferred.fromCoroutine(work)
         self._tasks.add(task)
-        task.addBoth(self._ended, task)
+        task.addBoth(self._ended, task, words)
 
-    def _ended(self, result: Failure | None, task: Deferred[None]) -> None:
+    def _ended(self, result: Failure | None, task: Deferred[None], words: str) -> None:
         self._tasks.discard(task)
         if isinstance(result, Failure) and not result.check(CancelledError):
-            self.log.failure("a defect while withdrawing", failure=result)
+            self.log.failure("a defect while {words}", failure=result, words=words)
         self._sleep()
 
     def _sleep(self) -> None:
@@ -158,7 +160,14 @@ class Refresher(Service):
             raise
 
     async def _refresh(self, resource: Resource) -> None:
-        """One round for one resource. It never raises, so that the next one comes."""
+        """One round for one resource. However it ends, the next one comes."""
+        try:
+            await self._round(resource)
+        finally:
+            self._schedule.over(resource.name, self._clock.seconds())
+
+    async def _round(self, resource: Resource) -> None:
+        """What is due, and what is to be said of it."""
         name = resource.name
         begin = self._clock.seconds()
         path = resource.located(self._rounds.inventory)
@@ -174,8 +183,6 @@ class Refresher(Service):
         except CancelledError:
             if self.running:  # not ours; without an end it would never be due again
                 self._failed(name, UpstreamError("internal", "cancelled"), begin)
-            else:
-                self._schedule.abandoned(name)
         except UpstreamError as error:
             self._refused(resource, error, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
