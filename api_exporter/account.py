@@ -30,7 +30,7 @@ from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.certificates import CertificateEnds
-from api_exporter.telemetry.credential import token_readable
+from api_exporter.telemetry.credential import certificate_readable, token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.size import page_size
@@ -143,8 +143,11 @@ class Account(MultiService):
         token = self.client.token
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
+        trust = self.client.trust
+        if settings.reach.identity is not None:
+            certificate_readable(registry, lambda: not trust.unusable)
         fetch: Fetch = self.client.upstream.fetch
-        self._look: list[Callable[[], object]] = [token]
+        self._look: list[Callable[[], object]] = [token, self.client.look]
         if settings.events_file is not None:
             events = shared.journals.journal(settings, registry, self._log)
             fetch = events.tapping(fetch, BY_NAME["events"].path)
@@ -156,7 +159,7 @@ class Account(MultiService):
             return None if client.shown is None else client.shown.ends
 
         def own_ends() -> float | None:
-            return client.trust.own_end
+            return trust.own_end
 
         CertificateEnds(registry, upstream=upstream_ends, client=own_ends)
         self._rounds = Rounds(
