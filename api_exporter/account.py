@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
@@ -83,6 +84,7 @@ class Account(MultiService):
 
     Args:
         now: seconds since the epoch.
+        after: seconds from the start of the service to the first request.
 
     Attributes:
         account: its name, empty where it is the only one.
@@ -106,9 +108,12 @@ class Account(MultiService):
         registry: CollectorRegistry,
         now: Callable[[], float],
         jitter: Jitter,
+        after: float = 0.0,
     ) -> None:
         super().__init__()
         self._clock = reactor
+        self._after = after
+        self._starting: IDelayedCall | None = None
         self.now = now
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
@@ -200,6 +205,7 @@ class Account(MultiService):
             jitter=jitter,
             observe=observe,
             look=Looking(self.attention.look, shared.slicer, self._log),
+            reach=client.upstream.probe,
             account=settings.name,
         )
         self.addService(self.client)
@@ -208,10 +214,15 @@ class Account(MultiService):
     def startService(self) -> None:
         if self.stretched:
             self._log.info("{words}", words=self.stretched)
-        super().startService()
+        if self._after:
+            self._starting = self._clock.callLater(self._after, super().startService)
+        else:
+            super().startService()
 
     def stopService(self) -> Deferred[None]:
         """Fires when nothing is under way, or the upstream does not let go."""
+        if self._starting is not None and self._starting.active():
+            self._starting.cancel()
         over: Deferred[None] = Deferred()
         timer = self._clock.callLater(LONGEST_END, over.callback, None)
 

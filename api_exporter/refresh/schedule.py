@@ -15,6 +15,9 @@ from api_exporter.refresh.outage import NEVER, Outage
 from api_exporter.refresh.share import Share
 from api_exporter.upstream.backoff import FIRST_AGAIN, Jitter, again, spread
 
+REACH = "reach"
+"""What is taken once, before all others: to see whether the upstream can be reached."""
+
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds until a path that the upstream did not have is asked for again."""
 
@@ -30,6 +33,7 @@ class Schedule:
         budget: of the token, which others may use as well.
         changed: called when it may be this account's turn, which another one has
             brought about.
+        reach: whether REACH is to be taken.
     """
 
     def __init__(
@@ -40,13 +44,14 @@ class Schedule:
         jitter: Jitter,
         budget: Budget,
         changed: Callable[[], object] = lambda: None,
+        reach: bool = False,
     ) -> None:
         self.first = next(iter(periods))
         self._periods = periods
         self._jitter = jitter
         self._budget = budget
         self._share = Share(budget, changed)
-        self._due = dict.fromkeys(periods, now)
+        self._due = dict.fromkeys((*periods, REACH) if reach else periods, now)
         self._running: dict[str, float] = {}
         self._failures = dict.fromkeys(periods, 0)
         self._unsupported: set[str] = set()
@@ -173,7 +178,8 @@ class Schedule:
         """A refresh has ended, if none of the above has said how: for want of words."""
         if name in self._running:
             began = self._end(name)
-            self._due[name] = now + self._periods[name]
+            if name != REACH:
+                self._due[name] = now + self._periods[name]
             if name == self.first:
                 self._tried(began)
 
@@ -195,7 +201,9 @@ class Schedule:
         share.peers_began = self._first_began
         due = min(self._others().values(), default=NEVER)
         share.others_due = share.pressing = due
-        if self._awaited is not None:
+        if REACH in self._due:
+            share.pressing = NEVER
+        elif self._awaited is not None:
             share.others_due = share.pressing = NEVER
         elif self._outage is not None and not self._outage.alone:
             share.others_due = max(due, self._outage.others_at)
@@ -203,6 +211,8 @@ class Schedule:
 
     def _others(self) -> dict[str, float]:
         """When they are due, those of equal times in the order of the first round."""
+        if REACH in self._due:
+            return {REACH: self._due[REACH]}
         names = (n for n in self._periods if n != self.first and n in self._due)
         return {name: self._due[name] for name in names}
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 from OpenSSL.crypto import X509
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred, gatherResults
+from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
@@ -27,7 +26,7 @@ LOOK = 60.0
 
 
 class Client(Service):
-    """Says at the start whether the upstream can be reached; leaves nothing behind.
+    """Warns of what is odd about the way to the upstream; leaves nothing behind.
 
     Args:
         observe: told of every attempt as it ends.
@@ -67,7 +66,6 @@ class Client(Service):
             timeout=settings.http_timeout,
             seen=self._seen,
         )
-        self._probing: Deferred[None] | None = None
         self._looking: LoopingCall | None = None
         if settings.reach.identity is not None:
             self._looking = LoopingCall(self.look)
@@ -96,18 +94,13 @@ class Client(Service):
         self._warn()
         if self._looking is not None:
             self._looking.start(LOOK)
-        self._probing = self.upstream.probe().addErrback(_cancelled)
 
-    def stopService(self) -> Deferred[list[None]]:
+    def stopService(self) -> Deferred[None]:
         """Fires when no connection is open but those that carry a request."""
         super().stopService()
         if self._looking is not None and self._looking.running:
             self._looking.stop()
-        ending = [self._agent.close()]
-        if self._probing is not None:
-            self._probing.cancel()
-            ending.append(self._probing)
-        return gatherResults(ending)
+        return self._agent.close()
 
     def look(self) -> None:
         """Look at our own certificate, and say once why it is of no use."""
@@ -128,10 +121,6 @@ class Client(Service):
                 "the proxy {proxy} sees the token: the upstream's address is not https",
                 proxy=str(proxy),
             )
-
-
-def _cancelled(failure: Failure) -> None:
-    failure.trap(CancelledError)
 
 
 def token_source(settings: AccountSettings, log: Logger) -> Source:

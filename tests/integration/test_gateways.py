@@ -3,9 +3,6 @@
 import time
 from pathlib import Path
 
-from twisted.internet import reactor
-from twisted.internet.task import deferLater
-
 from api_exporter.upstream.client import Client
 from tests.authority import Authority, Issued, written
 from tests.integration.proxies import Served, nginx, squid
@@ -119,8 +116,7 @@ class GatewayTests(ReachingTestCase):
             client = self.at(gateway, **self.files(issued))
             book = logbook(self)
             client.startService()
-            while len(book.lines()) < 2:
-                await deferLater(reactor, 0.01)
+            await client.upstream.probe()
             first, second = book.lines()
             self.assertIn("warning our own certificate is of no use: ", first)
             self.assertIn(words, first)

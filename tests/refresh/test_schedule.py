@@ -12,7 +12,7 @@ from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.schedule import Schedule
+from api_exporter.refresh.schedule import REACH, Schedule
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -71,6 +71,21 @@ class FirstRoundTests(SynchronousTestCase):
         self.assertEqual(["groups"], taken(schedule, 2.0))
         schedule.refreshed("groups", 3.0)
         self.assertEqual(["users"], taken(schedule, 3.0))
+
+    def test_reach(self) -> None:
+        """Whether the upstream can be reached is asked once, beside the peers."""
+        schedule = Schedule(
+            PERIODS, now=0.0, jitter=lambda: 0.5, budget=Budget(), reach=True
+        )
+        self.assertEqual(["peers", REACH], taken(schedule, 0.0))
+        schedule.refreshed("peers", 1.0)
+        self.assertEqual([], taken(schedule, 2.0))
+        schedule.over(REACH, 3.0)
+        self.assertEqual(["groups"], taken(schedule, 3.0))
+        schedule.refreshed("groups", 3.0)
+        self.assertEqual(["users"], taken(schedule, 3.0))
+        schedule.refreshed("users", 3.0)
+        self.assertEqual(["peers"], taken(schedule, 40.0))
 
     def test_whatever_ends(self) -> None:
         """The next one follows however its predecessor has ended."""
