@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
@@ -30,7 +31,7 @@ from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.certificates import CertificateEnds
-from api_exporter.telemetry.credential import token_readable
+from api_exporter.telemetry.credential import certificate_readable, token_readable
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.size import page_size
@@ -83,6 +84,7 @@ class Account(MultiService):
 
     Args:
         now: seconds since the epoch.
+        after: seconds from the start of the service to the first request.
 
     Attributes:
         account: its name, empty where it is the only one.
@@ -106,9 +108,12 @@ class Account(MultiService):
         registry: CollectorRegistry,
         now: Callable[[], float],
         jitter: Jitter,
+        after: float = 0.0,
     ) -> None:
         super().__init__()
         self._clock = reactor
+        self._after = after
+        self._starting: IDelayedCall | None = None
         self.now = now
         mine = shared.granted[settings.name]
         self.selection = selected = mine.selection
@@ -143,8 +148,11 @@ class Account(MultiService):
         token = self.client.token
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
+        trust = self.client.trust
+        if settings.reach.identity is not None:
+            certificate_readable(registry, lambda: not trust.unusable)
         fetch: Fetch = self.client.upstream.fetch
-        self._look: list[Callable[[], object]] = [token]
+        self._look: list[Callable[[], object]] = [token, self.client.look]
         if settings.events_file is not None:
             events = shared.journals.journal(settings, registry, self._log)
             fetch = events.tapping(fetch, BY_NAME["events"].path)
@@ -156,7 +164,7 @@ class Account(MultiService):
             return None if client.shown is None else client.shown.ends
 
         def own_ends() -> float | None:
-            return client.trust.own_end
+            return trust.own_end
 
         CertificateEnds(registry, upstream=upstream_ends, client=own_ends)
         self._rounds = Rounds(
@@ -196,6 +204,7 @@ class Account(MultiService):
             jitter=jitter,
             observe=observe,
             look=Looking(self.attention.look, shared.slicer, self._log),
+            reach=client.upstream.probe,
             account=settings.name,
         )
         self.addService(self.client)
@@ -204,10 +213,15 @@ class Account(MultiService):
     def startService(self) -> None:
         if self.stretched:
             self._log.info("{words}", words=self.stretched)
-        super().startService()
+        if self._after:
+            self._starting = self._clock.callLater(self._after, super().startService)
+        else:
+            super().startService()
 
     def stopService(self) -> Deferred[None]:
         """Fires when nothing is under way, or the upstream does not let go."""
+        if self._starting is not None and self._starting.active():
+            self._starting.cancel()
         over: Deferred[None] = Deferred()
         timer = self._clock.callLater(LONGEST_END, over.callback, None)
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:  # nobody but those who want a front door pay for importing it
 
 log = Logger()
 
+STARTS = 20
+"""Accounts that begin in a second: each makes connections, and then a first round."""
+
 
 def makeService(options: Options) -> MultiService:
     """All of it, as twistd starts it. Wrong settings end it, before it is a daemon."""
@@ -133,8 +136,9 @@ def accounts(
             registry=CollectorRegistry(),
             now=time.time,
             jitter=random.random,
+            after=number / STARTS,
         )
-        for name, account in settings.accounts.items()
+        for number, (name, account) in enumerate(settings.accounts.items())
     }
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from ssl import DER_cert_to_PEM_cert
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -46,11 +47,14 @@ class Authority:
 
     Args:
         above: the one that vouches for this one; it does so itself otherwise.
+        country: two letters more, in its name.
     """
 
-    def __init__(self, name: str, above: "Authority | None" = None) -> None:
+    def __init__(
+        self, name: str, above: "Authority | None" = None, country: str = ""
+    ) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name(name)
+        self._name = _name(name, country)
         issuer = above or self
         self._own = (
             _builder(self._name, issuer._name, self._key, days=30)
@@ -78,9 +82,30 @@ class Authority:
         )
         return Issued(certificate, key)
 
+    def odd(self, issued: Issued | None = None) -> bytes:
+        """Its own certificate, or one that it has issued: the country is no text.
 
-def _name(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+        OpenSSL takes such a name as it is, while cryptography refuses to read it.
+        """
+        certificate = self._own if issued is None else issued.certificate
+        text = certificate.tbs_certificate_bytes
+        rest = certificate.public_bytes(Encoding.DER).partition(text)[2]
+        algorithm = rest[: 2 + rest[1]]
+        [country] = self._name.get_attributes_for_oid(x509.NameOID.COUNTRY_NAME)
+        assert isinstance(country.value, str)
+        printable = b"\x13\x02" + country.value.encode()
+        text = text.replace(printable, b"\x14\x02\xff\xfe")  # T61String
+        signature = self._key.sign(text, ec.ECDSA(hashes.SHA256()))
+        body = text + algorithm + bytes([3, len(signature) + 1, 0]) + signature
+        head = b"\x30\x82" + len(body).to_bytes(2, "big")
+        return DER_cert_to_PEM_cert(head + body).encode()
+
+
+def _name(text: str, country: str = "") -> x509.Name:
+    named = [x509.NameAttribute(x509.NameOID.COMMON_NAME, text)]
+    if country:
+        named.append(x509.NameAttribute(x509.NameOID.COUNTRY_NAME, country))
+    return x509.Name(named)
 
 
 def _builder(

@@ -22,7 +22,7 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
 from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.certificates import CertificateEnds
-from api_exporter.telemetry.credential import token_readable
+from api_exporter.telemetry.credential import certificate_readable, token_readable
 from api_exporter.telemetry.door import reload_successful, unauthorized
 from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.size import page_size
@@ -204,6 +204,7 @@ def _own() -> str:
         budget=lambda: 6.0,
     )
     token_readable(telemetry.registry, lambda: True)
+    certificate_readable(telemetry.registry, lambda: True)
     EventsTelemetry(telemetry.registry)
     attention(telemetry.registry, lambda: {"critical": 0})
     CertificateEnds(telemetry.registry, upstream=lambda: 1, client=lambda: 1)

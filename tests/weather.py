@@ -5,6 +5,7 @@ from random import Random
 
 from treq.testing import RequestTraversalAgent
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionLost
 from twisted.internet.error import ConnectionRefusedError as NobodyListens
 from twisted.internet.task import Clock, deferLater
 from twisted.web.http_headers import Headers
@@ -26,7 +27,7 @@ START = 1_800_000_000
 LATENCY = 0.05
 TIMEOUT = 30.0
 
-WELL, REFUSED, HUNG = 200, 0, -1
+WELL, REFUSED, HUNG, RESET = 200, 0, -1, -2
 """States of the upstream; any other is the status that it answers with."""
 
 Weather = Callable[[str, float], int]
@@ -85,9 +86,11 @@ class _Agent:
             await deferLater(self._clock, LATENCY)
             if state == REFUSED:
                 raise NobodyListens
+            if state == RESET:
+                raise ConnectionLost
             sent = (headers or Headers()).copy()
             sent.setRawHeaders("state", [str(state)])
-            if state == 429 and self.retry_after:
+            if state in {429, 503} and self.retry_after:
                 sent.setRawHeaders("wait", [str(self.retry_after)])
             asked: Deferred[IResponse] = self._answers.request(method, uri, sent)
             self._answers.flush()
@@ -107,7 +110,7 @@ class World(Wired):
     Attributes:
         asked: every request that reached the upstream, as time, path and status.
         oldest: the age in seconds that the metrics of the peers have ever had.
-        agent: whose `retry_after` goes with every 429.
+        agent: whose `retry_after` goes with every 429 and 503.
     """
 
     def __init__(

@@ -137,7 +137,7 @@ async def _report(
             findings,
             lambda found: lines(found, account.attention, account.now()),
         )
-    await account.client.stopService()
+    await account.stopService()
     return good
 
 

@@ -32,8 +32,10 @@ LATELY = 120.0
 LEAST = 3.0
 """Requests a minute that are never undercut: the peers, and something beside them."""
 
+QUICK_GROWTH = 2.0
 GROWTH = 0.1
-"""By how many requests a minute the estimate grows in a minute."""
+"""By how many requests a minute the estimate grows in a minute: the first one, which
+is made of next to nothing, and every later one."""
 
 MOST = 60.0
 """Requests a minute that are as good as no bound."""
@@ -66,13 +68,14 @@ class Budget:
         self.shares: list[Share] = []
         self._free = {True: SLOTS, False: SLOTS}
         self._asked: deque[float] = deque()
-        self._most, self._growth = MOST, GROWTH
+        self._most, self._growth, self._later_growth = MOST, QUICK_GROWTH, GROWTH
         self._saved, self._most_saved = 0.0, SAVED
         self._saved_at = 0.0
         if limit is not None:
             rate, burst = limit
             self.per_minute = self._most = KEPT * rate
-            self._growth = self._most / 60.0  # all of it again within an hour
+            # All of it again within an hour.
+            self._growth = self._later_growth = self._most / 60.0
             self._saved = self._most_saved = max(1.0, KEPT_BURST * burst)
         self._pause = SHORTEST_PAUSE
         self._paused_at = self._paused_until = self._broken_at = float("-inf")
@@ -163,6 +166,8 @@ class Budget:
             self._paused_at = self._broken_at = now
             self._paused_until = now + asked
             self._save(now)
+            if self.per_minute is not None:
+                self._growth = self._later_growth
             lately = 60.0 / LATELY * sum(at > now - LATELY for at in self._asked)
             known, granted = self.per_minute, min(lately, self.per_minute or lately)
             self.per_minute = min(self._most, max(LEAST, granted / 2))

@@ -1,6 +1,6 @@
 """Wakes when a resource is due, or too old, and sees its round through."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
@@ -15,7 +15,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.rounds import Rounds
-from api_exporter.refresh.schedule import Schedule
+from api_exporter.refresh.schedule import REACH, Schedule
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.log import log_of
 from api_exporter.telemetry.standing import max_age
@@ -36,6 +36,7 @@ class Refresher(Service):
             withdrawn; None where its period is to say.
         observe: told of all that is known after every good refresh of the peers.
         look: told of each resource whose round has ended, or which was withdrawn.
+        reach: says at the start whether the upstream can be reached.
     """
 
     log = Logger()
@@ -53,6 +54,7 @@ class Refresher(Service):
         jitter: Jitter,
         observe: Callable[[Inventory], None] = lambda _: None,
         look: Callable[[str], Work] | None = None,
+        reach: Callable[[], Awaitable[None]] | None = None,
         account: str = "",
     ) -> None:
         self.log = log_of(account, self.log)
@@ -70,6 +72,7 @@ class Refresher(Service):
         self._jitter = jitter
         self._observe = observe
         self._look = look
+        self._reach = reach
         self._paths: dict[str, str | None] = {}
         self._expires: dict[str, float] = {}
         self._tasks: set[Deferred[None]] = set()
@@ -83,6 +86,7 @@ class Refresher(Service):
             jitter=self._jitter,
             budget=self._budget,
             changed=self._sleep,
+            reach=self._reach is not None,
         )
         self._wake()
 
@@ -104,26 +108,31 @@ class Refresher(Service):
         for name in [name for name, time in self._expires.items() if time <= now]:
             del self._expires[name]
             self._rounds.forget(name)
-            self._start(self._then_look(name, self._withdraw(name)))
+            withdrawing = self._withdraw(name)
+            self._start(self._then_look(name, withdrawing), f"withdrawing {name}")
         while (taken := self._schedule.take(now)) is not None:
-            self._start(self._then_look(taken, self._refresh(self._resources[taken])))
+            if taken == REACH:
+                self._start(self._reached(), "reaching the upstream")
+                continue
+            refreshing = self._refresh(self._resources[taken])
+            self._start(self._then_look(taken, refreshing), f"refreshing {taken}")
         self._sleep()
 
     async def _then_look(self, name: str, work: Work) -> None:
         """The look is work of its own: what is due next does not wait for it."""
         await work
         if self._look is not None and self.running:
-            self._start(self._look(name))
+            self._start(self._look(name), "looking at what has changed")
 
-    def _start(self, work: Work) -> None:
+    def _start(self, work: Work, words: str) -> None:
         task = Deferred.fromCoroutine(work)
         self._tasks.add(task)
-        task.addBoth(self._ended, task)
+        task.addBoth(self._ended, task, words)
 
-    def _ended(self, result: Failure | None, task: Deferred[None]) -> None:
+    def _ended(self, result: Failure | None, task: Deferred[None], words: str) -> None:
         self._tasks.discard(task)
         if isinstance(result, Failure) and not result.check(CancelledError):
-            self.log.failure("a defect while withdrawing", failure=result)
+            self.log.failure("a defect while {words}", failure=result, words=words)
         self._sleep()
 
     def _sleep(self) -> None:
@@ -157,8 +166,22 @@ class Refresher(Service):
             self._expires.setdefault(name, self._clock.seconds() + WITHDRAWN_AGAIN)
             raise
 
+    async def _reached(self) -> None:
+        assert self._reach is not None  # else it would not have been taken
+        try:
+            await self._reach()
+        finally:
+            self._schedule.over(REACH, self._clock.seconds())
+
     async def _refresh(self, resource: Resource) -> None:
-        """One round for one resource. It never raises, so that the next one comes."""
+        """One round for one resource. However it ends, the next one comes."""
+        try:
+            await self._round(resource)
+        finally:
+            self._schedule.over(resource.name, self._clock.seconds())
+
+    async def _round(self, resource: Resource) -> None:
+        """What is due, and what is to be said of it."""
         name = resource.name
         begin = self._clock.seconds()
         path = resource.located(self._rounds.inventory)
@@ -174,8 +197,6 @@ class Refresher(Service):
         except CancelledError:
             if self.running:  # not ours; without an end it would never be due again
                 self._failed(name, UpstreamError("internal", "cancelled"), begin)
-            else:
-                self._schedule.abandoned(name)
         except UpstreamError as error:
             self._refused(resource, error, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes

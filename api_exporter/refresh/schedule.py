@@ -11,16 +11,15 @@ from collections.abc import Callable, Mapping
 
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.outage import Outage
-from api_exporter.refresh.share import NEVER, Share
+from api_exporter.refresh.outage import NEVER, Outage
+from api_exporter.refresh.share import Share
 from api_exporter.upstream.backoff import FIRST_AGAIN, Jitter, again, spread
+
+REACH = "reach"
+"""What is taken once, before all others: to see whether the upstream can be reached."""
 
 UNSUPPORTED_PERIOD = 3600.0
 """Seconds until a path that the upstream did not have is asked for again."""
-
-UNSENT_PERIOD = 5.0
-"""Seconds until peers are tried again that could not even be asked for, at most: that
-costs the upstream nothing."""
 
 
 class Schedule:
@@ -34,6 +33,7 @@ class Schedule:
         budget: of the token, which others may use as well.
         changed: called when it may be this account's turn, which another one has
             brought about.
+        reach: whether REACH is to be taken.
     """
 
     def __init__(
@@ -44,13 +44,14 @@ class Schedule:
         jitter: Jitter,
         budget: Budget,
         changed: Callable[[], object] = lambda: None,
+        reach: bool = False,
     ) -> None:
         self.first = next(iter(periods))
         self._periods = periods
         self._jitter = jitter
         self._budget = budget
         self._share = Share(budget, changed)
-        self._due = dict.fromkeys(periods, now)
+        self._due = dict.fromkeys((*periods, REACH) if reach else periods, now)
         self._running: dict[str, float] = {}
         self._failures = dict.fromkeys(periods, 0)
         self._unsupported: set[str] = set()
@@ -129,12 +130,11 @@ class Schedule:
         if error.unsent:
             self._budget.unsent()
         if name == self.first:
-            if error.unsent:
-                self._due[name] = now + min(UNSENT_PERIOD, period)
             if error.unsupported or error.reason == "forbidden":
                 self._doubt()
+            pace = self._fails(now, error.reason).paced(now, error)
+            self._due[name] = min(self._due[name], now + pace)
             self._tried(began)
-            self._fails(now, error.reason)
         elif began <= self._recovered_at:  # the outage is over, and this was of it
             self._failures[name] = 0
             self._due[name] = now
@@ -158,21 +158,30 @@ class Schedule:
             self._failures[name] += 1
             wait = again(self._failures[name], self._periods[name], self._jitter)
             self._due[name] = now + wait
+            if self._failures[name] == 1:  # it keeps its place among those that wait
+                self._due[name] = min(self._others().values())
             self.make_due(self.first, now)
         return pause
 
     def patience(self, name: str, now: float) -> float:
         """Seconds that a round may take for its attempts together.
 
-        In an outage a tight budget has none left for retries: what they take would
-        keep all others from being asked.
+        In an outage there are no retries while the peers come again soon anyhow. A
+        tight budget has none left either: they would keep all others from being asked.
         """
-        tight = self._budget.tight(now) and self._outage is not None
-        return 0.0 if tight else self._periods[name]
+        outage = self._outage
+        if outage is not None and (outage.pace < NEVER or self._budget.tight(now)):
+            return 0.0
+        return self._periods[name]
 
-    def abandoned(self, name: str) -> None:
-        """A refresh was given up, because we stop."""
-        self._end(name)
+    def over(self, name: str, now: float) -> None:
+        """A refresh has ended, if none of the above has said how: for want of words."""
+        if name in self._running:
+            began = self._end(name)
+            if name != REACH:
+                self._due[name] = now + self._periods[name]
+            if name == self.first:
+                self._tried(began)
 
     def skipped(self, name: str, now: float) -> None:
         """Nothing was asked: what the path is made of is not known yet."""
@@ -192,7 +201,9 @@ class Schedule:
         share.peers_began = self._first_began
         due = min(self._others().values(), default=NEVER)
         share.others_due = share.pressing = due
-        if self._awaited is not None:
+        if REACH in self._due:
+            share.pressing = NEVER
+        elif self._awaited is not None:
             share.others_due = share.pressing = NEVER
         elif self._outage is not None and not self._outage.alone:
             share.others_due = max(due, self._outage.others_at)
@@ -200,6 +211,8 @@ class Schedule:
 
     def _others(self) -> dict[str, float]:
         """When they are due, those of equal times in the order of the first round."""
+        if REACH in self._due:
+            return {REACH: self._due[REACH]}
         names = (n for n in self._periods if n != self.first and n in self._due)
         return {name: self._due[name] for name in names}
 
@@ -221,10 +234,11 @@ class Schedule:
         elif self._awaited is not None:
             self.make_due(self.first, self._awaited)
 
-    def _fails(self, now: float, reason: Reason) -> None:
+    def _fails(self, now: float, reason: Reason) -> Outage:
         if self._outage is None:
             self._outage = Outage(now, reason, others_at=now)
         self._outage.reason = reason
+        return self._outage
 
     def _recovered(self, now: float) -> None:
         if self._outage is None:

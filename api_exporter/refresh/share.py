@@ -14,8 +14,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from api_exporter.refresh.budget import Budget
-
-NEVER = float("inf")
+from api_exporter.refresh.outage import NEVER
 
 
 class Share:

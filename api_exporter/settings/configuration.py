@@ -18,6 +18,7 @@ log = Logger()
 MISNAMED = f"{{path}} is no account, and its network is not watched: {NAMES}"
 
 READABLE = "{path} can be read by everybody on this machine"
+NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which does not exist"
 
 
 class Refused(Exception):
@@ -55,7 +56,24 @@ def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
         for name, path in files(settings.accounts_dir).items():
             if name in settings.accounts and file.readable_by_all(path):
                 log.warn(READABLE, path=str(path), account=name)
+    for path in sorted(_secret(settings)):
+        if file.readable_by_all(path):
+            log.warn(READABLE, path=str(path))
+    authorities = os.environ.get("SSL_CERT_FILE")
+    if authorities and not Path(authorities).exists():
+        log.warn(NO_AUTHORITIES, path=authorities)
     return settings
+
+
+def _secret(settings: Settings) -> set[Path]:
+    """Files with a secret in them that settings name."""
+    paths = {settings.web_bearer_tokens_file}
+    for account in settings.accounts.values():
+        if account.upstream_api_token_file is not None:
+            paths.add(account.upstream_api_token_file.path)
+        if account.reach.identity is not None:
+            paths.add(account.reach.identity.key)
+    return {path for path in paths if path is not None}
 
 
 def _load(path: Path) -> Mapping[str, str]:

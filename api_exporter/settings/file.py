@@ -134,4 +134,7 @@ def below(environ: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]
 
 def readable_by_all(path: Path) -> bool:
     """Whether anybody on the machine can read the file, and a token in it."""
-    return path.stat().st_mode & 0o004 != 0
+    try:
+        return path.stat().st_mode & 0o004 != 0
+    except OSError:  # it has gone since it was read
+        return False

@@ -92,9 +92,9 @@ class Endpoints:
         else:
             endpoint = self._through(host, uri.port)
         if uri.scheme != b"https":
-            return BoundedEndpoint(endpoint, Bounded)
+            return BoundedEndpoint(self._reactor, endpoint, Bounded)
         secured = SecuredEndpoint(endpoint, self._policy, uri.host, uri.port)
-        return BoundedEndpoint(secured, self._seeing)
+        return BoundedEndpoint(self._reactor, secured, self._seeing)
 
     def _seeing(
         self, factory: "WrappingFactory[_Seeing]", wrapped: IProtocol
@@ -142,7 +142,7 @@ class Reaching:
 
             to_proxy = ToProxy(reactor, proxy_policy, proxy, timeout)
             through = partial(Tunnel, to_proxy, proxy)
-            bounded = BoundedEndpoint(to_proxy, Bounded)
+            bounded = BoundedEndpoint(reactor, to_proxy, Bounded)
             self._whole_addresses = ProxyAgent(bounded, reactor, pool)
             if proxy.login is not None:
                 self._login = proxy.login.header.reveal().encode("ascii")

@@ -1,7 +1,6 @@
 """Certificates: whom we trust, who we are, and who the upstream says it is."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,6 +49,10 @@ class Trust:
         authorities: a file with those that we trust; None for this machine's.
         files: who we are to a gateway, if anybody.
         now: seconds since the epoch.
+
+    Attributes:
+        unusable: why our own files cannot be used, as they were when they were last
+            looked at; "" if they can.
     """
 
     def __init__(
@@ -62,24 +65,33 @@ class Trust:
         self._files = files
         self._now = now
         self._identity: Identity | None = None
-        if files is not None:
-            with suppress(ValueError):  # it was good when the settings were read
-                self._identity = files.read()
+        self._read_from: object = None
+        self.unusable = ""
+        self.look()
         self._contexts = KeptContexts(self._state, self._options)
 
     def creatorForNetloc(
         self, hostname: bytes, port: int
     ) -> IOpenSSLClientConnectionCreator:
         """What makes a connection; raises UpstreamError where it cannot be made."""
-        creator = self._contexts.creatorForNetloc(hostname, port)
-        if why := self.wrong():
-            raise UpstreamError("tls", f"{_USELESS}: {why}")
-        return creator
+        return self._contexts.creatorForNetloc(hostname, port)
 
-    def wrong(self) -> str:
-        """Why nobody accepts our certificate now, "" where they may."""
-        if self._files is None or self._identity is None:
+    def look(self) -> str:
+        """Why nobody accepts our certificate now, "" where they may.
+
+        One that has ended is shown all the same: it is the gateway that decides.
+        """
+        if self._files is None:
             return ""
+        read_from = self._own_state()
+        if read_from != self._read_from:
+            self._read_from, self.unusable = read_from, ""
+            try:
+                self._identity = self._files.read()
+            except ValueError as error:
+                self.unusable = str(error)
+        if self.unusable or self._identity is None:
+            return self.unusable
         why = self._identity.wrong(self._now())
         return f"{self._files.certificate}: {why}" if why else ""
 
@@ -89,18 +101,19 @@ class Trust:
         return None if self._identity is None else self._identity.ends
 
     def _state(self) -> object:
-        files = self._files
-        ours = () if files is None else (files.certificate, files.key)
         theirs = trusted() if self._authorities is None else state(self._authorities)
-        return theirs, *map(state, ours)
+        return theirs, self._own_state()
+
+    def _own_state(self) -> object:
+        files = self._files
+        return files and (state(files.certificate), state(files.key))
 
     def _options(self) -> Options:
         options = self._trusted()
-        if self._files is not None:
-            try:
-                self._identity = identity = self._files.read()
-            except ValueError as error:
-                raise UpstreamError("tls", f"{_USELESS}: {error}") from None
+        self.look()
+        if self.unusable:
+            raise UpstreamError("tls", f"{_USELESS}: {self.unusable}")
+        if (identity := self._identity) is not None:
             leaf, *others = map(X509.from_cryptography, identity.chain)
             options |= {
                 "privateKey": crypto.PKey.from_cryptography_key(identity.key),

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from OpenSSL.crypto import X509
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred, gatherResults
+from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
@@ -21,9 +21,12 @@ from api_exporter.upstream.large import LargeBodies
 
 log = Logger()
 
+LOOK = 60.0
+"""Seconds between two looks at our own certificate and its key."""
+
 
 class Client(Service):
-    """Says at the start whether the upstream can be reached; leaves nothing behind.
+    """Warns of what is odd about the way to the upstream; leaves nothing behind.
 
     Args:
         observe: told of every attempt as it ends.
@@ -63,7 +66,11 @@ class Client(Service):
             timeout=settings.http_timeout,
             seen=self._seen,
         )
-        self._probing: Deferred[None] | None = None
+        self._looking: LoopingCall | None = None
+        if settings.reach.identity is not None:
+            self._looking = LoopingCall(self.look)
+            self._looking.clock = reactor
+        self._wrong = ""
         self.token = token_source(settings, self._log)
         self.upstream = Upstream(
             agent=self._agent,
@@ -85,19 +92,27 @@ class Client(Service):
     def startService(self) -> None:
         super().startService()
         self._warn()
-        self._probing = self.upstream.probe().addErrback(_cancelled)
+        if self._looking is not None:
+            self._looking.start(LOOK)
 
-    def stopService(self) -> Deferred[list[None]]:
+    def stopService(self) -> Deferred[None]:
         """Fires when no connection is open but those that carry a request."""
         super().stopService()
-        ending = [self._agent.close()]
-        if self._probing is not None:
-            self._probing.cancel()
-            ending.append(self._probing)
-        return gatherResults(ending)
+        if self._looking is not None and self._looking.running:
+            self._looking.stop()
+        return self._agent.close()
+
+    def look(self) -> None:
+        """Look at our own certificate, and say once why it is of no use."""
+        wrong, self._wrong = self._wrong, self.trust.look()
+        if self._wrong not in {"", wrong}:
+            self._log.warn("our own certificate is of no use: {why}", why=self._wrong)
 
     def _seen(self, certificate: X509) -> None:
-        self.shown = shown(certificate)
+        try:
+            self.shown = shown(certificate)
+        except Exception:  # noqa: BLE001 - OpenSSL trusts what another parser dislikes
+            self.shown = None
 
     def _warn(self) -> None:
         proxy = self.way.proxy
@@ -106,12 +121,6 @@ class Client(Service):
                 "the proxy {proxy} sees the token: the upstream's address is not https",
                 proxy=str(proxy),
             )
-        if why := self.trust.wrong():
-            self._log.warn("our own certificate is of no use: {why}", why=why)
-
-
-def _cancelled(failure: Failure) -> None:
-    failure.trap(CancelledError)
 
 
 def token_source(settings: AccountSettings, log: Logger) -> Source:

@@ -11,10 +11,12 @@ from twisted.internet.endpoints import (
     wrapClientTLS,
 )
 from twisted.internet.interfaces import (
+    IDelayedCall,
     IHandshakeListener,
     IProtocol,
     IProtocolFactory,
     IPushProducer,
+    IReactorTime,
     IStreamClientEndpoint,
     ITCPTransport,
 )
@@ -31,15 +33,21 @@ LONGEST_HEAD = 256 * 1024
 """Bytes before a body: status line and headers, those of all 1xx answers included."""
 
 
-class Bounded(ProtocolWrapper):
-    """Counts what comes between a request and the body of its answer.
+LONGEST_GOODBYE = 5.0
+"""Seconds that the other end may take to end a connection that we have ended."""
 
-    Twisted bounds the length of a header line, not their number.
+
+class Bounded(ProtocolWrapper):
+    """Counts what comes between a request and the body of its answer; ends for certain.
+
+    Twisted bounds the length of a header line, not their number. And it waits for ever
+    for the other end's close_notify.
     """
 
     _head = 0
     _in_head = False
     _too_long = False
+    _goodbye: IDelayedCall | None = None
 
     def writeSequence(self, data: list[bytes]) -> None:
         """A request: what comes now is the head of its answer."""
@@ -60,7 +68,16 @@ class Bounded(ProtocolWrapper):
                 return
         super().dataReceived(data)
 
+    def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
+        super().loseConnection()
+        if self._goodbye is None:
+            clock = cast("_Bounding", self.factory).clock
+            abort = cast("ITCPTransport", self.transport).abortConnection
+            self._goodbye = clock.callLater(LONGEST_GOODBYE, abort)
+
     def connectionLost(self, reason: Failure | None = None) -> None:
+        if self._goodbye is not None and self._goodbye.active():
+            self._goodbye.cancel()
         if self._too_long:
             reason = Failure(
                 UpstreamError("too_large", f"more than {LONGEST_HEAD} bytes of headers")
@@ -95,9 +112,13 @@ class _Bounding(WrappingFactory[Bounded]):
     noisy = False
 
     def __init__(
-        self, wrapped: IProtocolFactory, protocol: Callable[..., Bounded]
+        self,
+        clock: IReactorTime,
+        wrapped: IProtocolFactory,
+        protocol: Callable[..., Bounded],
     ) -> None:
         super().__init__(wrapped)
+        self.clock = clock
         self.protocol = protocol
 
 
@@ -110,13 +131,18 @@ class BoundedEndpoint:
     """
 
     def __init__(
-        self, endpoint: IStreamClientEndpoint, protocol: Callable[..., Bounded]
+        self,
+        clock: IReactorTime,
+        endpoint: IStreamClientEndpoint,
+        protocol: Callable[..., Bounded],
     ) -> None:
+        self._clock = clock
         self._endpoint = endpoint
         self._protocol = protocol
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        connected = self._endpoint.connect(_Bounding(factory, self._protocol))
+        bounding = _Bounding(self._clock, factory, self._protocol)
+        connected = self._endpoint.connect(bounding)
         return connected.addCallback(_wrapped)
 
 

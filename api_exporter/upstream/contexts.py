@@ -43,14 +43,14 @@ def trusted() -> tuple[object, ...]:
 
 
 def state(path: str | Path | None) -> tuple[int, int, int] | None:
-    """Of one file: differs when it is replaced; None where there is none."""
+    """Of one file: differs when it or its mode changes; None where there is none."""
     if path is None:
         return None
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_ino, found.st_size, found.st_ctime_ns
 
 
 @implementer(IPolicyForHTTPS)

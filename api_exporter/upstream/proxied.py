@@ -44,7 +44,7 @@ class ToProxy:
         if proxy.secure:
             host = proxy.host.encode("ascii")
             secured = SecuredEndpoint(self._endpoint, policy, host, proxy.port)
-            self._endpoint = BoundedEndpoint(secured, self._secured)
+            self._endpoint = BoundedEndpoint(reactor, secured, self._secured)
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
         held_up = False

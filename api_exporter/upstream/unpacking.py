@@ -171,12 +171,14 @@ class Gunzip(Protocol):
         """One step, and the next one after all else has had its turn."""
         self._step = None
         packed = b"".join(self._packed)
+        if self._inflate.eof and packed:  # another member, which Go and curl read, too
+            self._inflate = zlib.decompressobj(_GZIP)
         try:
             plain = self._inflate.decompress(packed, _STEP)
         except zlib.error as error:
             self._refuse("decode", f"the gzip of the body is damaged: {error}")
             return
-        rest = self._inflate.unconsumed_tail
+        rest = self._inflate.unconsumed_tail or self._inflate.unused_data
         self._packed = [rest]
         self._excess += len(packed) - len(rest) - len(plain)
         if self._excess > _OVERHEAD:
@@ -185,9 +187,6 @@ class Gunzip(Protocol):
             return
         self._protocol.dataReceived(plain)
         if self._over:
-            return
-        if self._inflate.unused_data:
-            self._refuse("decode", "something follows the gzip of the body")
             return
         self._unpacking = bool(rest) or len(plain) == _STEP
         if self._complete is not None and not self._unpacking:

@@ -248,14 +248,17 @@ class BadTests(PuppetTestCase):
         client = self.through(silence)
         book = logbook(self)
         fetching = self.fetch(client)
-        client.startService()
+        probing = client.upstream.probe()
         while len(self.puppet.conversations) < 2:
             await deferLater(reactor, 0.01)
         begin = time.monotonic()
         fetching.cancel()
+        probing.cancel()
         await self.gone(client)
         self.assertLess(time.monotonic() - begin, SOON)
-        self.assertNotIsInstance(self.failureResultOf(fetching).value, UpstreamError)
+        for asked in (fetching, probing):
+            failure = self.failureResultOf(asked)
+            self.assertNotIsInstance(failure.value, UpstreamError)
         self.assertEqual([], book.lines())
 
 
@@ -270,9 +273,7 @@ class LogTests(PuppetTestCase):
             url = self.upstream()
             client = self.through(answer, url, HTTP_TIMEOUT=limit)
             book = logbook(self)
-            client.startService()
-            while not book.lines():
-                await deferLater(reactor, 0.01)
+            await client.upstream.probe()
             [line] = book.lines()
             way = f"through 127.0.0.1:{self.port} (UPSTREAM_PROXY)"
             self.assertTrue(line.startswith(words.format(url=url, way=way)), line)

@@ -3,9 +3,6 @@
 import time
 from pathlib import Path
 
-from twisted.internet import reactor
-from twisted.internet.task import deferLater
-
 from api_exporter.upstream.client import Client
 from tests.authority import Authority, Issued, written
 from tests.integration.proxies import Served, nginx, squid
@@ -87,12 +84,10 @@ class GatewayTests(ReachingTestCase):
         """Files that have become useless are `tls`, with the reason, until mended."""
         gateway = self.gateway()
         own = self.persons.issue("exporter")
-        ended = self.persons.issue("exporter", days=-1)
         other = self.persons.issue("exporter")
         client = self.at(gateway, **self.files(own))
         certificate, key = self.directory / "own.pem", self.directory / "own.key"
         for pem, secret, words in (
-            (ended.pem, ended.key, f"{certificate}: the certificate ended on 20"),
             (own.pem, other.key, f"key in {key} does not belong to the certificate in"),
             (own.pem, own.encrypted_key(), f"{key}: its key is encrypted"),
             (own.pem, b"x", f"{key}: it holds no private key"),
@@ -111,7 +106,7 @@ class GatewayTests(ReachingTestCase):
         await self.assert_read(client)
 
     async def test_ended(self) -> None:
-        """One that has ended, or has not begun, is told at the start."""
+        """One that has ended, or has not begun, is told at the start, and shown."""
         gateway = self.gateway()
         for begins, days, words in (
             (-9, -1, "the certificate ended on"),
@@ -121,13 +116,23 @@ class GatewayTests(ReachingTestCase):
             client = self.at(gateway, **self.files(issued))
             book = logbook(self)
             client.startService()
-            while len(book.lines()) < 2:
-                await deferLater(reactor, 0.01)
+            await client.upstream.probe()
             first, second = book.lines()
             self.assertIn("warning our own certificate is of no use: ", first)
-            self.assertIn("warning cannot reach the upstream", second)
-            for line in (first, second):
-                self.assertIn(words, line)
+            self.assertIn(words, first)
+            self.assertIn("info reached the upstream", second)
+            await self.assert_fails(client, "http_4xx", NOBODY)
+
+    async def test_disliked(self) -> None:
+        """A certificate that OpenSSL trusts will do, whatever our parser thinks."""
+        authority = Authority("odd", country="XX")
+        issued = authority.issue("localhost")
+        issued.pem, trusted = authority.odd(issued), authority.odd()
+        url = self.upstream(issued=issued)
+        path = written(self.directory, "odd.pem", trusted)
+        client = self.client(url, UPSTREAM_CA_FILE=path)
+        await self.assert_read(client)
+        self.assertIsNone(client.shown)
 
     async def test_authorities(self) -> None:
         """UPSTREAM_CA_FILE is looked at for new connections, too, and wins."""

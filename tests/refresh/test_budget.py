@@ -9,6 +9,7 @@ from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, MOST, SAVED, Budge
 from api_exporter.refresh.share import Share
 
 MINUTE = 60.0
+HOUR = 3600.0
 
 
 def asked(budget: Budget, now: float, *, peers: bool = True) -> float:
@@ -111,12 +112,15 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(LEAST, budget.per_minute)
 
     def test_grows(self) -> None:
-        """It grows slowly: by six requests a minute in an hour."""
+        """The first estimate grows quickly, a later one by six a minute in an hour."""
         budget = Budget()
         budget.refused(asked(budget, 0.0), 0.0, None)
-        for minute in range(1, 61):
-            asked(budget, minute * MINUTE)
+        asked(budget, 5 * MINUTE)
         assert budget.per_minute is not None
+        self.assertAlmostEqual(LEAST + 10.0, budget.per_minute)
+        budget.refused(asked(budget, HOUR), HOUR, None)
+        self.assertEqual(LEAST, budget.per_minute)
+        asked(budget, 2 * HOUR)
         self.assertAlmostEqual(LEAST + 6.0, budget.per_minute)
 
     def test_saved(self) -> None:

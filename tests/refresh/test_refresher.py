@@ -232,7 +232,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(
             [
                 "warning cannot refresh peers: 500: broken reason=http_5xx",
-                "info peers can be refreshed again after 4 failures",
+                "info peers can be refreshed again after 16 failures",
             ],
             book.lines(),
         )
@@ -559,6 +559,27 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(30)
         waiting.errback(ZeroDivisionError("oops"))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+    def test_defect_afterwards(self) -> None:
+        """One in what is told of a round keeps no slot, and is told as what it is."""
+
+        def broken(*_: object, **__: object) -> None:
+            raise ZeroDivisionError("oops")
+
+        for told in ("succeeded", "failed"):
+            bench = Bench(groups=DOWN if told == "failed" else GROUP)
+            real = getattr(bench.telemetry, told)
+            self.patch(bench.telemetry, told, broken)
+            book = logbook(self)
+            bench.start()
+            self.assertIn("a defect while refreshing groups", " ".join(book.lines()))
+            self.assertGreater(len(self.flushLoggedErrors(ZeroDivisionError)), 0)
+            self.patch(bench.telemetry, told, real)
+            bench.replies["groups"] = GROUP
+            bench.advance(330)
+            self.assertIs(True, bench.telemetry.standings["groups"].up)
+            self.assertIs(True, bench.telemetry.standings["peers"].up)
+            self.assertEqual([], self.flushLoggedErrors())
 
     def test_failures_keep_nothing(self) -> None:
         """Of bodies that could not be decoded nothing stays, collector or not."""

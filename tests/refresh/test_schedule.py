@@ -12,7 +12,7 @@ from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.schedule import Schedule
+from api_exporter.refresh.schedule import REACH, Schedule
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -25,6 +25,7 @@ DEFAULT_PERIODS = {r.name: r.period for r in RESOURCES if r.name != "events"}
 
 BROKEN = UpstreamError("http_5xx", "500")
 HUNG = UpstreamError("timeout", "no answer")
+LOCKED_OUT = UpstreamError("auth", "401")
 REFUSED = UpstreamError("connect", "no connection", unsent=True)
 
 
@@ -70,6 +71,21 @@ class FirstRoundTests(SynchronousTestCase):
         self.assertEqual(["groups"], taken(schedule, 2.0))
         schedule.refreshed("groups", 3.0)
         self.assertEqual(["users"], taken(schedule, 3.0))
+
+    def test_reach(self) -> None:
+        """Whether the upstream can be reached is asked once, beside the peers."""
+        schedule = Schedule(
+            PERIODS, now=0.0, jitter=lambda: 0.5, budget=Budget(), reach=True
+        )
+        self.assertEqual(["peers", REACH], taken(schedule, 0.0))
+        schedule.refreshed("peers", 1.0)
+        self.assertEqual([], taken(schedule, 2.0))
+        schedule.over(REACH, 3.0)
+        self.assertEqual(["groups"], taken(schedule, 3.0))
+        schedule.refreshed("groups", 3.0)
+        self.assertEqual(["users"], taken(schedule, 3.0))
+        schedule.refreshed("users", 3.0)
+        self.assertEqual(["peers"], taken(schedule, 40.0))
 
     def test_whatever_ends(self) -> None:
         """The next one follows however its predecessor has ended."""
@@ -207,8 +223,31 @@ class AgainTests(SynchronousTestCase):
             schedule = fresh(periods={"peers": period})
             for now in (0.0, pause):
                 self.assertEqual(["peers"], taken(schedule, now))
-                schedule.failed("peers", now, HUNG)
+                schedule.failed("peers", now, LOCKED_OUT)
             self.assertEqual(2 * pause, schedule.wake_at())
+
+    def test_paces(self) -> None:
+        """What fails at once comes every 5 s for a minute, every 10 s for four more."""
+        schedule = fresh(periods={"peers": 30.0})
+        now, times = 0.0, []
+        while now < 400.0:
+            self.assertEqual(["peers"], taken(schedule, now))
+            schedule.failed("peers", now, BROKEN)
+            times.append(now)
+            now = schedule.wake_at() or 0.0
+        gaps = [b - a for a, b in pairwise(times)]
+        self.assertEqual([5.0] * 12 + [10.0] * 24 + [30.0] * 3, gaps)
+
+    def test_no_retries(self) -> None:
+        """Meanwhile nothing is tried twice in a round."""
+        schedule = settled()
+        patience = []
+        for now in (30.0, 60.0, 400.0):
+            self.assertIn("peers", taken(schedule, now))
+            patience.append(schedule.patience("peers", now))
+            schedule.failed("peers", now, BROKEN)
+            patience.append(schedule.patience("groups", now))
+        self.assertEqual([30.0, 0.0, 0.0, 0.0, 0.0, 300.0], patience)
 
     def test_unsent(self) -> None:
         """What costs the upstream nothing is tried every five seconds."""
@@ -393,8 +432,9 @@ class PauseTests(SynchronousTestCase):
     def test_squeezed(self) -> None:
         """With a tight budget the peers go every 30 s, and what is left to others."""
         schedule = fresh(periods={"peers": 5.0, "groups": 300.0, "users": 300.0})
-        taken(schedule, 0.0)
-        schedule.rate_limited("peers", 0.0, None)  # so three a minute
+        for now in (0.0, 15.0):
+            self.assertEqual(["peers"], taken(schedule, now))
+            schedule.rate_limited("peers", now, None)  # so three a minute
         asked: list[tuple[float, str]] = []
         now = 0.0
         while now < 300.0:

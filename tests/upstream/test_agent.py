@@ -1,11 +1,14 @@
 """Which connections requests take, with a reactor in memory."""
 
+from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IProtocol
 from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.proxy import Proxy, proxy
-from api_exporter.upstream.agent import LONGEST_KEPT, Reaching
+from api_exporter.upstream.agent import IDLE_CONNECTION, LONGEST_KEPT, Reaching
+from api_exporter.upstream.connection import LONGEST_GOODBYE
 from api_exporter.upstream.contexts import KeptContexts
 from api_exporter.upstream.failures import HeldUp
 from tests.upstream.test_fetching import NeverResolved
@@ -65,6 +68,29 @@ class ReachingTests(SynchronousTestCase):
         self.asked(agent)
         self.assertEqual(2, len(self.made))
         self.assertEqual([True, False], [made.disconnecting for _, made in self.made])
+
+    def test_goodbye(self) -> None:
+        """One that the other end does not let go ends some seconds after its time."""
+        agent = self.reaching()
+        self.asked(agent)
+        [(protocol, connection)] = self.made
+        self.reactor.advance(IDLE_CONNECTION)
+        self.assertTrue(connection.disconnecting)
+        self.assertFalse(connection.disconnected)
+        self.reactor.advance(LONGEST_GOODBYE)
+        self.assertTrue(connection.disconnected)
+        protocol.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual([], self.reactor.getDelayedCalls())
+
+    def test_good_end(self) -> None:
+        """Where it does so in time, nothing is left behind."""
+        agent = self.reaching()
+        self.asked(agent)
+        [(protocol, connection)] = self.made
+        self.reactor.advance(IDLE_CONNECTION)
+        protocol.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual([], self.reactor.getDelayedCalls())
+        self.assertFalse(connection.disconnected)
 
     def test_direct(self) -> None:
         """Without a proxy the host itself is asked, for a path."""

@@ -172,11 +172,23 @@ class AnswerTests(SynchronousTestCase):
         for length in (0, 5, 20, len(packed) - 9, len(packed) - 1):
             self.assertIn("cut short", self.failing(packed[:length]))
 
+    def test_members(self) -> None:
+        """Several members are one body, however they come; an empty one is nothing."""
+        parts = (b"[1,", b"", b"2,3" * 1000, b"]")
+        sent = b"".join(map(gzip.compress, parts))
+        for size in (1, 7, READ):
+            answer = self.begin(MIB)
+            for start in range(0, len(sent), size):
+                self.send(sent[start : start + size], end=False)
+            self.send(b"")
+            self.assertEqual(b"".join(parts), self.successResultOf(answer.whole))
+
     def test_followed(self) -> None:
-        """A second member, or anything else after the first, is told as such."""
+        """What follows and is no gzip, or is cut, is told as such."""
         packed = gzip.compress(b"[]")
-        for more in (packed, b"x", b"\0" * 10):
-            self.assertIn("something follows", self.failing(packed + more))
+        for more in (b"xyz", b"\0" * 10):
+            self.assertIn("damaged", self.failing(packed + more))
+        self.assertIn("cut short", self.failing(packed + packed[:-1]))
 
     def test_damaged(self) -> None:
         """What is no gzip, or was damaged on its way, is told as such."""

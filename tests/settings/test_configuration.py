@@ -1,0 +1,49 @@
+"""What is warned of when the settings are read."""
+
+import os
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings.configuration import configured
+from api_exporter.settings.options import Options
+from tests.authority import Authority, written
+from tests.logbook import logbook
+
+
+class WarningTests(SynchronousTestCase):
+    def warned(self, **settings: str) -> list[str]:
+        """Of such settings, beside what is required."""
+        options = Options()
+        options.parseOptions([])
+        book = logbook(self)
+        required = {"UPSTREAM_API_URL": "http://10.0.0.1"}
+        configured(options, {**required, **settings})
+        return book.lines()
+
+    def test_readable_by_all(self) -> None:
+        """Each file with a secret that everybody can read is told once."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        issued = Authority("persons").issue("exporter")
+        settings = {
+            "UPSTREAM_CLIENT_CERT_FILE": written(folder, "cert", issued.pem),
+            "UPSTREAM_CLIENT_KEY_FILE": written(folder, "key", issued.key),
+            "UPSTREAM_API_TOKEN_FILE": written(folder, "token", b"secret"),
+            "WEB_BEARER_TOKENS_FILE": written(folder, "web", b"a" * 32),
+        }
+        secret = sorted(p for name, p in settings.items() if "CERT" not in name)
+        for mode, told in ((0o644, secret), (0o640, [])):
+            for path in settings.values():
+                Path(path).chmod(mode)
+            words = "can be read by everybody on this machine"
+            expected = [f"warning {path} {words}" for path in told]
+            self.assertEqual(expected, self.warned(**settings))
+
+    def test_no_authorities(self) -> None:
+        """SSL_CERT_FILE that names nothing is told: nobody would be trusted."""
+        environ = {**os.environ, "SSL_CERT_FILE": "/nowhere.pem"}
+        self.patch(os, "environ", environ)
+        [line] = self.warned(UPSTREAM_API_TOKEN="secret")
+        words = "warning SSL_CERT_FILE names /nowhere.pem, which does not exist"
+        self.assertEqual(words, line)

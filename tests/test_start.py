@@ -1,0 +1,66 @@
+"""Many accounts begin little by little, and ask for no more than their token may."""
+
+from pathlib import Path
+
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter import service
+from api_exporter.account import Account, Shared
+from api_exporter.settings import reading
+
+STEP = 0.05
+
+
+class StartTests(SynchronousTestCase):
+    def started(self, count: int, *, tokens: int) -> MemoryReactorClock:
+        """So many accounts, with one of so many tokens each."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        for number in range(count):
+            token = f"UPSTREAM_API_TOKEN=token-{number % tokens}\n"
+            (folder / f"a{number:03}.conf").write_text(token)
+        environ = {"ACCOUNTS_DIR": str(folder), "UPSTREAM_API_URL": "http://10.0.0.1"}
+        settings = reading.read(environ)
+        reactor = MemoryReactorClock()
+        shared = Shared(reactor, settings.accounts.values())  # type: ignore[arg-type]
+        accounts = service.accounts(settings, reactor, shared)  # type: ignore[arg-type]
+        for account in accounts.values():
+            account.startService()
+            self.addCleanup(_stop, account, reactor)
+        return reactor
+
+    def begun(self, reactor: MemoryReactorClock, seconds: float) -> list[int]:
+        """How many connections were wanted by the end of each step."""
+        found = [len(reactor.tcpClients)]
+        for _ in range(round(seconds / STEP)):
+            reactor.advance(STEP)
+            found.append(len(reactor.tcpClients))
+        return found
+
+    def test_sixty(self) -> None:
+        """Of sixty twenty begin in a second, one at once, with two requests each."""
+        begun = self.begun(self.started(60, tokens=60), 3.0)
+        self.assertEqual(2, begun[0])
+        steps = round(1 / STEP) - 1  # a little less than a second: times are rounded
+        grown = [b - a for a, b in zip(begun, begun[steps:], strict=False)]
+        self.assertLessEqual(max(grown), 2 * service.STARTS)
+        self.assertEqual(120, begun[-1])
+
+    def test_one_token(self) -> None:
+        """At most eight requests with a token are under way, from the very start."""
+        begun = self.begun(self.started(30, tokens=1), 2.0)
+        self.assertEqual(8, begun[-1])
+
+    def test_stopped(self) -> None:
+        """Who is stopped before it has begun never begins."""
+        reactor = self.started(30, tokens=30)
+        self.doCleanups()
+        self.begun(reactor, 2.0)
+        self.assertEqual(2, len(reactor.tcpClients))
+        self.assertEqual([], reactor.getDelayedCalls())
+
+
+def _stop(account: Account, reactor: MemoryReactorClock) -> None:
+    account.stopService()
+    reactor.advance(0)

@@ -1,0 +1,73 @@
+"""Our own certificate is looked at, whether there are new connections or not."""
+
+import os
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.account import Account, Shared
+from api_exporter.settings import reading
+from api_exporter.upstream.client import LOOK
+from tests.authority import Authority
+from tests.logbook import logbook
+
+NOW = 1_800_000_000.0
+READABLE = "api_exporter_client_certificate_readable"
+
+
+class LookTests(SynchronousTestCase):
+    def test_noticed(self) -> None:
+        """A wrong pair, a missing key, a FIFO are told within a minute, once each."""
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        certificate, key = folder / "own.pem", folder / "own.key"
+        persons = Authority("persons")
+        own, other = (persons.issue("exporter", days=9999) for _ in range(2))
+        certificate.write_bytes(own.pem)
+        key.write_bytes(own.key)
+        settings = reading.read(
+            {
+                "UPSTREAM_API_URL": "http://10.0.0.1",
+                "UPSTREAM_API_TOKEN": "secret",
+                "UPSTREAM_CLIENT_CERT_FILE": str(certificate),
+                "UPSTREAM_CLIENT_KEY_FILE": str(key),
+            }
+        )
+        reactor = MemoryReactorClock()
+        registry = CollectorRegistry()
+        account = Account(
+            settings.accounts[""],
+            reactor,  # type: ignore[arg-type]
+            shared=Shared(reactor, settings.accounts.values()),  # type: ignore[arg-type]
+            registry=registry,
+            now=lambda: NOW,
+            jitter=lambda: 0.5,
+        )
+        book = logbook(self)
+        account.startService()
+        self.addCleanup(account.stopService)
+        self.assertEqual([], book.lines())
+        self.assertEqual(1.0, registry.get_sample_value(READABLE))
+
+        def told() -> list[str]:
+            reactor.advance(LOOK)
+            account.look()  # as at SIGHUP: nothing is told twice
+            self.assertEqual(0.0, registry.get_sample_value(READABLE))
+            said = [line for line in book.lines() if "certificate" in line]
+            return said[-1:]
+
+        key.write_bytes(other.key)
+        wrong = f"the key in {key} does not belong to the certificate in {certificate}"
+        start = "warning our own certificate is of no use: "
+        self.assertEqual([start + wrong], told())
+        key.unlink()
+        self.assertEqual([f"{start}{key}: No such file or directory"], told())
+        os.mkfifo(key)
+        self.assertEqual([f"{start}{key}: it is no regular file"], told())
+        key.unlink()
+        key.write_bytes(own.key)
+        account.look()
+        self.assertEqual(1.0, registry.get_sample_value(READABLE))
+        self.assertEqual(3, " ".join(book.lines()).count(start))
