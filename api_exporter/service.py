@@ -16,7 +16,7 @@ from twisted.logger import Logger
 from api_exporter.account import Account, Shared
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
-from api_exporter.daemon.threads import own_threads, unawaited
+from api_exporter.daemon.threads import daemon_threads, own_threads
 from api_exporter.door.way import front, way
 from api_exporter.serving import listen
 from api_exporter.serving.readers import Readers
@@ -221,7 +221,7 @@ def assemble(
         max_connections=max_connections(settings.max_connections, len(shown)),
         registry=process.registry,
         # One of its own: name look-ups that hang must keep nobody out.
-        threads=partial(unawaited, 1, "passwords"),
+        threads=partial(daemon_threads, 1, "passwords"),
     )
     listener = listen.Listener(
         addresses=settings.listen_address,

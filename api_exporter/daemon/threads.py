@@ -22,7 +22,7 @@ class Threads(ThreadPool):
     threadFactory = _Unawaited  # noqa: N815 - the name is Twisted's
 
 
-def unawaited(most: int, name: str) -> ThreadPool:
+def daemon_threads(most: int, name: str) -> ThreadPool:
     """So many threads, which begin when there is work for them."""
     threads = Threads(0, most, name)
     threads.start()
@@ -35,6 +35,6 @@ def own_threads(reactor: PosixReactorBase) -> ThreadPool:
     The reactor's own ones are waited for: by a resolver whose name server is gone the
     end would be put off for many seconds.
     """
-    threads = unawaited(MOST, "api-exporter")
+    threads = daemon_threads(MOST, "api-exporter")
     reactor.installNameResolver(GAIResolver(reactor, lambda: threads))
     return threads

@@ -170,7 +170,7 @@ def _judge(tls: Tls) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
         elif depth or not tls.allowed_sans:
             return True
         else:
-            why = _nameless(certificate, tls.allowed_sans)
+            why = _check_names(certificate, tls.allowed_sans)
         if why and isinstance(connection, ServerConnection):
             connection.refused(why)
         return not why
@@ -178,7 +178,7 @@ def _judge(tls: Tls) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
     return judge
 
 
-def _nameless(certificate: X509, allowed: frozenset[str]) -> str:
+def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
     """Why a certificate has none of the names; "" where it has one."""
     try:
         found = names_of(certificate.to_cryptography())

@@ -101,7 +101,7 @@ def tls(document: Document, node: Node | None, folder: Path, read: Read) -> Tls 
         words = "client_ca without a client_auth_type that asks for certificates"
         document.wrong(node, SECTION, words)
     sans = section.texts("client_allowed_sans")
-    if "client_allowed_sans" in found and (why := _useless(sans, auth)):
+    if "client_allowed_sans" in found and (why := _check_sans(sans, auth)):
         section.wrong("client_allowed_sans", why)
     low = section.one_of("min_version", names.VERSIONS, names.VERSIONS["TLS12"])
     high = section.one_of("max_version", names.VERSIONS, names.VERSIONS["TLS13"])
@@ -140,7 +140,7 @@ def tls(document: Document, node: Node | None, folder: Path, read: Read) -> Tls 
     )
 
 
-def _useless(sans: Sized, client_auth: str) -> str:
+def _check_sans(sans: Sized, client_auth: str) -> str:
     """Why names would change nothing, or keep everybody out; "" where they are good."""
     if client_auth not in names.REQUIRED:
         return f"client_auth_type must be one of {', '.join(names.REQUIRED)}"
