@@ -7,6 +7,7 @@ from pathlib import Path
 
 from acceptance.boots import System, booted
 from acceptance.check import Failed
+from acceptance.credentials import handed_over
 from acceptance.guarded import guarded
 from acceptance.installing import INSTALL, UNINSTALL, same
 from acceptance.roots import SOURCE, made
@@ -65,6 +66,7 @@ def boots(release: int) -> Callable[[Path], str]:
             owner = system.run("stat", "--format=%U %a", EVENTS).strip()
             seen.append(f"events in {EVENTS}: {owner}")
             seen += guarded(system, config.parent, folder / "door", started)
+            seen.append(handed_over(system, root, api, EVENTS))
             restarted("unix:/run/api-exporter/http.sock")
             system.until_got(READ, "/run/api-exporter/http.sock", "/metrics")
             seen.append("another user reads /run/api-exporter/http.sock")
