@@ -25,7 +25,7 @@ _BEFORE = "0.0.1"
 """A version before any other."""
 
 _TOOLS = {
-    "sudo": 'exec "$@"\n',
+    "sudo": 'exec env "$@"\n',
     "sudoedit": 'cat /settings >"$1"\n',
 }
 """What the page's commands go through, without a person."""

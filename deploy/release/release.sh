@@ -13,7 +13,7 @@ case ${1:-} in -*) echo "$usage" >&2; exit 2 ;; esac
 cd "$(dirname "$0")/../.."
 out=${1:-dist/release}
 architecture=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
-export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(deploy/commit.sh time)}"
 
 missing=
 without() {
@@ -26,7 +26,7 @@ has() { command -v "$1" >/dev/null; }
 program=build/directory/api-exporter
 [ -x "$program/api-exporter" ] || { echo "release.sh: make executable comes first" >&2; exit 1; }
 version=$("$program/api-exporter" --version | cut -d ' ' -f 2)
-[ -z "$(git status --porcelain)" ] || echo "release.sh: the tree has changes that no tag holds" >&2
+[ ! -e .git ] || [ -z "$(git status --porcelain)" ] || echo "release.sh: the tree has changes that no tag holds" >&2
 [ ! "${SIGN:-}" ] || gpg --batch --list-secret-keys "$SIGN" >/dev/null 2>&1 \
     || { echo "release.sh: SIGN=$SIGN: gpg has no such secret key" >&2; exit 1; }
 rm -rf "$out" build/release
