@@ -13,7 +13,7 @@ from acceptance import helm
 from acceptance.check import BUILD, ROOT, Failed, Missing, program, run
 from acceptance.engine import Engine
 from acceptance.installing import same
-from acceptance.pages import TOKEN, URL, script
+from acceptance.pages import TOKEN, URL, checkout, script
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 """One with a shared library, as the executables need it."""
@@ -50,7 +50,9 @@ def products() -> Path:
         ):  # the goal itself says so, and the package needs neither
             env["ENGINE"] = str(Engine(tools).wrapper("buildah"))
             (tools / "helm").symlink_to(helm.program())
-        goal = ("release", f"PYTHON={_SYSTEM_PYTHON}")
+        pages = map(checkout, ("debian.md", "executable.md", "container.md"))
+        goals = re.findall(r"\bmake (\w+)", " ".join(pages))
+        goal = (*goals, "release", f"PYTHON={_SYSTEM_PYTHON}")
         printed = run("make", *goal, cwd=unfinished, env=env)
         shutil.rmtree(tools)
         (unfinished / "printed").write_text(printed)
@@ -86,6 +88,7 @@ def release(folder: Path) -> str:
     seen.append(_sealed(tree, made, folder / "keys"))
     seen.append(_used(made, folder, "executable.md", commit(tree)))
     seen.append(_used(made, folder, "pip.md", commit(tree)))
+    seen.append(_checked_out(tree, folder))
     return "\n".join(seen)
 
 
@@ -201,14 +204,40 @@ def _refused(*command: str | Path, env: Mapping[str, str], cwd: Path = ROOT) -> 
     raise Failed(f"{command}: succeeded")
 
 
-def _used(made: Path, folder: Path, page: str, ours: str) -> str:
-    """The page's commands for a user with nothing; the last one would run for ever."""
+def _checked_out(tree: Path, folder: Path) -> str:
+    """What the pages say for a checkout; its goals have been made together."""
+    [package] = (tree / "dist").glob("*.deb")
+    released = tree / "dist/release" / package.name
+    same("the package", package.read_bytes(), released.read_bytes())
+    install = "~/api-exporter/bin/pip install ./api_exporter-*.whl"
+    for page, old, new, place in (
+        ("executable.md", "sha256sum --check --ignore-missing SHA256SUMS", ":", "dist"),
+        ("pip.md", install, checkout("pip.md"), "."),
+    ):
+        _used(tree / place, folder / "checkout", page, commit(tree), (old, new))
+    return "the same from the checkout: apt's package, executables, pip"
+
+
+def _used(
+    made: Path,
+    folder: Path,
+    page: str,
+    ours: str,
+    instead: tuple[str, str] = ("", ""),
+) -> str:
+    """The page's commands for a user with nothing; the last one would run for ever.
+
+    Args:
+        instead: a line of them, and what is typed in its place.
+    """
     home = folder / page
-    home.mkdir()
+    home.mkdir(parents=True)
     shown = f"export UPSTREAM_API_URL={URL} UPSTREAM_API_TOKEN={TOKEN}\n"
     text = script(page)
-    if shown not in text:
-        raise Failed(f"{page}: no line {shown!r}")
+    for line in (shown, instead[0]):
+        if line not in text:
+            raise Failed(f"{page}: no line {line!r}")
+    text = text.replace(*instead) if instead[0] else text
     *lines, checked, last = text.replace(shown, "").splitlines()
     same("the last two lines", checked, f"{last} --check")
     env = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -221,7 +250,7 @@ def _used(made: Path, folder: Path, page: str, ours: str) -> str:
         said = run("env", "-i", *_pairs(env), "sh", "-c", directory, cwd=made)
         if ours not in said:
             raise Failed(f"{page}: {said}")
-    else:
+    elif not instead[0]:
         run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Upgrade"), cwd=made)
     run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Remove"))
     same("what is left", [], [x for x in home.rglob("*") if not x.is_dir()])

@@ -28,8 +28,8 @@ class InstallPageTests(SynchronousTestCase):
         self.index = self.texts.pop("README.md")
 
     def test_ways(self) -> None:
-        """Each page is in the index and in the README, and each has at most five lines
-        to a running exporter, an upgrade and a removal.
+        """Each page is in the index and in the README, and each has what to do from a
+        checkout, at most five lines to a running exporter, an upgrade and a removal.
         """
         readme = (ROOT / "README.md").read_text()
         self.assertLessEqual(
@@ -38,6 +38,7 @@ class InstallPageTests(SynchronousTestCase):
         for name, text in self.texts.items():
             self.assertIn(f"]({name})", self.index)
             self.assertIn(f"](docs/install/{name})", readme)
+            self.assertRegex(text, r"\A# .*\n\nFrom a checkout: `[^`]+`", name)
             commands = re.sub(r"\\\n", "", blocks(text)[0]).splitlines()
             self.assertLessEqual(len(commands), 5, name)
             for heading in ("\n## Upgrade\n", "\n## Remove\n"):
