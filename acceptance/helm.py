@@ -51,7 +51,7 @@ exec {helm} template "$@" --kube-version {version}
 """
 """helm where there is no cluster."""
 
-_BUILT = 'image: "registry.example/api-exporter:1"'
+_BUILT = 'image: "registry.example/api-exporter:mine"'
 
 WRONG: tuple[tuple[str, str], ...] = (
     ("settings: {COLECTORS: peers}", "COLECTORS"),

@@ -65,10 +65,16 @@ def prepared(folder: Path, kind: str) -> Engine:
     if kind == "image":
         packages = "ca-certificates,python3,python3-venv"
         engine.imported(archive(13, "python", packages), BASE)
-    elif not (ROOT / "build/directory/api-exporter").exists():
-        run("make", "directory", "PYTHON=/usr/bin/python3")
+    else:
+        _directory()
     built(engine, kind, "buildah")
     return engine
+
+
+def _directory() -> None:
+    """What the static image holds, unless it is there."""
+    if not (ROOT / "build/directory/api-exporter").exists():
+        run("make", "directory", "PYTHON=/usr/bin/python3")
 
 
 def built(engine: Engine, kind: str, name: str) -> None:
@@ -89,12 +95,16 @@ def built(engine: Engine, kind: str, name: str) -> None:
 
 def page(folder: Path) -> str:
     """The commands of the page, from a checkout, bring the static image to run."""
-    engine = prepared(folder, "static")
+    engine = Engine(folder)
+    _directory()
+    _, command = checkout("container.md").split(" && ")
+    env = {**_commit(), "ENGINE": str(engine.wrapper("podman"))}
+    run("sh", "-c", f"{command} --isolation chroot --network host", env=env)
     tools = folder / "tools"
     tools.mkdir()
     engine.docker(tools / "docker")
     stub(tools)
-    ours = checkout("container.md").rpartition(" ")[2]
+    ours = command.rpartition(" ")[2]
     text = "\n".join(script("container.md", x) for x in ("", "Remove"))
     [theirs] = re.findall(r"IMAGE=(\S+)", text)
     started, removed = text.replace(theirs, ours).split("docker rm", 1)
