@@ -32,9 +32,7 @@ EXPLAINED = {
     "deployment-strategy": "so would the old and the new one",
     "pod-networkpolicy": "it is yours to turn on",
     "pod-probes": "a pod that asks once and ends",
-    "pod-topology-spread-constraints": "there is one pod of each kind",
     "statefulset-has-host-podantiaffinity": "each pod has accounts of its own",
-    "statefulset-has-poddisruptionbudget": "likewise",
 }
 """Findings that stay, and why."""
 
@@ -70,6 +68,17 @@ WRONG: tuple[tuple[str, str], ...] = (
     ("accounts: {a: {token: {existingSecret: b, value: c}}}", "accounts/a/token"),
     ("upstream: {token: {existingSecret: a, value: b}}", "only one may be"),
     ("upstream: {ca: {existingSecret: a, existingConfigMap: b}}", "only one may be"),
+    ("shards: 2\naccountsFrom: [{existingSecret: a}]\nevents: {enabled: true}", "Many"),
+    ("ingress: {enabled: true}", "ingress/hosts"),
+    ("ingress: {enabled: true, hosts: [netbird.example]}", "ingress/hosts/0"),
+    ("podDisruptionBudget: {enabled: true, minAvailable: 1}", "podDisruptionBudget"),
+    ("podDisruptionBudget: {enabled: true, minAvailable: 1%}", "podDisruptionBudget"),
+    ("podDisruptionBudget: {enabled: true, maxUnavailable: 0}", "podDisruptionBudget"),
+    ("podDisruptionBudget: {enabled: true, maxUnavailable: 0%}", "every drain"),
+    (
+        "podDisruptionBudget: {enabled: true, minAvailable: 0, maxUnavailable: 1}",
+        "only one",
+    ),
     ("fullnameOverride: '2026'", "fullnameOverride"),
     ("fullnameOverride: a.b", "fullnameOverride"),
     ("image: {digest: '1'}", "image/digest"),

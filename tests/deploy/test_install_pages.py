@@ -70,7 +70,7 @@ class InstallPageTests(SynchronousTestCase):
             commands = "".join(blocks(text))
             for path in re.findall(r"(?<![\w/.])deploy/[\w./-]+", commands):
                 self.assertTrue((ROOT / path).exists(), f"{name}: {path}")
-            called = r"(?<!lib/)(?<!--name )\bapi-exporter((?: --?[\w-]+)+)"
+            called = r"(?<!lib/)(?<!--name )(?<!test )\bapi-exporter((?: --?[\w-]+)+)"
             for line in re.findall(called, commands):
                 for option in re.findall(r"--([\w-]+)", line):
                     self.assertIn(option, OPTIONS, f"{name}: {line}")
