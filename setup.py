@@ -16,7 +16,7 @@ def told() -> str:
     """The commit of this tree, or "unknown"."""
     asked = ["sh", "deploy/commit.sh", "hash"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    return done.stdout.strip() or "unknown"
 
 
 def embed(tree: str) -> None:

@@ -101,7 +101,7 @@ def _again(tree: Path, other: Path) -> str:
     """In another folder, where others may write, the same bytes come of it; what needs
     no engine and no compiler.
     """
-    run("git", "clone", "--quiet", ROOT, other)
+    run("git", "clone", "--quiet", tree, other)
     run("chmod", "-R", "go+w", other)
     for built in ("build/directory", "build/executable", "dist"):
         (other / built).parent.mkdir(exist_ok=True)

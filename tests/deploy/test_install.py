@@ -92,10 +92,10 @@ class InstallTests(SynchronousTestCase):
         return sorted(x for x in found if not x.startswith("opt/api-exporter"))
 
     def test_install(self) -> None:
-        """It makes user, directories, modes, program and units, and asks for the
-        version at the end; once more changes nothing and keeps the settings.
+        """It makes the program, which tells its version, user, directories, modes and
+        units; once more changes nothing and keeps the settings.
         """
-        self.assertRegex(self.install(), r"\napi-exporter \d+\.\d+\.\d+.*\n$")
+        self.assertRegex(self.install(), r"(?m)^api-exporter \d+\.\d+\.\d+ \w+ \S+Z$")
         self.assertModes()
         files = self.files()
         config = self.root / "etc/api-exporter/config"
