@@ -188,7 +188,7 @@ def _sealed(tree: Path, made: Path, keys: Path) -> str:
         genuine = sums.read_text()
         sums.write_text(genuine.replace("a", "b", 1))
         said = _refused("sh", "-c", page, cwd=made, env=env)
-        bad = next(x for x in said.splitlines() if "BAD" in x)
+        bad = next(x for x in said.splitlines() if "BAD signature" in x)
         sums.write_text(genuine)
     finally:
         run("gpgconf", "--kill", "all", env=env)
