@@ -132,7 +132,7 @@ acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or mi
 # The loader is compiled with its own zlib, so that libc is all it needs, and with what says in
 # one line that a thing it needs is missing. The same commit makes the same bytes.
 LOCKED := build/executable/bin/pip install --quiet --disable-pip-version-check --require-hashes
-executable: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
+executable deb: export SOURCE_DATE_EPOCH ?= $(shell deploy/commit.sh time)
 executable: export PYTHONHASHSEED = 0
 executable: export ARCH := $(ARCH)
 executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, and a directory.
@@ -156,8 +156,7 @@ executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, a
 directory: executable ## Build the directory build/directory/api-exporter and its archive in dist.
 
 deb: directory ## Build dist/api-exporter_<version>_<arch>.deb, the Debian package.
-	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} deploy/debian/build.sh \
-		build/directory/api-exporter \
+	@deploy/debian/build.sh build/directory/api-exporter \
 		$$(build/directory/api-exporter/api-exporter --version | cut -d ' ' -f 2) dist
 
 release: directory ## Fill dist/release with all that is released; SIGN= names a key of gpg's.

@@ -48,6 +48,7 @@ BUILT = (
     *(Check(f"boot-{number}", service.boots(number)) for number in roots.SUITES),
     Check("image", images.image),
     Check("static-image", images.static),
+    Check("container-page", images.page),
     Check("event-kills", events.kills),
 )
 """What is made of the tree, where it is installed, booted and killed."""

@@ -43,8 +43,13 @@ def run(
     cwd: Path = ROOT,
     env: Mapping[str, str] | None = None,
     limit: float = LIMIT,
+    stderr: int = subprocess.STDOUT,
 ) -> str:
-    """What a program prints to both streams; raises Failed where it fails."""
+    """What a program prints; raises Failed where it fails.
+
+    Args:
+        stderr: where its other stream goes; PIPE keeps that out of what is returned.
+    """
     try:
         done = subprocess.run(
             command,
@@ -53,7 +58,7 @@ def run(
             env={**os.environ, **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=stderr,
             text=True,
             errors="replace",
             timeout=limit,
@@ -61,7 +66,8 @@ def run(
     except subprocess.TimeoutExpired:
         raise Failed(f"{command[0]}: not within {limit:g} s") from None
     if done.returncode:
-        end = "\n".join(done.stdout.splitlines()[-20:])
+        said = done.stdout + (done.stderr or "")
+        end = "\n".join(said.splitlines()[-20:])
         raise Failed(f"{' '.join(map(str, command))}: status {done.returncode}\n{end}")
     return done.stdout
 

@@ -5,6 +5,7 @@ their own, no control groups.
 """
 
 import json
+import shlex
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -86,12 +87,16 @@ class Engine(Struct, frozen=True):
 
     def podman(self, *command: str | Path) -> str:
         """What podman prints."""
+        return run(*self._podman, *command)
+
+    @property
+    def _podman(self) -> tuple[str, ...]:
         for needed in ("crun", "podman", "unshare"):
             program(needed)
         quiet = ("--log-level", "fatal", "--events-backend", "file")
         own = ("--cgroup-manager", "cgroupfs", "--runtime", "crun")
         there = ("unshare", "--mount", "sh", "-c", ALONE, "podman")
-        return run(*there, *self.storage, *own, *quiet, *command)
+        return (*there, *self.storage, *own, *quiet)
 
     def wrapper(self, name: str) -> Path:
         """A program that is one of the two with our storage, for scripts to call."""
@@ -100,6 +105,16 @@ class Engine(Struct, frozen=True):
         script.write_text(f'#!/bin/sh\n{" ".join(map(str, command))} "$@"\n')
         script.chmod(0o755)
         return script
+
+    def docker(self, place: Path) -> None:
+        """A program which is podman with our storage, for pages to call."""
+        anywhere = " ".join(ANYWHERE)
+        command = " ".join(shlex.quote(str(x)) for x in self._podman)
+        place.write_text(
+            f'#!/bin/sh\ncase $1 in run) shift; set -- run {anywhere} "$@" ;; esac\n'
+            f'exec {command} "$@"\n'
+        )
+        place.chmod(0o755)
 
     def imported(self, archive: Path, name: str) -> None:
         """Make an image of the archive of a root file system."""

@@ -1,6 +1,7 @@
 """The Helm chart: what it makes of each file of `ci/`, and what it refuses."""
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import yaml
 
 from acceptance import schemas
 from acceptance.check import ROOT, Failed, go_tool, run
+from acceptance.pages import checkout, script
 from api_exporter.attention.thresholds import read
 from tests.chart import CHART, DASHBOARDS, VALUES
 from tests.rules import THRESHOLDS, rules
@@ -30,11 +32,24 @@ EXPLAINED = {
     "deployment-strategy": "so would the old and the new one",
     "pod-networkpolicy": "it is yours to turn on",
     "pod-probes": "a pod that asks once and ends",
-    "pod-topology-spread-constraints": "there is one pod of each kind",
     "statefulset-has-host-podantiaffinity": "each pod has accounts of its own",
-    "statefulset-has-poddisruptionbudget": "likewise",
 }
 """Findings that stay, and why."""
+
+_SHOWN = """case $1 in
+install | upgrade) ;;
+*) exit ;;
+esac
+shift
+for word; do
+    shift
+    case $word in --wait | --reset-then-reuse-values) ;; *) set -- "$@" "$word" ;; esac
+done
+exec {helm} template "$@" --kube-version {version}
+"""
+"""helm where there is no cluster."""
+
+_BUILT = 'image: "registry.example/api-exporter:mine"'
 
 WRONG: tuple[tuple[str, str], ...] = (
     ("settings: {COLECTORS: peers}", "COLECTORS"),
@@ -53,6 +68,17 @@ WRONG: tuple[tuple[str, str], ...] = (
     ("accounts: {a: {token: {existingSecret: b, value: c}}}", "accounts/a/token"),
     ("upstream: {token: {existingSecret: a, value: b}}", "only one may be"),
     ("upstream: {ca: {existingSecret: a, existingConfigMap: b}}", "only one may be"),
+    ("shards: 2\naccountsFrom: [{existingSecret: a}]\nevents: {enabled: true}", "Many"),
+    ("ingress: {enabled: true}", "ingress/hosts"),
+    ("ingress: {enabled: true, hosts: [netbird.example]}", "ingress/hosts/0"),
+    ("podDisruptionBudget: {enabled: true, minAvailable: 1}", "podDisruptionBudget"),
+    ("podDisruptionBudget: {enabled: true, minAvailable: 1%}", "podDisruptionBudget"),
+    ("podDisruptionBudget: {enabled: true, maxUnavailable: 0}", "podDisruptionBudget"),
+    ("podDisruptionBudget: {enabled: true, maxUnavailable: 0%}", "every drain"),
+    (
+        "podDisruptionBudget: {enabled: true, minAvailable: 0, maxUnavailable: 1}",
+        "only one",
+    ),
     ("fullnameOverride: '2026'", "fullnameOverride"),
     ("fullnameOverride: a.b", "fullnameOverride"),
     ("image: {digest: '1'}", "image/digest"),
@@ -218,14 +244,30 @@ def names(_folder: Path) -> str:
 
 
 def documented(folder: Path) -> str:
-    """The chart takes each piece of YAML that its page shows."""
+    """The chart takes each piece of YAML that its page shows, and the page's commands,
+    from a checkout, what they name. There is no cluster: `install` and `upgrade` show
+    what they would make, and kubectl says yes.
+    """
     page = (ROOT / "docs/install/helm.md").read_text()
+    tools = folder / "tools"
+    tools.mkdir()
+    shown = _SHOWN.format(helm=program(), version=NEWEST.removeprefix("v"))
+    for name, text in (("kubectl", ""), ("helm", shown)):
+        (tools / name).write_text(f"#!/bin/sh\n{text}")
+        (tools / name).chmod(0o755)
+    env = {"PATH": f"{tools}:{os.environ['PATH']}"}
+    for heading in ("", "Upgrade", "Remove"):
+        commands = script("helm.md", heading)
+        text = re.sub(r"oci://\S+", lambda _: checkout("helm.md"), commands)
+        shown = run("sh", "-c", text, env=env)
+        if heading != "Remove" and _BUILT not in shown:
+            raise Failed(f"{heading}: {shown}")
     pieces = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     for piece in pieces:
         file = folder / "values.yaml"
         file.write_text(piece)
         rendered("--values", file)
-    return f"{len(pieces)} pieces"
+    return f"{len(pieces)} pieces, and the commands"
 
 
 def score(folder: Path) -> str:

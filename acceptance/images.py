@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from acceptance.check import ROOT, Failed, run
+from acceptance.check import ROOT, Failed, program, run
 from acceptance.contained import guarded
 from acceptance.engine import Engine, Running
+from acceptance.installing import same
+from acceptance.pages import URL, checkout, given, script, stub
 from acceptance.roots import archive
 from api_exporter.demo.server import TOKEN
 from tests.door.certificates import Authority
@@ -63,10 +65,16 @@ def prepared(folder: Path, kind: str) -> Engine:
     if kind == "image":
         packages = "ca-certificates,python3,python3-venv"
         engine.imported(archive(13, "python", packages), BASE)
-    elif not (ROOT / "build/directory/api-exporter").exists():
-        run("make", "directory", "PYTHON=/usr/bin/python3")
+    else:
+        _directory()
     built(engine, kind, "buildah")
     return engine
+
+
+def _directory() -> None:
+    """What the static image holds, unless it is there."""
+    if not (ROOT / "build/directory/api-exporter").exists():
+        run("make", "directory", "PYTHON=/usr/bin/python3")
 
 
 def built(engine: Engine, kind: str, name: str) -> None:
@@ -83,6 +91,36 @@ def built(engine: Engine, kind: str, name: str) -> None:
     bases = {"BASE": BASE, "BUILDER": BASE}
     env = {**bases, **_commit(), "ENGINE": str(engine.wrapper(name))}
     run("deploy/container/build.sh", kind, *options, env=env)
+
+
+def page(folder: Path) -> str:
+    """The commands of the page, from a checkout, bring the static image to run."""
+    engine = Engine(folder)
+    _directory()
+    _, command = checkout("container.md").split(" && ")
+    env = {**_commit(), "ENGINE": str(engine.wrapper("podman"))}
+    run("sh", "-c", f"{command} --isolation chroot --network host", env=env)
+    tools = folder / "tools"
+    tools.mkdir()
+    engine.docker(tools / "docker")
+    stub(tools)
+    ours = command.rpartition(" ")[2]
+    text = "\n".join(script("container.md", x) for x in ("", "Remove"))
+    [theirs] = re.findall(r"IMAGE=(\S+)", text)
+    started, removed = text.replace(theirs, ours).split("docker rm", 1)
+    reads = "docker exec api-exporter api-exporter --check"
+    commands = given(f"{started}{reads}\ndocker rm{removed}", TOKEN)
+    commands = commands.replace(URL, "http://127.0.0.1:9000")
+    upstream = f"cd {ROOT}; exec {sys.executable} -m benchmarks.upstream 9000 20"
+    beside = f"sh -c '{upstream}' & trap \"kill $!\" EXIT"
+    alone = f"ip link set lo up; {beside}; cd {folder}"
+    env = {"PATH": f"{tools}:{os.environ['PATH']}"}
+    there = (program("unshare"), "--net", "sh", "-c")
+    said = run(*there, f"{alone}\n{commands}", env=env)
+    if "api_exporter_build_info" not in said:
+        raise Failed(said)
+    same("what is left", [], list((folder / "api-exporter").iterdir()))
+    return f"{ours}: started, read, checked and removed by the page"
 
 
 @cache

@@ -1,10 +1,11 @@
 """Installing, upgrading and removing on Debian, where no service manager runs."""
 
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from acceptance.check import Failed
+from acceptance.check import ROOT, Failed
 from acceptance.roots import PYTHONS, SOURCE, SUITES, Root, made
 
 INSTALL, UNINSTALL = f"{SOURCE}/deploy/install.sh", f"{SOURCE}/deploy/uninstall.sh"
@@ -57,7 +58,10 @@ def upgrades(folder: Path) -> str:
     sources = root.path / "etc/apt/sources.list"
     sources.write_text(sources.read_text().replace(SUITES[old], SUITES[new]))
     root.apt("dist-upgrade")
-    broken = root.refused("/opt/api-exporter/bin/twistd", "api-exporter", "--version")
+    unit = ROOT / "deploy/systemd/api-exporter.service"
+    [before] = re.findall(r"^ExecStartPre=(.*)$", unit.read_text(), re.MULTILINE)
+    broken = root.refused(*shlex.split(before))
+    same("what to do is said", True, "run deploy/install.sh again" in broken)
     second = _installed(root, PYTHONS[new])
     root.run(UNINSTALL, "--purge")
     same("what is left", [], [x.name for x in (root.path / "opt").iterdir()])

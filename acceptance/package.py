@@ -7,7 +7,7 @@ from pathlib import Path
 from acceptance.boots import System, booted
 from acceptance.check import Failed, program, run
 from acceptance.installing import same
-from acceptance.pages import script
+from acceptance.pages import credential, script, stub
 from acceptance.released import commit, products
 from acceptance.roots import Root, bare
 from acceptance.service import (
@@ -23,12 +23,6 @@ from api_exporter.demo.server import TOKEN
 
 _BEFORE = "0.0.1"
 """A version before any other."""
-
-_TOOLS = {
-    "sudo": 'exec "$@"\n',
-    "sudoedit": 'cat /settings >"$1"\n',
-}
-"""What the page's commands go through, without a person."""
 
 _COPIED = {
     "etc/systemd/system/api-exporter.service.d",
@@ -60,10 +54,7 @@ def packaged(release: int) -> Callable[[Path], str]:
         tree = products()
         root = bare(folder, release)
         root.apt("install", "--no-install-recommends", "ca-certificates", "curl")
-        for name, text in _TOOLS.items():
-            tool = root.path / "usr/local/bin" / name
-            tool.write_text(f"#!/bin/sh\n{text}")
-            tool.chmod(0o755)
+        stub(root.path / "usr/local/bin")
         yes = 'APT::Get::Assume-Yes "true";\n'  # what a person answers
         (root.path / "etc/apt/apt.conf.d/99yes").write_text(yes)
         _old(tree, root.path / "packages")
@@ -154,9 +145,7 @@ def _upgraded(system: System, ours: str) -> str:
 
 def _credential(system: System) -> None:
     """The token as the page has it, in place of a line of the settings."""
-    page = script("debian.md", "The token as a credential")
-    first, *others = page.splitlines()[1:]
-    system.run("sh", "-ec", f"echo {TOKEN} | {first}\n" + "\n".join(others))
+    system.run("sh", "-c", credential("debian.md", TOKEN))
     system.until_got(READ, HERE, "/metrics")
 
 

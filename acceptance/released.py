@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from acceptance import helm
 from acceptance.check import BUILD, ROOT, Failed, Missing, program, run
 from acceptance.engine import Engine
 from acceptance.installing import same
-from acceptance.pages import TOKEN, URL, script
+from acceptance.pages import TOKEN, URL, checkout, script
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 """One with a shared library, as the executables need it."""
@@ -27,6 +28,7 @@ _FORMS = (
     r"api-exporter_{v}-1_\w+\.deb",
     r"api-exporter-{v}\.cdx\.json",
     r"SHA256SUMS",
+    r"UNSIGNED\.txt",
 )
 
 
@@ -48,7 +50,9 @@ def products() -> Path:
         ):  # the goal itself says so, and the package needs neither
             env["ENGINE"] = str(Engine(tools).wrapper("buildah"))
             (tools / "helm").symlink_to(helm.program())
-        goal = ("release", f"PYTHON={_SYSTEM_PYTHON}")
+        pages = map(checkout, ("debian.md", "executable.md", "container.md"))
+        goals = re.findall(r"\bmake (\w+)", " ".join(pages))
+        goal = (*goals, "release", f"PYTHON={_SYSTEM_PYTHON}")
         printed = run("make", *goal, cwd=unfinished, env=env)
         shutil.rmtree(tools)
         (unfinished / "printed").write_text(printed)
@@ -77,12 +81,14 @@ def release(folder: Path) -> str:
         wanted = re.compile(form.format(v=re.escape(version)))
         if not any(wanted.fullmatch(path.name) for path in made.iterdir()):
             raise Failed(f"nothing like {wanted.pattern} among\n" + "\n".join(seen))
-    if "not signed: SIGN names no key" not in printed:
+    if "unsigned: SIGN names no key" not in printed:
         raise Failed(printed)
+    seen.append(_again(tree, folder / "again"))
     seen.append(_listed(tree, next(made.glob("*.cdx.json"))))
-    seen.append(_sealed(made, folder / "keys"))
+    seen.append(_sealed(tree, made, folder / "keys"))
     seen.append(_used(made, folder, "executable.md", commit(tree)))
     seen.append(_used(made, folder, "pip.md", commit(tree)))
+    seen.append(_checked_out(tree, folder))
     return "\n".join(seen)
 
 
@@ -91,11 +97,50 @@ def commit(tree: Path) -> str:
     return run("git", "rev-parse", "--short=12", "HEAD", cwd=tree).strip()
 
 
+def _again(tree: Path, other: Path) -> str:
+    """In another folder, where others may write, the same bytes come of it; what needs
+    no engine and no compiler.
+    """
+    run("git", "clone", "--quiet", tree, other)
+    run("chmod", "-R", "go+w", other)
+    for built in ("build/directory", "build/executable", "dist"):
+        (other / built).parent.mkdir(exist_ok=True)
+        shutil.copytree(tree / built, other / built, symlinks=True)
+    tools = other / "build" / "tools"
+    tools.mkdir()
+    (tools / "helm").symlink_to(helm.program())
+    env = {"PATH": f"{tools}:{os.environ['PATH']}", "ENGINE": "none"}
+    env["PYTHON"] = _SYSTEM_PYTHON
+    shutil.rmtree(other / "dist/release")
+    run(other / "deploy/release/release.sh", cwd=other, env=env)
+    same_bytes = []
+    for path in sorted((other / "dist/release").iterdir()):
+        if path.name != "SHA256SUMS":
+            before = (tree / "dist/release" / path.name).read_bytes()
+            same(f"{path.name} is the same", True, before == path.read_bytes())
+            same_bytes.append(path.name)
+    return f"the same bytes twice: {', '.join(same_bytes)}"
+
+
 def _listed(tree: Path, sbom: Path) -> str:
-    """The SBOM has what the lock has for this system, and us at its root."""
+    """The SBOM has what the lock has for this system, with hashes of the lock, and us
+    at its root, from which all else can be reached.
+    """
     told = json.loads(sbom.read_text())
-    same("the root", "api-exporter", told["metadata"]["component"]["name"])
+    root = told["metadata"]["component"]
+    same("the root", "api-exporter", root["name"])
+    depends = {x["ref"]: set(x.get("dependsOn", ())) for x in told["dependencies"]}
+    reached, new = set[str](), {root["bom-ref"]}
+    while new:
+        reached |= new
+        new = {x for ref in new for x in depends.get(ref, ())} - reached
+    parts_of_us = {x["bom-ref"] for x in told["components"]}
+    same("what the root does not reach", set(), parts_of_us - reached)
     lock = (tree / "deploy/lock/run.txt").read_text()
+    for part in told["components"]:
+        if part["purl"].startswith("pkg:pypi/"):
+            [hashed] = part["hashes"]
+            same(f"{part['name']}: locked", True, hashed["content"] in lock)
     locked = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", lock, re.MULTILINE))
     parts = {
         re.sub(r"[-_.]+", "-", x["name"]).lower(): x["version"]
@@ -103,7 +148,7 @@ def _listed(tree: Path, sbom: Path) -> str:
         if not x["purl"].startswith("pkg:deb/")
     }
     libraries = [x["name"] for x in told["components"] if "pkg:deb/" in x["purl"]]
-    if "zlib1g" not in libraries:
+    if not {"ca-certificates", "libc6", "zlib1g"} <= {*libraries}:
         raise Failed(f"libraries of Debian's: {libraries}")
     strangers = set(parts.items()) - set(locked.items())
     same("beside the lock", {"openssl", "python"}, {name for name, _ in strangers})
@@ -113,39 +158,86 @@ def _listed(tree: Path, sbom: Path) -> str:
     )
 
 
-def _sealed(made: Path, keys: Path) -> str:
-    """A signature that the page's commands accept, and refuse once a byte differs."""
+def _sealed(tree: Path, made: Path, keys: Path) -> str:
+    """With a key that is not the tree's nothing is signed; with it, the page's commands
+    accept the signature, and refuse it once a byte differs.
+    """
     keys.mkdir(mode=0o700)
+    for name in ("deploy/release", "docs/install"):
+        shutil.copytree(tree / name, keys / "tree" / name)
+    seal = keys / "tree/deploy/release/seal.sh"
     env = {"GNUPGHOME": str(keys), "SIGN": "release@example.org"}
     key = ("--quick-generate-key", env["SIGN"], "ed25519", "sign", "never")
     run(program("gpg"), "--batch", "--quiet", "--passphrase", "", *key, env=env)
     try:
-        run(ROOT / "deploy/release/seal.sh", made, env=env)
+        said = _refused(seal, made, env=env)
+        if "it is not the key of deploy/release/key.asc" not in said:
+            raise Failed(said)
+        (fingerprint,) = re.findall(r"gpg --armor --export (\w{40})", said)
+        (seal.parent / "key.asc").write_text(
+            run("gpg", "--armor", "--export", fingerprint, env=env)
+        )
+        told = keys / "tree/docs/install/README.md"
+        told.write_text(told.read_text().replace("none yet", fingerprint))
+        same("it says unsigned", True, (made / "UNSIGNED.txt").exists())
+        run(seal, made, env=env)
+        same("it says unsigned", False, (made / "UNSIGNED.txt").exists())
         page = script("README.md", "Whose files these are")
         run("sh", "-c", page, cwd=made, env=env)
         sums = made / "SHA256SUMS"
         genuine = sums.read_text()
         sums.write_text(genuine.replace("a", "b", 1))
-        try:
-            run("sh", "-c", page, cwd=made, env=env)
-        except Failed as error:
-            said = next(x for x in str(error).splitlines() if "BAD" in x)
-        else:
-            raise Failed("a wrong signature is taken for a good one")
+        said = _refused("sh", "-c", page, cwd=made, env=env)
+        bad = next(x for x in said.splitlines() if "BAD signature" in x)
         sums.write_text(genuine)
     finally:
         run("gpgconf", "--kill", "all", env=env)
-    return f"signed; with a byte changed: {said}"
+    return f"signed; with another key: refused; with a byte changed: {bad}"
 
 
-def _used(made: Path, folder: Path, page: str, ours: str) -> str:
-    """The page's commands for a user with nothing; the last one would run for ever."""
+def _refused(*command: str | Path, env: Mapping[str, str], cwd: Path = ROOT) -> str:
+    """What a program says that must not succeed."""
+    try:
+        run(*command, cwd=cwd, env=env)
+    except Failed as error:
+        return str(error)
+    raise Failed(f"{command}: succeeded")
+
+
+def _checked_out(tree: Path, folder: Path) -> str:
+    """What the pages say for a checkout; its goals have been made together."""
+    [package] = (tree / "dist").glob("*.deb")
+    released = tree / "dist/release" / package.name
+    same("the package", package.read_bytes(), released.read_bytes())
+    install = "~/api-exporter/bin/pip install ./api_exporter-*.whl"
+    for page, old, new, place in (
+        ("executable.md", "sha256sum --check --ignore-missing SHA256SUMS", ":", "dist"),
+        ("pip.md", install, checkout("pip.md"), "."),
+    ):
+        _used(tree / place, folder / "checkout", page, commit(tree), (old, new))
+    return "the same from the checkout: apt's package, executables, pip"
+
+
+def _used(
+    made: Path,
+    folder: Path,
+    page: str,
+    ours: str,
+    instead: tuple[str, str] = ("", ""),
+) -> str:
+    """The page's commands for a user with nothing; the last one would run for ever.
+
+    Args:
+        instead: a line of them, and what is typed in its place.
+    """
     home = folder / page
-    home.mkdir()
+    home.mkdir(parents=True)
     shown = f"export UPSTREAM_API_URL={URL} UPSTREAM_API_TOKEN={TOKEN}\n"
     text = script(page)
-    if shown not in text:
-        raise Failed(f"{page}: no line {shown!r}")
+    for line in (shown, instead[0]):
+        if line not in text:
+            raise Failed(f"{page}: no line {line!r}")
+    text = text.replace(*instead) if instead[0] else text
     *lines, checked, last = text.replace(shown, "").splitlines()
     same("the last two lines", checked, f"{last} --check")
     env = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -158,7 +250,7 @@ def _used(made: Path, folder: Path, page: str, ours: str) -> str:
         said = run("env", "-i", *_pairs(env), "sh", "-c", directory, cwd=made)
         if ours not in said:
             raise Failed(f"{page}: {said}")
-    else:
+    elif not instead[0]:
         run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Upgrade"), cwd=made)
     run("env", "-i", *_pairs(env), "sh", "-c", script(page, "Remove"))
     same("what is left", [], [x for x in home.rglob("*") if not x.is_dir()])

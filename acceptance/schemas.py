@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -73,10 +74,11 @@ def _operator() -> Path:
         (work / "go.mod").write_text("module tools\n")
         wanted = f"{OPERATOR}@{OPERATOR_VERSION}"
         try:
-            told = run(go(), "mod", "download", "-json", wanted, cwd=work)
+            command = (go(), "mod", "download", "-json", wanted)
+            told = run(*command, cwd=work, stderr=subprocess.PIPE)
         except Failed as error:
             raise Missing(f"{wanted}: {error}") from None
-        source = Path(json.loads(told[told.index("{") :])["Dir"])
+        source = Path(json.loads(told)["Dir"])
         made = _begun(home)
         for kind in KINDS:
             file = f"example/prometheus-operator-crd/monitoring.coreos.com_{kind}.yaml"

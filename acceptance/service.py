@@ -7,9 +7,11 @@ from pathlib import Path
 
 from acceptance.boots import System, booted
 from acceptance.check import Failed
+from acceptance.credentials import handed_over
 from acceptance.guarded import guarded
 from acceptance.installing import INSTALL, UNINSTALL, same
-from acceptance.roots import SOURCE, made
+from acceptance.pages import credential, script, stub
+from acceptance.roots import SOURCE, Root, made
 from api_exporter.demo.server import TOKEN
 
 UNIT = "api-exporter.service"
@@ -37,15 +39,13 @@ def boots(release: int) -> Callable[[Path], str]:
         comes back at the next boot, and is removed without a trace.
         """
         root = made(folder, release)
-        root.apt("install", "nftables", "python3-venv")
+        root.apt("install", "curl", "nftables", "python3-venv")
+        stub(root.path / "usr/local/bin")
         config = root.path / "etc/api-exporter/config"
         with booted(root) as system:
             seen = [system.run("systemctl", "--version").splitlines()[0]]
-            system.run(INSTALL)
-            system.run("cp", "-aH", "/opt/api-exporter", "/opt/upstream")
-            api = simulated(system, "/opt/upstream/bin/python", "-m", "api_exporter")
-            (root.path / "etc/api-exporter/token").write_text(f"{TOKEN}\n")
-            system.run(INSTALL)  # for the credential
+            api, told = _followed(system, root)
+            seen.append(told)
 
             def restarted(address: str) -> None:
                 started({"LISTEN_ADDRESS": address})
@@ -56,15 +56,12 @@ def boots(release: int) -> Callable[[Path], str]:
                 config.write_text(text)
                 system.run("systemctl", "restart", UNIT)
 
-            config.write_text(f"UPSTREAM_API_URL={api}\n")
-            system.run("systemctl", "enable", "--now", UNIT)
-            system.until_got(READ, HERE, "/metrics")
-            seen.append(f"it reads; {hardened(system)}")
             started({"EVENTS_FILE": EVENTS})
             system.until('"activity_code"', "head", "--lines=1", EVENTS)
             owner = system.run("stat", "--format=%U %a", EVENTS).strip()
             seen.append(f"events in {EVENTS}: {owner}")
             seen += guarded(system, config.parent, folder / "door", started)
+            seen.append(handed_over(system, root, api, EVENTS))
             restarted("unix:/run/api-exporter/http.sock")
             system.until_got(READ, "/run/api-exporter/http.sock", "/metrics")
             seen.append("another user reads /run/api-exporter/http.sock")
@@ -85,6 +82,23 @@ def boots(release: int) -> Callable[[Path], str]:
         return "\n".join(seen)
 
     return check
+
+
+def _followed(system: System, root: Root) -> tuple[str, str]:
+    """The address of an API, and what came of the page's commands."""
+    system.run(INSTALL)
+    system.run("cp", "-aH", "/opt/api-exporter", "/opt/upstream")
+    api = simulated(system, "/opt/upstream/bin/python", "-m", "api_exporter")
+    system.run(UNINSTALL, "--purge")
+    settings, url = root.path / "settings", f"UPSTREAM_API_URL={api}\n"
+    settings.write_text(f"{url}UPSTREAM_API_TOKEN={TOKEN}\n")
+    there = f"cd {SOURCE}\n"
+    system.run("sh", "-c", there + script("systemd.md"))
+    system.until_got(READ, HERE, "/metrics")
+    (root.path / "etc/api-exporter/config").write_text(url)
+    system.run("sh", "-c", there + credential("systemd.md", TOKEN))
+    system.until_got(READ, HERE, "/metrics")
+    return api, f"by the page, and with the token as a credential: {hardened(system)}"
 
 
 def simulated(system: System, *command: str) -> str:

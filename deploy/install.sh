@@ -43,20 +43,8 @@ command -v systemd-sysusers >/dev/null || fail "there is no systemd-sysusers"
 
 [ ! "$root" ] || root=$(realpath -m "$root")
 
-# The user, and its group by number: a scratch root's group has no name outside.
-run install -D -m 644 "$deploy/systemd/sysusers.conf" "$root/etc/sysusers.d/api-exporter.conf"
-run systemd-sysusers ${root:+"--root=$root"} api-exporter.conf
-group=$(sed -n 's/^api-exporter:[^:]*:\([0-9]*\):.*/\1/p' "$root/etc/group" 2>/dev/null || true)
-group=${group:-api-exporter}
-
-# The settings: never overwritten, but their owner and mode are put right.
-settings=$root/etc/api-exporter
-run install -d -m 750 -o root -g "$group" "$settings"
-[ -e "$settings/config" ] || run cp "$deploy/api-exporter.env.example" "$settings/config"
-run chown "root:$group" "$settings/config"
-run chmod 640 "$settings/config"
-
-# The program: a new environment beside what runs, which it replaces below, once it works.
+# The program, first: where it cannot be installed, nothing is. A new environment beside what runs,
+# which it replaces below, once it works.
 venv=$root/opt/api-exporter
 new=$venv.env-new
 copy=
@@ -78,6 +66,19 @@ run "$new/bin/python" -I -m pip install --quiet --disable-pip-version-check "${s
 # From / because twistd looks for plugins in the current directory, too.
 cd /
 run "$new/bin/twistd" api-exporter --version
+
+# The user, and its group by number: a scratch root's group has no name outside.
+run install -D -m 644 "$deploy/systemd/sysusers.conf" "$root/etc/sysusers.d/api-exporter.conf"
+run systemd-sysusers ${root:+"--root=$root"} api-exporter.conf
+group=$(sed -n 's/^api-exporter:[^:]*:\([0-9]*\):.*/\1/p' "$root/etc/group" 2>/dev/null || true)
+group=${group:-api-exporter}
+
+# The settings: never overwritten, but their owner and mode are put right.
+settings=$root/etc/api-exporter
+run install -d -m 750 -o root -g "$group" "$settings"
+[ -e "$settings/config" ] || run cp "$deploy/api-exporter.env.example" "$settings/config"
+run chown "root:$group" "$settings/config"
+run chmod 640 "$settings/config"
 
 # The units. The token comes from its own file where there is one.
 units=$root/etc/systemd/system

@@ -15,10 +15,10 @@ kind=$1 name=$3
 shift 3
 engine=${ENGINE:-podman}
 file=deploy/container/Containerfile
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(deploy/commit.sh time)}
 export SOURCE_DATE_EPOCH
 created=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
-commit=${SOURCE_COMMIT:-$(git rev-parse --short=12 HEAD)}
+commit=${SOURCE_COMMIT:-$(deploy/commit.sh hash)}
 version=$(sed -n 's/.*Version("api_exporter", \([0-9]*\), \([0-9]*\), \([0-9]*\).*/\1.\2.\3/p' \
     api_exporter/_version.py)
 

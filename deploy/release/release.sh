@@ -13,7 +13,7 @@ case ${1:-} in -*) echo "$usage" >&2; exit 2 ;; esac
 cd "$(dirname "$0")/../.."
 out=${1:-dist/release}
 architecture=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
-export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(deploy/commit.sh time)}"
 
 missing=
 without() {
@@ -26,17 +26,29 @@ has() { command -v "$1" >/dev/null; }
 program=build/directory/api-exporter
 [ -x "$program/api-exporter" ] || { echo "release.sh: make executable comes first" >&2; exit 1; }
 version=$("$program/api-exporter" --version | cut -d ' ' -f 2)
-[ -z "$(git status --porcelain)" ] || echo "release.sh: the tree has changes that no tag holds" >&2
-[ ! "${SIGN:-}" ] || gpg --batch --list-secret-keys "$SIGN" >/dev/null 2>&1 \
-    || { echo "release.sh: SIGN=$SIGN: gpg has no such secret key" >&2; exit 1; }
+[ ! -e .git ] || [ -z "$(git status --porcelain)" ] || echo "release.sh: the tree has changes that no tag holds" >&2
+[ ! "${SIGN:-}" ] || deploy/release/seal.sh --key
 rm -rf "$out" build/release
 mkdir -p "$out"
+
+# The same archive, but that it is the same bytes each time.
+settled() {
+    rm -rf build/release/settled
+    mkdir build/release/settled
+    tar --extract --gzip --file "$1" --directory build/release/settled
+    tar --create --sort=name --format=posix --pax-option=delete=atime,delete=ctime \
+        --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+        --directory build/release/settled "$(ls build/release/settled)" | gzip -9n >"$out/${1##*/}"
+}
 
 # Python's own forms. The wheel is built from the source distribution.
 "${PYTHON:-python3}" -m venv build/release
 pip="build/release/bin/pip --quiet --disable-pip-version-check"
-$pip install --require-hashes --requirement deploy/lock/release.txt
-build/release/bin/python -m build --outdir "$out" . >build/release/build.log
+$pip install --require-hashes --requirement deploy/lock/build.txt --requirement deploy/lock/release.txt
+build="build/release/bin/python -m build --no-isolation"
+$build --sdist --outdir build/release/sdist . >build/release/build.log
+settled build/release/sdist/*.tar.gz
+$build --wheel --outdir "$out" build/release/settled/* >>build/release/build.log
 wheel=$(echo "$out"/*.whl)
 
 # The executables, for machines such as this.
@@ -51,7 +63,8 @@ fi
 if [ ! -d deploy/helm/api-exporter ]; then
     without "chart" "the tree has none"
 elif has helm; then
-    helm package --destination "$out" deploy/helm/api-exporter >/dev/null
+    helm package --destination build/release/chart deploy/helm/api-exporter >/dev/null
+    settled build/release/chart/*.tgz
 else
     without "chart" "helm is not here"
 fi
@@ -75,7 +88,7 @@ done
 # What the program is made of: an environment with nothing in it but that.
 "${PYTHON:-python3}" -m venv --without-pip build/release/run
 into="$pip --python build/release/run/bin/python install"
-$into --require-hashes --requirement deploy/lock/run.txt
+$into --require-hashes --requirement deploy/lock/run.txt --report build/release/report.json
 $into --no-deps "$wheel"
 cat >build/release/pyproject.toml <<END
 [project]
@@ -85,11 +98,12 @@ license = "MIT"
 END
 build/release/bin/cyclonedx-py environment --pyproject build/release/pyproject.toml \
     --output-reproducible --output-file build/release/bom.json build/release/run/bin/python
-build/executable/bin/python deploy/release/sbom.py "$program" <build/release/bom.json \
+build/executable/bin/python deploy/release/sbom.py \
+    "$program" build/release/report.json "$wheel" <build/release/bom.json \
     >"$out/api-exporter-$version.cdx.json"
 
 deploy/release/seal.sh "$out"
 (cd "$out" && du --bytes -- *)
 [ ! "$missing" ] || echo "not made:$missing"
-[ "${SIGN:-}" ] || echo "not signed: SIGN names no key"
+[ "${SIGN:-}" ] || echo "unsigned: SIGN names no key"
 [ ! "$missing" ] || [ "${COMPLETE:-}" != yes ]

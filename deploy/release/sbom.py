@@ -1,32 +1,42 @@
-"""Adds to an SBOM what no list of packages knows: Python, what it encrypts with, and
-the libraries of Debian's.
+"""Adds to an SBOM what no list of packages knows: Python, what it encrypts with, the
+libraries of Debian's, hashes of what was installed, and what we ourselves depend on.
 
-`python sbom.py DIRECTORY <before >after`, with the Python that is in the executables;
-DIRECTORY is one of them.
+`python sbom.py DIRECTORY REPORT WHEEL <before >after`, with the Python that is in the
+executables; DIRECTORY is one of them, REPORT what pip tells of the installation.
 """
 
+import hashlib
 import json
 import platform
 import re
 import ssl
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from cryptography.hazmat.bindings.openssl.binding import Binding
 
-openssl = Binding.lib.OpenSSL_version(Binding.lib.OPENSSL_VERSION)
-versions = {
-    ("python", platform.python_version(), "of the executables"),
-    ("openssl", ssl.OPENSSL_VERSION, "of Python's own"),
-    ("openssl", Binding.ffi.string(openssl).decode(), "of cryptography"),
-}
-bom = json.load(sys.stdin)
-for name, said, whose in sorted(versions):
-    version = re.search(r"\d+(\.\d+)+", said)[0]
-    bom["components"].append(
-        {
+STATIC = ("ca-certificates", "libc6")
+"""What the static image has beside the directory."""
+
+Part = dict[str, Any]
+
+
+def linked() -> list[Part]:
+    """Python, and both OpenSSLs."""
+    openssl = Binding.lib.OpenSSL_version(Binding.lib.OPENSSL_VERSION)
+    versions = {
+        ("python", platform.python_version(), "of the executables"),
+        ("openssl", ssl.OPENSSL_VERSION, "of Python's own"),
+        ("openssl", Binding.ffi.string(openssl).decode(), "of cryptography"),
+    }
+    found = []
+    for name, said, whose in sorted(versions):
+        version = re.search(r"\d+(\.\d+)+", said)[0]  # type: ignore[index]
+        part = {
             "type": "application" if name == "python" else "library",
             "bom-ref": f"{name}@{version} {whose}",
             "name": name,
@@ -35,25 +45,63 @@ for name, said, whose in sorted(versions):
             "purl": f"pkg:generic/{name}@{version}",
             "cpe": f"cpe:2.3:a:{name}:{name}:{version}:*:*:*:*:*:*:*",
         }
-    )
-for path in sorted(Path(sys.argv[1], "_internal/licenses").glob("*")):
-    asked = [
-        "dpkg-query",
-        "--show",
-        "--showformat=${Version} ${Architecture}\n",
-        path.name,
-    ]
+        found.append(part)
+    return found
+
+
+def debian(name: str, whose: str) -> Part:
+    """A package of Debian's, as it is installed here."""
+    wanted = "--showformat=${Version} ${Architecture}\n"
+    asked = ["dpkg-query", "--show", wanted, name]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     version, architecture = said.splitlines()[0].split()
-    purl = f"pkg:deb/debian/{path.name}@{quote(version, safe='')}?arch={architecture}"
-    bom["components"].append(
-        {
-            "type": "library",
-            "bom-ref": purl,
-            "name": path.name,
-            "version": version,
-            "description": "of the executables",
-            "purl": purl,
-        }
-    )
-json.dump(bom, sys.stdout, indent=2)
+    purl = f"pkg:deb/debian/{name}@{quote(version, safe='')}?arch={architecture}"
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "name": name,
+        "version": version,
+        "description": whose,
+        "purl": purl,
+    }
+
+
+def plain(name: str) -> str:
+    """A name as the index of Python has it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def sha256(digest: str) -> list[dict[str, str]]:
+    return [{"alg": "SHA-256", "content": digest}]
+
+
+def main(directory: Path, report: Path, wheel: Path) -> None:
+    """Read one SBOM and write the other."""
+    bom = json.load(sys.stdin)
+    hashes = {
+        plain(one["metadata"]["name"]): one["download_info"]["archive_info"]["hashes"]
+        for one in json.loads(report.read_text())["install"]
+    }
+    for part in bom["components"]:
+        part["hashes"] = sha256(hashes[plain(part["name"])]["sha256"])
+    ours = {plain(re.split(r"[^\w.-]", x)[0]) for x in requires("api-exporter") or ()}
+    direct = [x["bom-ref"] for x in bom["components"] if plain(x["name"]) in ours]
+    libraries = sorted(x.name for x in (directory / "_internal/licenses").iterdir())
+    more = [
+        *linked(),
+        *(debian(name, "of the executables") for name in libraries),
+        *(debian(name, "of the static image") for name in STATIC),
+    ]
+    bom["components"] += more
+    root = bom["metadata"]["component"]
+    root["hashes"] = sha256(hashlib.sha256(wheel.read_bytes()).hexdigest())
+    depends = {
+        "ref": root["bom-ref"],
+        "dependsOn": direct + [x["bom-ref"] for x in more],
+    }
+    others = [x for x in bom["dependencies"] if x["ref"] != root["bom-ref"]]
+    bom["dependencies"] = [depends, *others]
+    json.dump(bom, sys.stdout, indent=2)
+
+
+main(*map(Path, sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,6 +56,30 @@ class ChartTests(SynchronousTestCase):
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
         version = __version__.public()
         self.assertEqual((version, version), (chart["version"], chart["appVersion"]))
+
+    def test_hub(self) -> None:
+        """What Artifact Hub reads is YAML as it wants it; images are those of the
+        values in this version; the icon is the one of the documents.
+        """
+        chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        told = {
+            name.partition("/")[2]: yaml.safe_load(text)
+            for name, text in chart["annotations"].items()
+        }
+        kinds = {"added", "changed", "deprecated", "removed", "fixed", "security"}
+        for change in told["changes"]:
+            self.assertIn(change["kind"], kinds)
+            self.assertTrue(change["description"])
+        image = defaults()["image"]
+        own = f"{image['registry']}/{image['repository']}:{__version__.public()}"
+        found = [one["image"] for one in told["images"]]
+        self.assertEqual([own, f"{own}-static"], found)
+        for link in told["links"]:
+            self.assertEqual({"name", "url"}, {*link})
+        icon = (ROOT / "docs/images/icon.svg").read_bytes().strip()
+        kind, _, content = chart["icon"].partition(",")
+        self.assertEqual("data:image/svg+xml;base64", kind)
+        self.assertEqual(icon, b64decode(content))
 
     def test_values(self) -> None:
         """The schema knows each value, and no other."""

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.demo.server import TOKEN
 from tests.deploy.programs import DEPLOY, Exporter, run
-from tests.deploy.test_systemd import UNITS, lines
+from tests.deploy.test_systemd import UNITS, values
 from tests.integration.programs import ROOT, environment, get, program
 from tests.integration.test_daemon import installed
 
@@ -92,10 +92,10 @@ class InstallTests(SynchronousTestCase):
         return sorted(x for x in found if not x.startswith("opt/api-exporter"))
 
     def test_install(self) -> None:
-        """It makes user, directories, modes, program and units, and asks for the
-        version at the end; once more changes nothing and keeps the settings.
+        """It makes the program, which tells its version, user, directories, modes and
+        units; once more changes nothing and keeps the settings.
         """
-        self.assertRegex(self.install(), r"\napi-exporter \d+\.\d+\.\d+.*\n$")
+        self.assertRegex(self.install(), r"(?m)^api-exporter \d+\.\d+\.\d+ \w+ \S+Z$")
         self.assertModes()
         files = self.files()
         config = self.root / "etc/api-exporter/config"
@@ -182,13 +182,32 @@ class InstallTests(SynchronousTestCase):
         self.assertEqual(2, len(self.environments()))
 
     def test_python_gone(self) -> None:
-        """So is one whose Python has been upgraded away."""
+        """So is one whose Python has been upgraded away; the unit says what to do."""
         self.install()
+        self.assertEqual("", self.before())
         [libraries] = (self.root / "opt/api-exporter/lib").iterdir()
         libraries.rename(libraries.with_name("python3.9"))
+        self.assertIn(
+            f"{self.root}/opt/api-exporter does not fit the Python of this system:"
+            " run deploy/install.sh again\n",
+            self.before(status=78),
+        )
         self.install()
+        self.assertEqual("", self.before())
         self.assertIn("api-exporter ", self.version())
         self.assertEqual(2, len(self.environments()))
+
+    def before(self, status: int = 0) -> str:
+        """What the unit runs first, and what that prints."""
+        [command] = values(UNITS / "api-exporter.service", "ExecStartPre")
+        here = command.replace("/opt/", f"{self.root}/opt/")
+        return run(*shlex.split(here), status=status, env=self.env)
+
+    def test_failed(self) -> None:
+        """A first installation that fails leaves nothing."""
+        self.refused(PIP_NO_DEPS="0")  # and no index
+        self.assertEqual(["opt"], self.files())
+        self.assertEqual([], self.environments())
 
     def test_failed_upgrade(self) -> None:
         """What fails, wherever it does, leaves what ran and nothing else."""
@@ -240,11 +259,7 @@ class InstallTests(SynchronousTestCase):
     def test_command_line(self) -> None:
         """The unit's command line starts a daemon that reads an upstream."""
         self.install()
-        [command] = [
-            line.partition("=")[2]
-            for line in lines(UNITS / "api-exporter.service")
-            if line.startswith("ExecStart=")
-        ]
+        [command] = values(UNITS / "api-exporter.service", "ExecStart")
         upstream = Exporter(self)
         said = get(f"{upstream.url}/health")[2].decode()
         address = said.partition('"url": "')[2].partition('"')[0]

@@ -28,8 +28,8 @@ class InstallPageTests(SynchronousTestCase):
         self.index = self.texts.pop("README.md")
 
     def test_ways(self) -> None:
-        """Each page is in the index and in the README, and each has at most five lines
-        to a running exporter, an upgrade and a removal.
+        """Each page is in the index and in the README, and each has what to do from a
+        checkout, at most five lines to a running exporter, an upgrade and a removal.
         """
         readme = (ROOT / "README.md").read_text()
         self.assertLessEqual(
@@ -38,6 +38,7 @@ class InstallPageTests(SynchronousTestCase):
         for name, text in self.texts.items():
             self.assertIn(f"]({name})", self.index)
             self.assertIn(f"](docs/install/{name})", readme)
+            self.assertRegex(text, r"\A# .*\n\nFrom a checkout: `[^`]+`", name)
             commands = re.sub(r"\\\n", "", blocks(text)[0]).splitlines()
             self.assertLessEqual(len(commands), 5, name)
             for heading in ("\n## Upgrade\n", "\n## Remove\n"):
@@ -69,7 +70,7 @@ class InstallPageTests(SynchronousTestCase):
             commands = "".join(blocks(text))
             for path in re.findall(r"(?<![\w/.])deploy/[\w./-]+", commands):
                 self.assertTrue((ROOT / path).exists(), f"{name}: {path}")
-            called = r"(?<!lib/)(?<!--name )\bapi-exporter((?: --?[\w-]+)+)"
+            called = r"(?<!lib/)(?<!--name )(?<!test )\bapi-exporter((?: --?[\w-]+)+)"
             for line in re.findall(called, commands):
                 for option in re.findall(r"--([\w-]+)", line):
                     self.assertIn(option, OPTIONS, f"{name}: {line}")

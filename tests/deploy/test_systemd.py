@@ -40,6 +40,12 @@ def lines(path: Path) -> list[str]:
     return [x for x in path.read_text().splitlines() if x and not x.startswith("#")]
 
 
+def values(path: Path, name: str) -> list[str]:
+    """What a unit says of one directive."""
+    found = [line.partition("=") for line in lines(path)]
+    return [value for key, _, value in found if key == name]
+
+
 class UnitTests(SynchronousTestCase):
     def setUp(self) -> None:
         program("systemd-analyze")
@@ -49,9 +55,9 @@ class UnitTests(SynchronousTestCase):
         # Those of the system, on which ours depend.
         theirs = self.root / "usr/lib/systemd/system"
         shutil.copytree("/usr/lib/systemd/system", theirs, symlinks=True)
-        twistd = self.root / "opt/api-exporter/bin/twistd"
-        twistd.parent.mkdir(parents=True)
-        twistd.touch(mode=0o755)
+        for name in ("opt/api-exporter/bin/twistd", "bin/sh"):
+            (self.root / name).parent.mkdir(parents=True)
+            (self.root / name).touch(mode=0o755)
 
     def test_verify(self) -> None:
         """`systemd-analyze verify` has nothing to say of units and drop-ins."""

@@ -19,10 +19,19 @@ spec:
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- range $key := list "priorityClassName" "runtimeClassName" "dnsPolicy" "dnsConfig" "hostAliases" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "initContainers" }}
+  {{- range $key := list "priorityClassName" "runtimeClassName" "dnsPolicy" "dnsConfig" "hostAliases" "nodeSelector" "tolerations" "affinity" "initContainers" }}
   {{- with index $values $key }}
   {{ $key }}: {{ toJson . }}
   {{- end }}
+  {{- end }}
+  {{- with .Values.topologySpreadConstraints }}
+  topologySpreadConstraints:
+    {{- range . }}
+    - {{ merge (deepCopy .) (dict "labelSelector" (dict "matchLabels" (include "api-exporter.selector" $ | fromYaml))) | toJson }}
+    {{- end }}
+  {{- end }}
+  {{- if not (kindIs "invalid" .Values.hostUsers) }}
+  hostUsers: {{ .Values.hostUsers }}
   {{- end }}
   terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
   {{- with .Values.podSecurityContext }}
@@ -114,12 +123,20 @@ spec:
 - name: WEB_BEARER_TOKENS_FILE
   value: /run/secrets/api-exporter-web-tokens/tokens
 {{- end }}
-{{- range $name, $value := .Values.settings }}
+{{- range $name, $value := merge (deepCopy .Values.settings) (include "api-exporter.eventSettings" . | fromYaml) }}
 - name: {{ $name }}
   value: {{ include "api-exporter.text" $value | quote }}
 {{- end }}
 {{- with .Values.env }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Of one account: of several each has its own. */}}
+{{- define "api-exporter.eventSettings" -}}
+{{- if and .Values.events.enabled (not (or .Values.accounts .Values.accountsFrom)) }}
+EVENTS_FILE: "-"
+EVENTS_CURSOR_FILE: /events/cursor
 {{- end }}
 {{- end }}
 

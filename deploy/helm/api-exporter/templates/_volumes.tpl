@@ -23,6 +23,9 @@
 {{- with include "api-exporter.accountSources" . | fromYamlArray -}}
 {{- $volumes = append $volumes (dict "name" "accounts" "projected" (dict "defaultMode" $mode "sources" .)) -}}
 {{- end -}}
+{{- if .Values.events.enabled -}}
+{{- $volumes = append $volumes (dict "name" "events" "persistentVolumeClaim" (dict "claimName" (printf "%s-events" $full))) -}}
+{{- end -}}
 {{- with .Values.web -}}
 {{- $sources := list -}}
 {{- if .existingSecret -}}
@@ -51,11 +54,12 @@
     "ca" "/run/secrets/api-exporter-ca"
     "client" "/run/secrets/api-exporter-client"
     "accounts" "/etc/api-exporter/accounts"
+    "events" "/events"
     "web" "/run/secrets/api-exporter-web"
     "web-tokens" "/run/secrets/api-exporter-web-tokens" -}}
 {{- $mounts := list -}}
 {{- range . -}}
-{{- $mounts = append $mounts (dict "name" .name "mountPath" (index $paths .name) "readOnly" true) -}}
+{{- $mounts = append $mounts (dict "name" .name "mountPath" (index $paths .name) "readOnly" (ne .name "events")) -}}
 {{- end -}}
 {{ toYaml $mounts }}
 {{- end }}
