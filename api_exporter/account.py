@@ -130,6 +130,12 @@ class Account(MultiService):
             budget=lambda: budget.per_minute,
         )
         page_size(registry, self.pages)
+        if any(collector.name == "drop_in" for collector in selected.collectors):
+            from api_exporter.telemetry.drop_in import (  # noqa: PLC0415
+                ScrapesTelemetry,
+            )
+
+            self.telemetry.ended = ScrapesTelemetry(registry).ended
         self.history = History(period=selected.periods[UP])
 
         def attempted(attempt: Attempt) -> None:
