@@ -32,7 +32,7 @@ $(VENV)/pip: setup.cfg pyproject.toml
 	@touch $@
 
 # Editable, in the mode that leaves the tree itself on the path, so that twistd sees the plugin.
-$(VENV)/run: $(VENV)/pip
+$(VENV)/run: $(VENV)/pip setup.py docs/runbooks.md
 	@echo "Setting up; this takes a minute, once."
 	@$(BIN)/pip install --quiet --disable-pip-version-check \
 		--editable . --config-settings editable_mode=compat
@@ -84,7 +84,7 @@ pythons: ## Run the fast tests with each Python from 3.11 to 3.14 that is there.
 	done
 
 # Tests in an environment of its own, whose dependencies are as setup.cfg says or older.
-with:
+with: $(VENV)/run
 	@rm -rf $(INTO) && $(PYTHON) -m venv $(INTO)
 	@sed -n '/^install_requires/,/^$$/s/^    \(.*\)>=/\1$(AS)/p' setup.cfg >$(INTO)/wanted
 	@$(INTO)/bin/pip install --quiet --disable-pip-version-check \
@@ -107,7 +107,7 @@ docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual
 	@$(BIN)/python -m tests.chart
 
 rules: $(VENV)/dev ## Make Prometheus' rules from api_exporter/thresholds.json.
-	@$(BIN)/python -m tests.rules
+	@$(BIN)/python -m tests.prometheus
 	@$(BIN)/python -m tests.chart
 
 # What is installed into images, packages and executables, to the byte. It changes only where

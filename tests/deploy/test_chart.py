@@ -12,7 +12,7 @@ from api_exporter._version import __version__
 from api_exporter.settings.table import SETTINGS
 from tests.chart import CHART, FILES, OWN, SCHEMA, VALUES, readme, values
 from tests.deploy.programs import DEPLOY
-from tests.rules import ROOT
+from tests.prometheus import ROOT
 
 TEMPLATES = sorted((CHART / "templates").rglob("*.*"))
 

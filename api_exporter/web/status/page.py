@@ -24,6 +24,7 @@ class Status(Text):
     Args:
         account: its name, empty where it is the only one.
         simulated: whether the upstream is one of our own.
+        runbooks: where they are.
         pprof: whether profiles are served.
         uptime: seconds since the start.
         seconds: a clock.
@@ -40,6 +41,7 @@ class Status(Text):
         version: str,
         simulated: bool,
         metrics_path: str,
+        runbooks: str,
         pprof: bool,
         uptime: Callable[[], float],
         seconds: Callable[[], float],
@@ -48,6 +50,7 @@ class Status(Text):
         super().__init__()
         self._shown = shown
         self._version = version
+        self._runbooks = runbooks
         self._upstream = "a simulated network" if simulated else shown.url
         self._uptime = uptime
         self._now = now
@@ -70,7 +73,7 @@ class Status(Text):
         main = Tag("main")(
             self._top(now),
             _headline(found),
-            findings.section(self._shown.attention.found, now),
+            findings.section(self._shown.attention.found, now, self._runbooks),
             self._facts(inventory, now),
             self._peers(now),
             tables.resources(
