@@ -95,7 +95,7 @@ class PromtoolTests(SynchronousTestCase):
 
     def test_rules(self) -> None:
         """Promtool accepts the rules, and those of `--rules` in one file."""
-        one = Path(self.mktemp())
+        one = Path(self.mktemp()).absolute()
         one.write_text(joined(shipped(), "https://wiki.example/netbird"))
         files = (FILES / "rules.yml", FILES / "alerts.yml", one)
         run(program("promtool"), "check", "rules", *files)
