@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units waiting working lowest pythons with check format docs rules lock bench acceptance executable directory deb release release-check clean
+.PHONY: help run test units waiting working lowest pythons with check format docs rules lock bench acceptance executable directory deb addresses release release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -159,6 +159,11 @@ deb: directory ## Build dist/api-exporter_<version>_<arch>.deb, the Debian packa
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} deploy/debian/build.sh \
 		build/directory/api-exporter \
 		$$(build/directory/api-exporter/api-exporter --version | cut -d ' ' -f 2) dist
+
+addresses: $(VENV)/dev ## Write FORGE=, IMAGE=, CHART= and MAIL= of whoever publishes into deploy/addresses and all else.
+	@FORGE='$(FORGE)' IMAGE='$(IMAGE)' CHART='$(CHART)' MAIL='$(MAIL)' \
+		$(BIN)/python deploy/release/addresses.py
+	@$(MAKE) --no-print-directory docs
 
 release: directory ## Fill dist/release with all that is released; SIGN= names a key of gpg's.
 	@PYTHON='$(PYTHON)' deploy/release/release.sh

@@ -10,12 +10,14 @@ from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import Text
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.kept import Kept
+from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.shown import Shown
 from api_exporter.web.status import document, findings, tables, verdict, words
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.verdict import Verdict
 
-DOCUMENTATION = "https://github.com/api-exporter/api-exporter/tree/main/docs"
+DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
+"""Nothing is there where it is a placeholder (deploy/addresses)."""
 
 
 class Status(Text):
@@ -189,8 +191,8 @@ def footer(metrics_path: str, account: str = "", *, pprof: bool) -> str:
         (f"health{query}", "Health"),
         (f"ready{query}", "Ready"),
         *([("debug/pprof/", "Profiles")] if pprof else []),
-        (f"{DOCUMENTATION}/service-discovery.md", "Service discovery"),
-        (DOCUMENTATION, "Documentation"),
+        (RUNBOOKS, "Runbooks"),
+        *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
     ]
     return markup(tags.footer([tags.a(word, href=href) for href, word in links]))
 
