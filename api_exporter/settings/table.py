@@ -200,7 +200,7 @@ THRESHOLDS_FILE = Setting(
     "a JSON file of the form of `thresholds.json`, that can be read",
     "Numbers, severities and groups by which the status page, `--check` and"
     " `api_exporter_attention` tell what needs attention, and `--rules` makes the"
-    ' alerts, such as `{"days": {"login_soon": 3}}`. What it does not name is as'
+    ' alerts, such as `{"days": {"certificate_soon": 14}}`. What it does not name is as'
     " shipped. It is read at the start.",
     parsers.optional(parsers.thresholds),
 )
