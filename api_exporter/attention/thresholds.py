@@ -72,13 +72,14 @@ def changed(text: bytes) -> Thresholds:
         raise ValueError(str(error)) from None
     for table, own in said.items():
         if table not in known:
-            raise ValueError(f"{table!r} is none of {', '.join(known)}")
+            raise ValueError(f"{table!r:.60} is none of {', '.join(known)}")
         for name, value in own.items():
             if name not in known[table]:
                 names = ", ".join(known[table])
-                raise ValueError(f"{table}: {name!r} is none of {names}")
+                raise ValueError(f"{table}: {name!r:.60} is none of {names}")
             try:
                 known[table][name] = msgspec.convert(value, type=_KINDS[table])
             except msgspec.ValidationError as error:
-                raise ValueError(f"{table}: {name}: {value!r}: {error}") from None
+                problem = f"{table}: {name}: {value!r:.60}: {error}"
+                raise ValueError(problem) from None
     return msgspec.convert(known, type=Thresholds)
