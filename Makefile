@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units waiting working lowest pythons with check format docs rules lock bench acceptance executable directory deb release release-check clean
+.PHONY: help run test units waiting working lowest pythons with check format docs rules lock bench acceptance executable directory deb addresses release release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -32,7 +32,7 @@ $(VENV)/pip: setup.cfg pyproject.toml
 	@touch $@
 
 # Editable, in the mode that leaves the tree itself on the path, so that twistd sees the plugin.
-$(VENV)/run: $(VENV)/pip
+$(VENV)/run: $(VENV)/pip setup.py docs/runbooks.md
 	@echo "Setting up; this takes a minute, once."
 	@$(BIN)/pip install --quiet --disable-pip-version-check \
 		--editable . --config-settings editable_mode=compat
@@ -84,7 +84,7 @@ pythons: ## Run the fast tests with each Python from 3.11 to 3.14 that is there.
 	done
 
 # Tests in an environment of its own, whose dependencies are as setup.cfg says or older.
-with:
+with: $(VENV)/run
 	@rm -rf $(INTO) && $(PYTHON) -m venv $(INTO)
 	@sed -n '/^install_requires/,/^$$/s/^    \(.*\)>=/\1$(AS)/p' setup.cfg >$(INTO)/wanted
 	@$(INTO)/bin/pip install --quiet --disable-pip-version-check \
@@ -107,7 +107,7 @@ docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual
 	@$(BIN)/python -m tests.chart
 
 rules: $(VENV)/dev ## Make Prometheus' rules from api_exporter/thresholds.json.
-	@$(BIN)/python -m tests.rules
+	@$(BIN)/python -m tests.prometheus
 	@$(BIN)/python -m tests.chart
 
 # What is installed into images, packages and executables, to the byte. It changes only where
@@ -158,6 +158,11 @@ directory: executable ## Build the directory build/directory/api-exporter and it
 deb: directory ## Build dist/api-exporter_<version>_<arch>.deb, the Debian package.
 	@deploy/debian/build.sh build/directory/api-exporter \
 		$$(build/directory/api-exporter/api-exporter --version | cut -d ' ' -f 2) dist
+
+addresses: $(VENV)/dev ## Write FORGE=, IMAGE=, CHART= and MAIL= of whoever publishes into deploy/addresses and all else.
+	@FORGE='$(FORGE)' IMAGE='$(IMAGE)' CHART='$(CHART)' MAIL='$(MAIL)' \
+		$(BIN)/python deploy/release/addresses.py
+	@$(MAKE) --no-print-directory docs
 
 release: directory ## Fill dist/release with all that is released; SIGN= names a key of gpg's.
 	@PYTHON='$(PYTHON)' deploy/release/release.sh

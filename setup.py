@@ -1,6 +1,10 @@
-"""What setup.cfg cannot say: the package tells which commit was built, and when."""
+"""What setup.cfg cannot say: the package tells which commit was built, and when, and
+has what an operator reads along.
+"""
 
 import os
+import re
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +14,30 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 MODULE = "api_exporter/_build.py"
+
+DOC = "api_exporter/doc"
+
+COPIED = (
+    "docs/operations.md",
+    "deploy/prometheus/alertmanager.yml",
+    "deploy/prometheus/alerts.yml",
+    "deploy/prometheus/rules.yml",
+)
+
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>Runbooks – api-exporter</title>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
 
 
 def told() -> str:
@@ -35,11 +63,27 @@ def embed(tree: str) -> None:
     )
 
 
+def document(tree: str) -> None:
+    """Write the page of runbooks, in which each has its anchor, and what goes along."""
+    from markdown import markdown  # noqa: PLC0415 - others than builds have none
+
+    folder = Path(tree, DOC)
+    folder.mkdir(exist_ok=True)
+    text = Path("docs/runbooks.md").read_text(encoding="utf-8")
+    body = markdown(text, extensions=["tables", "toc"], tab_length=2)
+    # What else there is to read is not beside it.
+    body = re.sub(r'<a href="(?!#|https?:)[^"]*">(.*?)</a>', r"\1", body)
+    (folder / "runbooks.html").write_text(PAGE.format(body=body), encoding="utf-8")
+    for file in COPIED:
+        shutil.copyfile(file, folder / Path(file).name)
+
+
 class BuildPy(build_py):
     """A wheel tells which commit it was built from; an editable tree does not."""
 
     def run(self) -> None:
         super().run()
+        document("." if self.editable_mode else self.build_lib)
         if not self.editable_mode:
             embed(self.build_lib)
 

@@ -14,9 +14,10 @@ import yaml
 from acceptance import schemas
 from acceptance.check import ROOT, Failed, go_tool, run
 from acceptance.pages import checkout, script
-from api_exporter.attention.thresholds import read
+from api_exporter.attention.rules import NAMES, rules
+from api_exporter.attention.thresholds import changed
 from tests.chart import CHART, DASHBOARDS, VALUES
-from tests.rules import THRESHOLDS, rules
+from tests.prometheus import THRESHOLDS
 
 NAMESPACE = "monitoring"
 
@@ -304,17 +305,21 @@ def monitoring(_folder: Path) -> str:
     if shown != [{f"netbird-{p.name}": p.read_text()} for p in DASHBOARDS]:
         raise Failed("the dashboards are not those of deploy/grafana")
     example = CHART / "ci/monitoring-values.yaml"
-    values = yaml.safe_load(example.read_text())["prometheusRule"]
+    every = yaml.safe_load(example.read_text())
+    values, runbooks = every["prometheusRule"], every["settings"]["RUNBOOKS_URL"]
     for name, own in values["thresholds"].items():
-        thresholds[name] = {**thresholds[name], **own} if isinstance(own, dict) else own
-    left = _same(rendered("--values", example), thresholds, set(values["disabled"]))
+        thresholds[name] = {**thresholds[name], **own}
+    off = set(values["disabled"])
+    left = _same(rendered("--values", example), thresholds, off, runbooks)
     return f"{left} alerts with values, {len(shown)} dashboards"
 
 
-def _same(objects: list[Any], thresholds: Any, off: set[str]) -> int:
+def _same(
+    objects: list[Any], thresholds: Any, off: set[str], runbooks: str | None = None
+) -> int:
     made = [o["spec"]["groups"] for o in objects if o["kind"] == "PrometheusRule"]
-    checked = read(json.dumps(thresholds).encode())
-    wanted = [yaml.safe_load(rules(n, checked))["groups"] for n in ("rules", "alerts")]
+    checked = changed(json.dumps(thresholds).encode())
+    wanted = [yaml.safe_load(rules(n, checked, runbooks))["groups"] for n in NAMES]
     for groups in wanted:
         for group in groups:
             own = deepcopy(group["rules"]) or []

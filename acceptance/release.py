@@ -37,11 +37,11 @@ def _installed(folder: Path, made: Path) -> str:
         raise Failed(f"{version!r} does not tell the commit {commit}")
     if "api-exporter" not in run(venv / "bin/twistd", "--help", cwd=folder):
         raise Failed("twistd does not see the plugin")
-    files = (
-        "from importlib.resources import files; print(*files('api_exporter').iterdir())"
-    )
-    if "thresholds.json" not in run(venv / "bin/python", "-c", files, cwd=folder):
-        raise Failed("thresholds.json is not there")
+    where = "import api_exporter; print(*api_exporter.__path__)"
+    package = Path(run(venv / "bin/python", "-c", where, cwd=folder).strip())
+    for name in ("thresholds.json", "alerts.in.yml", "doc/runbooks.html"):
+        if not (package / name).exists():
+            raise Failed(f"{name} is not there")
     if "netbird_api_peers{" not in run(
         venv / "bin/api-exporter", "--demo", "--once", cwd=folder
     ):

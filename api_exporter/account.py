@@ -14,6 +14,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
+from api_exporter.attention.thresholds import Thresholds
 from api_exporter.attention.watch import Attention
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
@@ -54,8 +55,10 @@ class Shared:
 
     Args:
         accounts: all of them.
+        thresholds: None for those that came with the program.
 
     Attributes:
+        thresholds: the same.
         slicer: makes sure that they compute in turns.
         trusts: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
@@ -63,9 +66,13 @@ class Shared:
     """
 
     def __init__(
-        self, reactor: PosixReactorBase, accounts: Iterable[AccountSettings]
+        self,
+        reactor: PosixReactorBase,
+        accounts: Iterable[AccountSettings],
+        thresholds: Thresholds | None = None,
     ) -> None:
         self._reactor = clock = reactor
+        self.thresholds = thresholds
         self.slicer = Slicer(clock)
         self.trusts = Trusts()
         self.large = LargeBodies(clock)
@@ -130,6 +137,12 @@ class Account(MultiService):
             budget=lambda: budget.per_minute,
         )
         page_size(registry, self.pages)
+        if any(collector.name == "drop_in" for collector in selected.collectors):
+            from api_exporter.telemetry.drop_in import (  # noqa: PLC0415
+                ScrapesTelemetry,
+            )
+
+            self.telemetry.ended = ScrapesTelemetry(registry).ended
         self.history = History(period=selected.periods[UP])
 
         def attempted(attempt: Attempt) -> None:
@@ -184,6 +197,7 @@ class Account(MultiService):
             standings=self.telemetry.standings,
             now=now,
             chosen=settings.important_groups,
+            thresholds=shared.thresholds,
             ends=lambda: (upstream_ends(), own_ends()),
         )
         attention(registry, lambda: self.attention.found.counts)

@@ -48,12 +48,14 @@ class CommandOptions(Options):
 
     synopsis = (
         f"{Options.synopsis} [--check | --once] [--account NAME]\n"
+        "       api-exporter --rules [--config FILE]\n"
         "       api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
     )
     optFlags: ClassVar = [
         *Options.optFlags,
         ["check", None, "Read everything once and say how it went; then exit."],
         ["once", None, "Read everything once and print the metrics; then exit."],
+        ["rules", None, "Print recording rules and alerts for Prometheus; then exit."],
         ["health", None, "Ask a running exporter whether it is well; then exit."],
     ]
     optParameters: ClassVar = [
@@ -77,13 +79,18 @@ def main() -> None:
     config = _Twistd()
     try:
         options.parseOptions(sys.argv[1:])
-        if options["check"] and options["once"]:
-            raise usage.UsageError("only one of --check and --once")  # noqa: TRY301
+        if sum(options[name] for name in ("check", "once", "rules")) > 1:
+            raise usage.UsageError("only one of --check, --once and --rules")  # noqa: TRY301
         reading = options["check"] or options["once"]
         if options["account"] is not None and not reading:
             raise usage.UsageError("--account goes with --check or --once")  # noqa: TRY301
         if reading:
             react(_report, [options])
+        if options["rules"]:
+            from api_exporter.checking import rules  # noqa: PLC0415
+
+            sys.stdout.write(rules.made(options))
+            return
         config.parseOptions(["--nodaemon", "--pidfile=", MAKER.tapname, *sys.argv[1:]])
     except usage.UsageError as error:
         from api_exporter.daemon.life import refusal  # noqa: PLC0415

@@ -28,6 +28,7 @@ from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
 from api_exporter.web.discovery.making import Making
+from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.tree import Around, of_one
 
 if TYPE_CHECKING:  # nobody but those who want a front door pay for importing it
@@ -165,7 +166,7 @@ def assemble(
         threads=[reactor.getThreadPool(), threads],
         dropped=dropped,
     )
-    shared = Shared(reactor, settings.accounts.values())
+    shared = Shared(reactor, settings.accounts.values(), settings.thresholds_file)
     shown = accounts(settings, reactor, shared)
     profiles = None
     if pprof:  # nobody else pays for importing the profilers
@@ -176,6 +177,7 @@ def assemble(
         process=process,
         build=build,
         metrics_path=settings.metrics_path,
+        runbooks=settings.runbooks_url or RUNBOOKS,
         simulated=configured.simulation is not None,
         readers=Readers(),
         making=Making(shared.slicer.run),

@@ -13,10 +13,11 @@ from typing import Any
 
 import yaml
 
-from api_exporter.attention.thresholds import read
+from api_exporter.attention.rules import GROUP, TARGET, filled, numbers
+from api_exporter.attention.thresholds import shipped
 from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import SETTINGS
-from tests.rules import GROUP, ROOT, RULES, TARGET, THRESHOLDS, filled, numbers
+from tests.prometheus import ROOT, RULES, THRESHOLDS
 
 CHART = ROOT / "deploy/helm/api-exporter"
 
@@ -35,6 +36,7 @@ OWN = {
     "ACCOUNTS_DIR",
     "LISTEN_ADDRESS",
     "SHARD",
+    "THRESHOLDS_FILE",
     "UPSTREAM_API_TOKEN",
     "UPSTREAM_API_TOKEN_FILE",
     "UPSTREAM_CA_FILE",
@@ -54,10 +56,10 @@ OF_FILES = {"UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KE
 
 def rules(name: str) -> str:
     """A file of rules in which the chart puts the numbers, the groups and the rest."""
-    thresholds = read(THRESHOLDS.read_bytes())
+    thresholds = shipped()
     words = {number: f"@{{{number}}}" for number, _ in numbers(thresholds)}
     words["groups"] = "\n" + GROUP.format(target=TARGET, group='""', role="important")
-    source = f"deploy/prometheus/{name}.in.yml"
+    source = f"api_exporter/{name}.in.yml"
     return f"# Made by `make rules` from {source}.\n" + filled(name, thresholds, words)
 
 
@@ -88,7 +90,7 @@ spec:
 def schema() -> str:
     """The schema, with the names that there are now."""
     found = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    thresholds = read(THRESHOLDS.read_bytes())
+    thresholds = shipped()
     own = found["$defs"]
     settings = {s.name: s for s in SETTINGS}
     both = [name for name in settings if name not in OWN | {ADDRESS}]

@@ -24,6 +24,7 @@ from api_exporter.telemetry.attention import attention
 from api_exporter.telemetry.certificates import CertificateEnds
 from api_exporter.telemetry.credential import certificate_readable, token_readable
 from api_exporter.telemetry.door import reload_successful, unauthorized
+from api_exporter.telemetry.drop_in import ScrapesTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.size import page_size
 from tests.bodies import inventory
@@ -73,7 +74,8 @@ API fields are named by their path below `/api/`.
 EXPORTER = """\
 ## The exporter itself
 
-Beside these there are `process_*`, `python_gc_*` and `python_info`.
+Beside these there are `process_*`, `python_gc_*` and `python_info`. What is named
+`netbird_…_scrape_…` is there only with the collector `drop_in`.
 """
 
 CONFIGURATION = """\
@@ -206,6 +208,7 @@ def _own() -> str:
     token_readable(telemetry.registry, lambda: True)
     certificate_readable(telemetry.registry, lambda: True)
     EventsTelemetry(telemetry.registry)
+    ScrapesTelemetry(telemetry.registry)
     attention(telemetry.registry, lambda: {"critical": 0})
     CertificateEnds(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
     page_size(telemetry.registry, Pages(["peers"]))

@@ -70,6 +70,9 @@ Settings of the service: NAME=value lines and comments.
 .I /usr/share/api\\-exporter/
 Of the Debian package: each setting with its default, the drop-in that makes the token a
 credential, rules and alerts for Prometheus, dashboards for Grafana, and a firewall.
+.TP
+.I /usr/share/doc/api\\-exporter/
+What to do about each alert, and about the exporter itself.
 .SH SEE ALSO
 .BR prometheus (1),
 .BR systemctl (1),

@@ -31,7 +31,7 @@ class Pair(Struct, frozen=True):
     def same(self) -> bool:
         """Whether both have the same values, where both are published."""
         return bool(self.ours) and not self.difference.startswith(
-            ("**other values**", "not published")
+            ("**other values**", "**refreshes**", "not published")
         )
 
 

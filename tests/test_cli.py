@@ -3,7 +3,9 @@
 import io
 import os
 import sys
+from pathlib import Path
 
+import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
@@ -37,6 +39,7 @@ class CommandOptionsTests(SynchronousTestCase):
             "--config",
             "--health",
             "--account",
+            "--rules",
         ):
             self.assertIn(word, text)
 
@@ -67,10 +70,48 @@ class MainTests(SynchronousTestCase):
         self.assertIn("Usage: api-exporter ", printed)
         self.assertIn("--check", printed)
 
+    def test_rules(self) -> None:
+        """Rules are printed by the thresholds, groups and address of the operator, from
+        wherever settings come; no others are needed.
+        """
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        (folder / "own.json").write_text('{"days": {"login_soon": 23}}')
+        config = folder / "config"
+        config.write_text(f"THRESHOLDS_FILE={folder / 'own.json'}\n")
+        self.patch(os, "environ", {"IMPORTANT_GROUPS": "db"})
+        printed = io.StringIO()
+        self.patch(sys, "stdout", printed)
+        self.patch(sys, "argv", ["api-exporter", "--rules", "--config", str(config)])
+        main()
+        groups = yaml.safe_load(printed.getvalue())["groups"]
+        rules = [rule for group in groups for rule in group["rules"] or ()]
+        self.assertIn(
+            {"group": "db", "role": "important"}, [r.get("labels") for r in rules]
+        )
+        alerts = {rule["alert"]: rule for rule in rules if "alert" in rule}
+        self.assertIn("23", alerts["NetBirdLoginExpiresSoon"]["expr"])
+
+    def test_rules_wrong(self) -> None:
+        """A file that cannot be meant is one line that says where and what."""
+        own = Path(self.mktemp())
+        own.write_text('{"days": {"login_soon": 0}}')
+        self.patch(os, "environ", {"THRESHOLDS_FILE": str(own), "RUNBOOKS_URL": "wiki"})
+        told = io.StringIO()
+        self.patch(sys, "stderr", told)
+        self.assertEqual((os.EX_CONFIG, ""), self.ended("--rules"))
+        first, second = told.getvalue().splitlines()
+        self.assertIn(f"THRESHOLDS_FILE: '{own}' is not allowed: it must be ", first)
+        self.assertIn("(days: login_soon: 0: Expected `int` >= 1", first)
+        self.assertIn(
+            "RUNBOOKS_URL: 'wiki' is not allowed: it must be the http", second
+        )
+
     def test_wrong(self) -> None:
         """A wrong command line is one line that leads to the help."""
         for arguments in (["--nonsense"], ["--config"], ["peers"], ["--check", "x"]) + (
             ["--account=acme"],
+            ["--check", "--rules"],
             ["--demo", "--account", "acme"],
         ):
             told = io.StringIO()

@@ -44,7 +44,7 @@ class DocumentsTests(SynchronousTestCase):
         self.assertEqual(
             {
                 name: labels.replace(" ", ", ") or "–"
-                for name, labels in incumbent.LABELS.items()
+                for name, labels in {**incumbent.LABELS, **incumbent.OF_SCRAPES}.items()
             },
             theirs,
         )

@@ -5,7 +5,7 @@ import re
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.synonyms import SYNONYMS
-from tests.collectors.incumbent import LABELS, LEFT_OUT, PREFIX
+from tests.collectors.incumbent import LABELS, LEFT_OUT, OF_SCRAPES, PREFIX
 from tests.documents import metrics
 from tests.migrating import DOCUMENT, alerts, pairs
 
@@ -16,7 +16,9 @@ class MigratingTests(SynchronousTestCase):
         rows = {pair.name.removeprefix(PREFIX): pair for pair in pairs()}
         self.assertEqual(74, len(rows))
         self.assertEqual(74, len(list(pairs())))
-        self.assertEqual({*LABELS, *LEFT_OUT}, set(rows))
+        self.assertEqual({*LABELS, *OF_SCRAPES, *LEFT_OUT}, set(rows))
+        for name in OF_SCRAPES:
+            self.assertTrue(rows[name].difference.startswith("**refreshes**"), name)
         for name in LEFT_OUT:
             self.assertRegex(rows[name].difference, "not published|never had a value")
 

@@ -8,7 +8,7 @@ from unicodedata import category
 from msgspec import Struct
 
 from api_exporter.attention.fleet import Fleet
-from api_exporter.attention.thresholds import Severity, Thresholds
+from api_exporter.attention.thresholds import Severity, Thresholds, section
 from api_exporter.exposition.tally import AT_ONCE, finish
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
@@ -30,8 +30,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         words: a sentence.
         since: when it began, seconds since the epoch; None where nobody knows.
         until: when it ends, or something with it; None where it does not.
-        alert: the alert that tells of the same, and the section of the runbooks.
-        runbook: the address of that section, both "" where the words say what to do.
+        alert: the alert that tells of the same; "" where the words say what to do.
     """
 
     severity: Severity
@@ -40,7 +39,10 @@ class Finding(Struct, frozen=True, kw_only=True):
     since: float | None = None
     until: float | None = None
     alert: str = ""
-    runbook: str = ""
+
+    def runbook(self, runbooks: str) -> str:
+        """Its section of the page at that address, "" where there is none."""
+        return self.alert and section(runbooks, self.alert)
 
 
 class Seen(Struct, frozen=True, kw_only=True, dict=True):
@@ -132,7 +134,6 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
             words=words,
             since=since,
             until=until,
-            runbook=self.thresholds.runbook(alert),
         )
 
     def names(self, peers: Iterable[Peer]) -> str:

@@ -29,11 +29,9 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     """What `thresholds.json` holds.
 
     Attributes:
-        runbooks: the address of the page whose sections are the alerts'.
         severities: of all alerts, in their order.
     """
 
-    runbooks: Annotated[str, Meta(pattern=r"^https?://\S+$")]
     groups: Groups
     hours: dict[str, Whole]
     days: dict[str, Whole]
@@ -41,17 +39,47 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     peers: dict[str, Whole]
     severities: dict[str, Severity]
 
-    def runbook(self, alert: str) -> str:
-        """The address of an alert's section."""
-        return f"{self.runbooks}#{alert.lower()}"
+
+def section(runbooks: str, alert: str) -> str:
+    """An alert's section of the page at that address."""
+    return f"{runbooks}#{alert.lower()}"
 
 
-def read(text: bytes) -> Thresholds:
-    """Raises ValidationError or DecodeError for what cannot be meant."""
-    return msgspec.json.decode(text, type=Thresholds)
+_KINDS = {
+    "groups": list[str],
+    "hours": Whole,
+    "days": Whole,
+    "shares": Share,
+    "peers": Whole,
+    "severities": Severity,
+}
+"""Of the values in each table."""
 
 
 @cache
 def shipped() -> Thresholds:
     """Those that came with the program."""
-    return read(get_data("api_exporter", "thresholds.json") or b"")
+    text = get_data("api_exporter", "thresholds.json") or b""
+    return msgspec.json.decode(text, type=Thresholds)
+
+
+def changed(text: bytes) -> Thresholds:
+    """Those, with what a file says in their place; raises ValueError."""
+    known: dict[str, dict[str, object]] = msgspec.to_builtins(shipped())
+    try:
+        said = msgspec.json.decode(text, type=dict[str, dict[str, object]])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    for table, own in said.items():
+        if table not in known:
+            raise ValueError(f"{table!r:.60} is none of {', '.join(known)}")
+        for name, value in own.items():
+            if name not in known[table]:
+                names = ", ".join(known[table])
+                raise ValueError(f"{table}: {name!r:.60} is none of {names}")
+            try:
+                known[table][name] = msgspec.convert(value, type=_KINDS[table])
+            except msgspec.ValidationError as error:
+                problem = f"{table}: {name}: {value!r:.60}: {error}"
+                raise ValueError(problem) from None
+    return msgspec.convert(known, type=Thresholds)

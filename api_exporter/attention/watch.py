@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from api_exporter.attention.finding import Finding, Seen
 from api_exporter.attention.findings import FINDERS, Finder, find, unknown
-from api_exporter.attention.thresholds import SEVERITIES, shipped
+from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.standing import Standing
@@ -58,6 +58,7 @@ class Attention:
         inventory: what is known of its network.
         standings: by resource.
         chosen: IMPORTANT_GROUPS.
+        thresholds: None for those that came with the program.
         now: seconds since the epoch.
 
     Attributes:
@@ -71,6 +72,7 @@ class Attention:
         standings: Mapping[str, Standing],
         now: Callable[[], float],
         chosen: tuple[str, ...] = (),
+        thresholds: Thresholds | None = None,
         ends: Ends = lambda: (None, None),
     ) -> None:
         self.found = Found()
@@ -79,7 +81,7 @@ class Attention:
         self._now = now
         self._chosen = chosen
         self._ends = ends
-        self._thresholds = shipped()
+        self._thresholds = thresholds or shipped()
         self._by: dict[Finder, Few] = {}
 
     def look(self, resource: str) -> Generator[None, None, None]:

@@ -10,12 +10,15 @@ from api_exporter.telemetry.standing import Standing
 from api_exporter.web.status import findings
 
 
-def lines(found: list[Finding], attention: Attention, now: float) -> Iterator[str]:
+def lines(
+    found: list[Finding], attention: Attention, now: float, runbooks: str
+) -> Iterator[str]:
     """Of one round; the last of it knows what all of them have found.
 
     Args:
         found: at least the one of the peers.
         now: seconds since the epoch.
+        runbooks: where they are.
     """
     standings = {finding.resource.name: _standing(finding, now) for finding in found}
     attending = attention.of(found[-1].inventory, standings, now)
@@ -24,7 +27,7 @@ def lines(found: list[Finding], attention: Attention, now: float) -> Iterator[st
     else:
         yield "needs attention:"
     for finding in attending.findings:
-        yield findings.line(finding, now)
+        yield findings.line(finding, now, runbooks)
     if attending.more:
         yield findings.more(attending)
     if attending.unknown:

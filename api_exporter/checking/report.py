@@ -32,6 +32,7 @@ from api_exporter.settings.options import Options
 from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetching import UNREACHABLE
+from api_exporter.web.runbooks import installed
 
 if TYPE_CHECKING:
     from api_exporter.door.front import Front
@@ -61,7 +62,8 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     configured = service.configure(options, reactor)
     settings = configured.settings
     wanted = chosen(settings.accounts, options["account"], one=options["once"])
-    shared = Shared(reactor, wanted.values())
+    shared = Shared(reactor, wanted.values(), settings.thresholds_file)
+    runbooks = settings.runbooks_url or installed()
     accounts = service.accounts(replace(settings, accounts=wanted), reactor, shared)
     if not options["once"]:
         for line in doors(configured.front):
@@ -69,7 +71,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     if configured.simulation is not None:
         configured.simulation.startService()
     good = {
-        name: await _report(account, reactor, once_only=options["once"])
+        name: await _report(account, reactor, runbooks, once_only=options["once"])
         for name, account in accounts.items()
     }
     if settings.several and not options["once"] and options["account"] is None:
@@ -113,9 +115,13 @@ def _summary(good: Mapping[str, bool]) -> None:
 
 
 async def _report(
-    account: Account, reactor: PosixReactorBase, *, once_only: bool
+    account: Account, reactor: PosixReactorBase, runbooks: str, *, once_only: bool
 ) -> bool:
-    """Of one account; returns whether its peers could be read."""
+    """Of one account; returns whether its peers could be read.
+
+    Args:
+        runbooks: where they are.
+    """
     findings = survey(
         account.selection.resources,
         account.inventory,
@@ -135,7 +141,7 @@ async def _report(
         good = await check(
             unreachable,
             findings,
-            lambda found: lines(found, account.attention, account.now()),
+            lambda found: lines(found, account.attention, account.now(), runbooks),
         )
     await account.stopService()
     return good

@@ -12,8 +12,8 @@ Verdict = Literal["whole", "bare", "unauthorized", "forbidden", "not_found"]
 PULSE = frozenset({"/health", "/ready"})
 """What supervisors ask, who have no credential."""
 
-LISTS = frozenset({"/", "/sd/accounts"})
-"""Pages that tell of each account only to those who may know of it."""
+LISTS = frozenset({"/", "/sd/accounts", "/runbooks"})
+"""Pages that tell of each account only to those who may know of it, or of none."""
 
 DISCOVERY = ("/sd", "/sd/accounts")
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from twisted.logger import Logger
 
@@ -10,7 +11,7 @@ from api_exporter.settings import file
 from api_exporter.settings.accounts import NAMES, files, misnamed
 from api_exporter.settings.options import Options
 from api_exporter.settings.reading import read
-from api_exporter.settings.setting import SettingsError
+from api_exporter.settings.setting import Setting, SettingsError
 from api_exporter.settings.values import Settings
 
 log = Logger()
@@ -43,7 +44,7 @@ def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
     Args:
         overriding: variables that win over both; an empty one counts as not set.
     """
-    empty = options["config"] is not None and not _load(Path(options["config"]))
+    empty = not _loaded(options)
     try:
         settings = read({**os.environ, **overriding})
     except SettingsError as error:
@@ -74,6 +75,21 @@ def _secret(settings: Settings) -> set[Path]:
         if account.reach.identity is not None:
             paths.add(account.reach.identity.key)
     return {path for path in paths if path is not None}
+
+
+def chosen(options: Options, *settings: Setting[object]) -> dict[str, Any]:
+    """Values of these settings alone, by their names; raises Refused."""
+    _loaded(options)
+    problems: list[str] = []
+    values = {s.name: s.read(os.environ, problems) for s in settings}
+    if problems:
+        raise Refused(problems, lasting=True)
+    return values
+
+
+def _loaded(options: Options) -> bool:
+    """Whether the configuration file, if there is any, says anything."""
+    return options["config"] is None or bool(_load(Path(options["config"])))
 
 
 def _load(path: Path) -> Mapping[str, str]:

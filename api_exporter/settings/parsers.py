@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 import idna
 
+from api_exporter.attention.thresholds import Thresholds, changed
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.netbird.resources import BY_NAME
-from api_exporter.settings.credential import NotYet
+from api_exporter.settings.credential import NotYet, regular
 
 T = TypeVar("T")
 
@@ -88,7 +89,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-_TAKEN = re.compile(r"/(health|ready|debug|sd)(/.*)?")
+_TAKEN = re.compile(r"/(health|ready|debug|sd|runbooks)(/.*)?")
 
 
 def metrics_path(text: str) -> str:
@@ -223,6 +224,25 @@ def groups(text: str) -> tuple[str, ...]:
     if text and not found:
         raise ValueError("it names no group")
     return tuple(found)
+
+
+_MOST_THRESHOLDS = 1024 * 1024
+
+
+def thresholds(text: str) -> Thresholds:
+    """Those of a file, above those that came with the program."""
+    try:
+        content = regular(Path(text), _MOST_THRESHOLDS)
+    except OSError as error:
+        raise NotYet(error.strerror) from None
+    return changed(content)
+
+
+def page(text: str) -> str:
+    """The address of a page, which takes an anchor behind it, and stands in YAML."""
+    if not re.fullmatch(r"https?://[\w.:\[\]-]+(/[\w.~%/?&=+,;:@-]*)?", text, re.ASCII):
+        raise ValueError
+    return text
 
 
 def patterns(text: str) -> tuple[str, ...]:

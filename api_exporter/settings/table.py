@@ -187,11 +187,31 @@ IMPORTANT_GROUPS = Setting(
     "names or ids of groups, separated by commas, such as servers,databases",
     "Groups of which each peer matters: the status page, `--check` and"
     " `api_exporter_attention` tell when one is offline, or a group is missing. Without"
-    " it those of `api_exporter/thresholds.json`, which names none as shipped; the"
-    " alerts go by that file alone. A group with a comma in its name is named by its"
+    " it those of `THRESHOLDS_FILE`, none as shipped. The alerts that `--rules` makes"
+    " have those of the environment, not those of single accounts. A group with a comma"
+    " in its name is named by its"
     " id.",
     parsers.groups,
     of_account=True,
+)
+THRESHOLDS_FILE = Setting(
+    "THRESHOLDS_FILE",
+    "",
+    "a JSON file of the form of `thresholds.json`, that can be read",
+    "Numbers, severities and groups by which the status page, `--check` and"
+    " `api_exporter_attention` tell what needs attention, and `--rules` makes the"
+    ' alerts, such as `{"days": {"certificate_soon": 14}}`. What it does not name is as'
+    " shipped. It is read at the start.",
+    parsers.optional(parsers.thresholds),
+)
+RUNBOOKS_URL = Setting(
+    "RUNBOOKS_URL",
+    "",
+    "the http or https address of a page, such as https://wiki.example/netbird",
+    "Where the runbooks are, for the links of the status page, of `--check` and of the"
+    " alerts that `--rules` makes. Without it they are those of the exporter itself, at"
+    " `/runbooks`.",
+    parsers.optional(parsers.page),
 )
 METRICS_ALLOW = Setting(
     "METRICS_ALLOW",
@@ -246,7 +266,7 @@ LISTEN_ADDRESS = Setting(
 METRICS_PATH = Setting(
     "METRICS_PATH",
     "/metrics",
-    "a path such as /metrics, other than /, /health, /ready, /sd and /debug",
+    "a path such as /metrics, other than /, /health, /ready, /runbooks, /sd and /debug",
     "Path of the metrics.",
     parsers.metrics_path,
 )
@@ -366,6 +386,8 @@ GROUPS: dict[str, tuple[Setting[object], ...]] = {
         EXPOSE_PERSONAL_DATA,
         PEER_DETAIL,
         IMPORTANT_GROUPS,
+        THRESHOLDS_FILE,
+        RUNBOOKS_URL,
         METRICS_ALLOW,
         METRICS_DENY,
     ),

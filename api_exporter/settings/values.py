@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from api_exporter.attention.thresholds import Thresholds
 from api_exporter.collectors.choice import Choice
 from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.credential import Token, TokenFile
@@ -94,6 +95,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """
 
     accounts: Mapping[str, AccountSettings]
+    thresholds_file: Thresholds | None
+    runbooks_url: str | None
     listen_address: tuple[Address | Endpoint, ...]
     metrics_path: str
     max_connections: int

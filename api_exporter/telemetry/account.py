@@ -6,6 +6,7 @@ page, from what is known of it; only counters and histograms live on.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -17,6 +18,12 @@ from api_exporter.telemetry.standing import Standing
 
 RECENT = 20
 """Requests on the wire that are remembered."""
+
+
+class Ended(Protocol):
+    """Is told of each refresh that has ended, after so many seconds."""
+
+    def __call__(self, resource: str, seconds: float, *, failed: bool) -> object: ...
 
 
 class AccountTelemetry:
@@ -31,6 +38,7 @@ class AccountTelemetry:
         reachable: whether the newest request was answered; None before the first.
         recent: the newest requests, the newest last.
         changed: called when `netbird_api_up` has changed.
+        ended: called when a refresh has ended.
     """
 
     def __init__(
@@ -46,6 +54,7 @@ class AccountTelemetry:
         self.recent: deque[Attempt] = deque(maxlen=RECENT)
         self.registry = registry
         self.changed: Callable[[], object] = lambda: None
+        self.ended: Ended = lambda resource, seconds, *, failed: None  # noqa: ARG005
         registry.register(Gauges(self.standings, budget))
         self._refreshes = Counter(
             "api_exporter_refreshes",
@@ -195,6 +204,7 @@ class AccountTelemetry:
         self, resource: str, seconds: float, at: float, **changes: object
     ) -> None:
         self._refreshes.labels(resource).inc()
+        self.ended(resource, seconds, failed=changes["error"] is not None)
         self._update(resource, ended=at, seconds=seconds, **changes)
 
     def _update(self, resource: str, **changes: object) -> None:

@@ -15,6 +15,7 @@ from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
+from api_exporter.web.runbooks import RUNBOOKS, Runbooks
 from api_exporter.web.shown import Shown
 from api_exporter.web.status.page import Status
 
@@ -23,6 +24,7 @@ class Around(Struct, frozen=True, kw_only=True):
     """What the pages need to know beside what they show.
 
     Attributes:
+        runbooks: where they are.
         simulated: whether the upstream is one of our own.
         readers: who is being sent which page, of all accounts.
         making: makes the answers of service discovery, those of all accounts.
@@ -35,6 +37,7 @@ class Around(Struct, frozen=True, kw_only=True):
     process: ProcessTelemetry
     build: Build
     metrics_path: str
+    runbooks: str
     simulated: bool
     readers: Readers
     making: Making
@@ -72,6 +75,7 @@ def status(shown: Shown, around: Around, account: str = "") -> Status:
         version=around.build.details,
         simulated=around.simulated,
         metrics_path=around.metrics_path,
+        runbooks=around.runbooks,
         pprof=around.pprof is not None,
         uptime=around.uptime,
         seconds=around.seconds,
@@ -101,6 +105,7 @@ def root(
     tree.putChild(b"health", health)
     tree.putChild(b"ready", ready)
     tree.putChild(b"sd", discovery)
+    tree.putChild(RUNBOOKS.encode(), Runbooks())
     if targets is not None:
         discovery.putChild(b"accounts", targets)
     if pprof is not None:

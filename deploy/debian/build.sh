@@ -55,6 +55,9 @@ install -D -m 644 -t "$share/grafana" "$deploy"/grafana/dashboards/*.json
 install -D -m 755 -t "$docs/examples" "$deploy/nftables/api-exporter.nft"
 install -m 644 "$deploy/logrotate/api-exporter" "$docs/examples/logrotate"
 
+# What an operator reads.
+install -D -m 644 -t "$docs" "$program"/_internal/api_exporter/doc/*
+
 # What Debian asks for.
 install -D -m 644 "$deploy/debian/copyright" "$docs/copyright"
 if [ -e "$deploy/../CHANGELOG.md" ]; then

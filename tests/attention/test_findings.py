@@ -593,7 +593,7 @@ class ExporterTests(SynchronousTestCase):
         """A list that may lack peers is told with what to do about it."""
         user = User(id="me", role="user", is_current=True)
         finding = only(seen(Inventory(users=(user,))))
-        self.assertEqual((PARTIAL, ""), (finding.words, finding.runbook))
+        self.assertEqual((PARTIAL, ""), (finding.words, finding.runbook("x")))
         admin = Inventory(users=(replace(user, role="admin"),))
         self.assertEqual([], found(seen(admin)))
 

@@ -5,7 +5,7 @@ import re
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import shipped
-from tests.rules import RULES
+from tests.prometheus import SOURCE
 
 OTHERS = {
     # Only Prometheus can tell.
@@ -30,7 +30,7 @@ class ThresholdsTests(SynchronousTestCase):
         """Each finding is of an alert that there is, and nearly each alert has one."""
         source = "".join(
             path.read_text()
-            for path in sorted((RULES.parents[1] / "api_exporter/attention").iterdir())
+            for path in sorted((SOURCE / "attention").iterdir())
             if path.suffix == ".py"
         )
         named = set(re.findall(r'"((?:NetBird|ApiExporter)\w+)"', source))

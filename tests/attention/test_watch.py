@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.thresholds import changed
 from api_exporter.attention.watch import MOST, Attention, Few, Found
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
@@ -36,6 +37,20 @@ class AttentionTests(SynchronousTestCase):
             now=lambda: self.time,
             ends=lambda: self.ends,
         )
+
+    def test_thresholds(self) -> None:
+        """An operator's own thresholds hold in place of those that are shipped."""
+        severe = changed(b'{"severities": {"NetBirdUserAwaitsApproval": "critical"}}')
+        for thresholds, severity in ((None, "info"), (severe, "critical")):
+            attention = Attention(
+                lambda: WAITING,
+                standings=self.standings,
+                now=lambda: self.time,
+                thresholds=thresholds,
+            )
+            for _ in attention.look("users"):
+                pass
+            self.assertEqual(1, attention.found.counts[severity])
 
     def look(self, resource: str) -> Found:
         for _ in self.attention.look(resource):

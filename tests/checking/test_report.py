@@ -10,7 +10,6 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.exporter import PARTIAL
-from api_exporter.attention.thresholds import shipped
 from api_exporter.attention.watch import Attention
 from api_exporter.checking.attending import lines
 from api_exporter.checking.report import check, once, reached
@@ -25,6 +24,7 @@ from api_exporter.web.status.findings import QUIET
 
 PEERS, TOKENS = BY_NAME["peers"], BY_NAME["access_tokens"]
 NOW = 1_800_000_000.0
+RUNBOOKS = "/usr/share/runbooks.html"
 LIMITED = UpstreamError("rate_limited", "429")
 
 
@@ -40,7 +40,7 @@ def attending(found: list[Finding]) -> Iterator[str]:
         now=lambda: NOW,
         chosen=("servers",),
     )
-    return lines(found, attention, NOW)
+    return lines(found, attention, NOW, RUNBOOKS)
 
 
 class CheckTests(SynchronousTestCase):
@@ -153,15 +153,14 @@ class CheckTests(SynchronousTestCase):
             ),
             attending=attending,
         )
-        runbooks = shipped().runbooks
         self.assertEqual(
             [
                 "needs attention:",
                 "warning: Setup key fleet: Machines can enrol with it for less than"
                 " 1 day. (until 09:00 UTC)"
-                f" {runbooks}#netbirdsetupkeyexpiressoon",
+                f" {RUNBOOKS}#netbirdsetupkeyexpiressoon",
                 "info: The exporter's token: Its end cannot be seen: nothing will warn"
-                f" before it expires. {runbooks}#apiexportertokennotwatched",
+                f" before it expires. {RUNBOOKS}#apiexportertokennotwatched",
                 "Not known, so not looked at: routes.",
             ],
             text.splitlines()[-4:],

@@ -80,13 +80,17 @@ LABELS = {
 
 SUBJECTS = ("groups", "users", "networks", "setup_keys", "policies", "routes")
 
+OF_SCRAPES = {
+    **{f"{subject}_scrape_errors_total": "error_type" for subject in SUBJECTS},
+    **{f"{subject}_scrape_duration_seconds": "" for subject in SUBJECTS},
+}
+"""Counters and histograms, which count refreshes here, with their labels."""
+
 LEFT_OUT = {
     "peer_accessible_peers_count",
     "user_permissions",
     "exporter_scrape_duration_seconds",
     "exporter_scrape_errors_total",
-    *(f"{subject}_scrape_errors_total" for subject in SUBJECTS),
-    *(f"{subject}_scrape_duration_seconds" for subject in SUBJECTS),
 }
 """What never had a value, or counts scrapes that call the API."""
 

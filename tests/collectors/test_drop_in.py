@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.drop_in.collector import BODIES as DROP_IN_BODIES
 from api_exporter.collectors.drop_in.collector import READS, measure
 from api_exporter.demo.network import Network as Company
 from api_exporter.netbird.inventory import PERSONAL, Inventory
@@ -20,12 +21,18 @@ from api_exporter.netbird.records import (
 )
 from api_exporter.netbird.resources import BY_NAME
 from tests.bodies import EVERYTHING, body, finish
-from tests.collectors.incumbent import LABELS, LEFT_OUT, PREFIX, Incumbent
+from tests.collectors.incumbent import (
+    LABELS,
+    LEFT_OUT,
+    OF_SCRAPES,
+    PREFIX,
+    Incumbent,
+)
 from tests.collectors.samples import DROP_IN, Told, page, parsed, told
 from tests.demo.test_network import INSTANTS
 
 NOON = datetime(2026, 5, 22, 12, 0, 0, 999_999, tzinfo=UTC)
-BODIES = {resource.name: resource.body for resource in EVERYTHING}
+BODIES = {resource.name: resource.body for resource in EVERYTHING} | DROP_IN_BODIES
 
 
 def of(*peers: Peer, personal: frozenset[str] = frozenset()) -> Told:
@@ -57,9 +64,10 @@ class ReferenceTests(SynchronousTestCase):
             )
 
     def test_names(self) -> None:
-        """Of the 74 names 58 are published, and the other 16 are not."""
-        self.assertEqual((58, 16), (len(LABELS), len(LEFT_OUT)))
-        self.assertEqual(set(), LEFT_OUT & set(LABELS))
+        """Of the 74 names 70 are published, and the other 4 are not."""
+        names = (LABELS, OF_SCRAPES, LEFT_OUT)
+        self.assertEqual([58, 12, 4], [len(some) for some in names])
+        self.assertEqual(74, len({*LABELS, *OF_SCRAPES, *LEFT_OUT}))
 
 
 class DropInTests(SynchronousTestCase):
@@ -106,6 +114,23 @@ class DropInTests(SynchronousTestCase):
         ):
             peer = Peer(id="1", name="db", hostname="H", user_id="u", last_seen=seen)
             self.assertEqual(samples, of(peer).get("peer_last_seen_timestamp", []))
+
+    def test_seconds(self) -> None:
+        """A time is cut to its second however many digits it has, as Go cuts it."""
+        for resource, field, name in (
+            ("peers", "last_seen", "peer_last_seen_timestamp"),
+            ("users", "last_login", "user_last_login_timestamp"),
+            ("setup_keys", "last_used", "setup_key_last_used_timestamp"),
+            ("setup_keys", "expires", "setup_key_expires_timestamp"),
+        ):
+            for fraction in ("", ".9", ".999999", ".9999995", ".9999999", ".999999999"):
+                for zone in ("Z", "+00:00"):
+                    time = f"2026-05-22T11:59:59{fraction}{zone}"
+                    text = json.dumps([{"id": "1", field: time}]).encode()
+                    records = finish(BODIES[resource].decode(text)).records
+                    known = Inventory().with_(resource, records)
+                    [sample] = told(measure, known, PREFIX)[name]
+                    self.assertEqual("1779451199", sample.split()[-1], time)
 
     def test_countries(self) -> None:
         """Without a country the city does not count; without leave it is empty."""

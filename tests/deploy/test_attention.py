@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.rules import rules
 from api_exporter.attention.thresholds import Groups, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
@@ -25,7 +26,6 @@ from api_exporter.netbird.records import (
 from tests.attention.looking import DAY, HOUR, NOW, at, findings, group, peer, seen
 from tests.collectors.samples import page
 from tests.integration.programs import program
-from tests.rules import rules
 
 EVALUATED = 12
 """Hours of an unchanged network, after which all alerts have waited long enough."""

@@ -12,8 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter._version import __version__
 from api_exporter.settings.table import SETTINGS
 from tests.chart import CHART, FILES, OWN, SCHEMA, VALUES, readme, values
+from tests.deploy.addresses import addresses
 from tests.deploy.programs import DEPLOY
-from tests.rules import ROOT
+from tests.prometheus import ROOT
 
 TEMPLATES = sorted((CHART / "templates").rglob("*.*"))
 
@@ -173,8 +174,7 @@ class ChartTests(SynchronousTestCase):
         """It is the one that is published, and the pod is as kustomize's."""
         image = defaults()["image"]
         self.assertEqual(
-            "ghcr.io/api-exporter/api-exporter",
-            f"{image['registry']}/{image['repository']}",
+            addresses()["IMAGE"], f"{image['registry']}/{image['repository']}"
         )
         [deployment] = yaml.safe_load_all(
             (DEPLOY / "kubernetes/deployment.yaml").read_text()
@@ -187,6 +187,6 @@ class ChartTests(SynchronousTestCase):
 
     def test_example(self) -> None:
         """The documentation installs what the README of the chart installs."""
-        address = "oci://ghcr.io/api-exporter/charts/api-exporter"
+        address = f"oci://{addresses()['CHART']}"
         for path in (CHART / "README.md", ROOT / "docs/install/helm.md"):
             self.assertIn(f"helm install api-exporter {address}", path.read_text())

@@ -26,6 +26,7 @@ MODES = {
     "./usr/lib/sysusers.d/api-exporter.conf": "-rw-r--r--",
     "./usr/share/api-exporter/token.conf": "-rw-r--r--",
     "./usr/share/doc/api-exporter/examples/logrotate": "-rw-r--r--",
+    "./usr/share/doc/api-exporter/runbooks.html": "-rw-r--r--",
     "./usr/share/man/man1/api-exporter.1.gz": "-rw-r--r--",
 }
 
@@ -34,7 +35,9 @@ class PackageTests(SynchronousTestCase):
     def setUp(self) -> None:
         program("dpkg-deb")
         self.program = Path(self.mktemp()).absolute()
-        (self.program / "_internal").mkdir(parents=True)
+        doc = self.program / "_internal/api_exporter/doc"
+        doc.mkdir(parents=True)
+        (doc / "runbooks.html").touch(mode=0o600)
         (self.program / "api-exporter").write_text("#!/bin/sh\n")
         (self.program / "_internal/libz.so.1").touch(mode=0o755)
         (self.program / "api-exporter").chmod(0o755)

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors.table import COLLECTORS
 from api_exporter.settings.credential import Token
 from api_exporter.settings.file import load
 from api_exporter.settings.reading import read
@@ -53,6 +54,12 @@ class EnvExampleTests(SynchronousTestCase):
                 flags=re.MULTILINE,
             )
         )
+
+    def test_collectors(self) -> None:
+        """It says which collectors the default leaves out."""
+        [told] = re.findall(r'"default" is all but ([\w, ]+);', self.text)
+        off = [collector.name for collector in COLLECTORS if not collector.default]
+        self.assertEqual(off, re.split(", | and ", told))
 
     def test_names(self) -> None:
         """It names every setting once, the required ones alone not commented out."""

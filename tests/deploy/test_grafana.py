@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from tests.deploy.programs import DEPLOY
 from tests.deploy.queries import DASHBOARDS, dashboard, panels, selectors
 from tests.deploy.yaml_files import documents
-from tests.rules import THRESHOLDS
+from tests.prometheus import THRESHOLDS
 
 FOLDER = DEPLOY / "grafana/dashboards"
 NETWORK, PEER = FOLDER / "network.json", FOLDER / "peer.json"

@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter._version import __version__
 from api_exporter.settings.table import SETTINGS
+from tests.deploy.addresses import addresses
 from tests.deploy.programs import DEPLOY, run
 from tests.deploy.yaml_files import documents
 from tests.integration.programs import environment
@@ -77,7 +78,7 @@ class ImageTests(SynchronousTestCase):
         [service] = compose["services"].values()
         image = service["image"]
         self.assertIn(f":-{__version__.public()}}}", image)
-        self.assertTrue(image.startswith("ghcr.io/api-exporter/api-exporter:"), image)
+        self.assertTrue(image.startswith(f"{addresses()['IMAGE']}:"), image)
         self.assertEqual("unless-stopped", service["restart"])
         self.assertEqual(
             ["CMD", "api-exporter", "--health"], service["healthcheck"]["test"]

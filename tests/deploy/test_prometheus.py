@@ -7,6 +7,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.rules import OWN, joined
+from api_exporter.attention.thresholds import shipped
 from tests.deploy.programs import Exporter, run
 from tests.deploy.prometheus import FILES, Prometheus
 from tests.deploy.queries import (
@@ -92,8 +94,10 @@ class PromtoolTests(SynchronousTestCase):
         self.assertIn("2 rule files found", said)
 
     def test_rules(self) -> None:
-        """Promtool accepts the rules."""
-        files = (FILES / "rules.yml", FILES / "alerts.yml")
+        """Promtool accepts the rules, and those of `--rules` in one file."""
+        one = Path(self.mktemp()).absolute()
+        one.write_text(joined(shipped(), "https://wiki.example/netbird"))
+        files = (FILES / "rules.yml", FILES / "alerts.yml", one)
         run(program("promtool"), "check", "rules", *files)
 
     def test_alerts(self) -> None:
@@ -127,7 +131,7 @@ class RunbookTests(SynchronousTestCase):
             notes = alert["annotations"]
             self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
             link = notes["runbook_url"]
-            self.assertTrue(link.endswith(f"docs/runbooks.md#{name.lower()}"), link)
+            self.assertEqual(f"{OWN}#{name.lower()}", link)
             for part in ("Meaning", "Impact", "Look at", "Do", "Over"):
                 self.assertIn(f"* **{part}:** ", sections[name], name)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from twisted.trial.unittest import TestCase
 
-from tests.collectors.incumbent import LABELS, PREFIX
+from tests.collectors.incumbent import LABELS, OF_SCRAPES, PREFIX
 from tests.deploy.programs import Exporter
 from tests.integration.programs import (
     environment,
@@ -66,7 +66,13 @@ class DropInTests(TestCase):
         """Each name has data, by each of its labels, and no other labels; no other of
         the old names has any.
         """
-        for name, words in LABELS.items():
+        of_scrapes = {
+            name + ("" if labels else part): labels
+            for name, labels in OF_SCRAPES.items()
+            for part in ("_count", "_sum")
+        }
+        buckets = {f"{name}_bucket" for name, of in OF_SCRAPES.items() if not of}
+        for name, words in {**LABELS, **of_scrapes}.items():
             samples = self.query(f"{PREFIX}{name}")
             self.assertNotEqual([], samples, name)
             expected = {"__name__", "instance", "job", *words.split()}
@@ -81,7 +87,7 @@ class DropInTests(TestCase):
         scraped = self.query(f'count by (__name__) ({{__name__=~"{PREFIX}.*"}})')
         theirs = {sample["metric"]["__name__"] for sample in scraped}
         self.assertEqual(
-            {f"{PREFIX}{name}" for name in LABELS},
+            {f"{PREFIX}{name}" for name in {*LABELS, *of_scrapes, *buckets}},
             {name for name in theirs if not name.startswith("netbird_api_")},
         )
 

@@ -1,11 +1,13 @@
 """Settings: what is accepted, what is refused, and in which words."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.thresholds import Thresholds, shipped
 from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
@@ -155,6 +157,20 @@ class AcceptedTests(SynchronousTestCase):
                 " hostname , city,": frozenset({"city", "hostname"}),
             },
         )
+
+    def test_thresholds(self) -> None:
+        """A file says what differs from the thresholds that are shipped."""
+        file = Path(self.mktemp())
+        file.write_text('{"days": {"login_soon": 23}}')
+        found = value("THRESHOLDS_FILE", str(file))
+        assert isinstance(found, Thresholds)
+        self.assertEqual({**shipped().days, "login_soon": 23}, found.days)
+        self.assertEqual(shipped().severities, found.severities)
+
+    def test_runbooks(self) -> None:
+        """Runbooks are a page, to which an anchor is added."""
+        for text in ("https://wiki.example/a/b.md", "http://[::1]:8080/runbooks"):
+            self.accepts("RUNBOOKS_URL", {text: text})
 
     def test_whole_numbers(self) -> None:
         """Whole numbers reach from their lowest to their highest."""
@@ -423,19 +439,43 @@ class RefusedTests(SynchronousTestCase):
         hosts = ["::1:8080", "[::1]", "[::1:8080", "[]:8080", "http://a:80", "a b:80"]
         self.refuses("LISTEN_ADDRESS", ports + hosts, allowed)
 
+    def test_thresholds(self) -> None:
+        """A file of thresholds that cannot be meant says where it is wrong."""
+        file = Path(self.mktemp())
+        for text, told in (
+            ('{"days": {"login_soon": 0}}', "(days: login_soon: 0: Expected"),
+            ("[]", "(Expected `object`, got `array`)"),
+            ("{" + " " * 2**20, "(it has more than 1048576 bytes)"),
+        ):
+            file.write_text(text)
+            [problem] = problems({**REQUIRED, "THRESHOLDS_FILE": str(file)})
+            self.assertTrue(problem.startswith(f"THRESHOLDS_FILE: '{file}' is not "))
+            self.assertIn(told, problem)
+        self.refuses("THRESHOLDS_FILE", ["/dev/null"], "(it is no regular file)")
+        self.refuses("THRESHOLDS_FILE", ["/nothing"], "(No such file or directory)")
+
+    def test_runbooks(self) -> None:
+        """What is no plain address of a page is refused: it is written into YAML."""
+        self.refuses(
+            "RUNBOOKS_URL",
+            ["wiki", "ftp://a/b", "https://a/b#c", "https://a/{{x}}", "https://a/'b"]
+            + ["https://a/b c"],
+            "the http or https address of a page",
+        )
+
     def test_metrics_path_that_hides(self) -> None:
         """No path of metrics may hide another page."""
         self.refuses(
             "METRICS_PATH",
             ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"]
-            + ["/sd", "/sd/accounts"],
+            + ["/sd", "/sd/accounts", "/runbooks"],
             "(another page is there)",
         )
 
     def test_metrics_path(self) -> None:
         """A path is made of plain segments, each with something in it."""
         allowed = (
-            "a path such as /metrics, other than /, /health, /ready, /sd and /debug"
+            "a path such as /metrics, other than /, /health, /ready, /runbooks, /sd"
         )
         empty = ["/", "metrics", "//", "/metrics/", "/a//b"]
         dots = ["/.", "/..", "/a/../health", "/./health"]

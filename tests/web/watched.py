@@ -61,6 +61,7 @@ class Watched(Wired):
             build=Build(version=VERSION),
             making=Making(Slicer(self.clock).run),
             metrics_path=metrics_path,
+            runbooks="runbooks",
             simulated=simulated,
             pprof=Resource() if pprof else None,
             uptime=self.clock.seconds,

@@ -24,7 +24,12 @@ READS = (
 
 FAMILIES = subjects.FAMILIES
 
-BODIES: dict[str, Body] = {"peers": Listing(records.GroupedPeer, nullable=False)}
+BODIES: dict[str, Body] = {
+    "peers": Listing(records.GroupedPeer, nullable=False, cut_times=True),
+    "users": Listing(records.User, cut_times=True),
+    "setup_keys": Listing(records.SetupKey, cut_times=True),
+}
+"""Peers with the groups that they name, and times whose seconds are Go's."""
 
 
 def measure(inventory: Inventory) -> Iterator[Family | None]:

@@ -13,15 +13,20 @@ QUIET = "Nothing that is known of needs attention."
 TONES: dict[Severity, Tone] = {"critical": "bad", "warning": "warn", "info": "none"}
 
 
-def section(found: Found, now: float) -> Tag:
-    """The worst first; where something is not known, it says so."""
+def section(found: Found, now: float, runbooks: str) -> Tag:
+    """The worst first; where something is not known, it says so.
+
+    Args:
+        runbooks: where they are.
+    """
     if not found.counts and not found.findings:
         told: Flattenable = tags.p("Nothing is known yet.", class_="legend")
     elif not found.findings:
         told = tags.p(QUIET, class_="legend")
     else:
         told = tags.ul(
-            [_item(finding, now) for finding in found.findings], class_="findings"
+            [_item(finding, now, runbooks) for finding in found.findings],
+            class_="findings",
         )
     return tags.section(
         tags.h2("Needs attention"),
@@ -61,16 +66,16 @@ def when(finding: Finding, now: float) -> str:
     return ""
 
 
-def line(finding: Finding, now: float) -> str:
+def line(finding: Finding, now: float, runbooks: str) -> str:
     """The same for a terminal."""
     told = when(finding, now)
     time = f" ({told})" if told else ""
-    more = f" {finding.runbook}" if finding.runbook else ""
-    return f"{finding.severity}: {finding.object}: {finding.words}{time}{more}"
+    what = f"{finding.severity}: {finding.object}: {finding.words}{time}"
+    return f"{what} {finding.runbook(runbooks)}".rstrip()
 
 
-def _item(finding: Finding, now: float) -> Tag:
-    told = when(finding, now)
+def _item(finding: Finding, now: float, runbooks: str) -> Tag:
+    told, runbook = when(finding, now), finding.runbook(runbooks)
     return tags.li(
         tables.state(TONES[finding.severity], finding.severity),
         tags.div(
@@ -80,10 +85,10 @@ def _item(finding: Finding, now: float) -> Tag:
             " ",
             tags.a(
                 "What to do",
-                href=finding.runbook,
+                href=runbook,
                 **{"aria-label": f"What to do about {finding.object}"},
             )
-            if finding.runbook
+            if runbook
             else "",
         ),
     )

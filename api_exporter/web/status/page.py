@@ -10,12 +10,14 @@ from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import Text
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.kept import Kept
+from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.shown import Shown
 from api_exporter.web.status import document, findings, tables, verdict, words
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.verdict import Verdict
 
-DOCUMENTATION = "https://github.com/api-exporter/api-exporter/tree/main/docs"
+DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
+"""Nothing is there where it is a placeholder (deploy/addresses)."""
 
 
 class Status(Text):
@@ -24,6 +26,7 @@ class Status(Text):
     Args:
         account: its name, empty where it is the only one.
         simulated: whether the upstream is one of our own.
+        runbooks: where they are.
         pprof: whether profiles are served.
         uptime: seconds since the start.
         seconds: a clock.
@@ -40,6 +43,7 @@ class Status(Text):
         version: str,
         simulated: bool,
         metrics_path: str,
+        runbooks: str,
         pprof: bool,
         uptime: Callable[[], float],
         seconds: Callable[[], float],
@@ -48,6 +52,7 @@ class Status(Text):
         super().__init__()
         self._shown = shown
         self._version = version
+        self._runbooks = runbooks
         self._upstream = "a simulated network" if simulated else shown.url
         self._uptime = uptime
         self._now = now
@@ -70,7 +75,7 @@ class Status(Text):
         main = Tag("main")(
             self._top(now),
             _headline(found),
-            findings.section(self._shown.attention.found, now),
+            findings.section(self._shown.attention.found, now, self._runbooks),
             self._facts(inventory, now),
             self._peers(now),
             tables.resources(
@@ -186,8 +191,8 @@ def footer(metrics_path: str, account: str = "", *, pprof: bool) -> str:
         (f"health{query}", "Health"),
         (f"ready{query}", "Ready"),
         *([("debug/pprof/", "Profiles")] if pprof else []),
-        (f"{DOCUMENTATION}/service-discovery.md", "Service discovery"),
-        (DOCUMENTATION, "Documentation"),
+        (RUNBOOKS, "Runbooks"),
+        *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
     ]
     return markup(tags.footer([tags.a(word, href=href) for href, word in links]))
 

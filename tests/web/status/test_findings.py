@@ -21,7 +21,7 @@ def of(*every: Finding, unknown: tuple[str, ...] = (), **counts: int) -> Found:
 
 class SectionTests(SynchronousTestCase):
     def markup(self, found: Found) -> str:
-        drawn = flattenString(None, findings.section(found, NOW))
+        drawn = flattenString(None, findings.section(found, NOW, "runbooks"))
         return self.successResultOf(drawn).decode()
 
     def test_nothing(self) -> None:
@@ -43,9 +43,9 @@ class SectionTests(SynchronousTestCase):
 
     def test_markup(self) -> None:
         """Names stay text; the runbook is a link that says what it is about."""
-        markup = self.markup(of(finding(object="<b>x</b>", runbook="https://r/#a")))
+        markup = self.markup(of(finding(object="<b>x</b>", alert="NetBirdX")))
         self.assertIn("&lt;b&gt;x&lt;/b&gt;", markup)
-        self.assertIn('href="https://r/#a"', markup)
+        self.assertIn('href="runbooks#netbirdx"', markup)
         self.assertIn('aria-label="What to do about &lt;b', markup)
         self.assertNotIn("<a", self.markup(of(finding())))
 

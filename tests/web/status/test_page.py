@@ -10,6 +10,7 @@ from api_exporter.collectors.choice import Choice
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
+from api_exporter.web.status import page
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import NOON, URL, VERSION, Watched
 
@@ -324,8 +325,15 @@ class StatusTests(ServedTestCase):
             links = re.findall(r'<a href="([^"]+)"', self.page())
             self.assertEqual(["metrics", "health", "ready"], links[:3])
             self.assertEqual(pprof, "debug/pprof/" in links)
-            self.assertTrue(links[-2].endswith("/docs/service-discovery.md"))
-            self.assertTrue(links[-1].endswith("/docs"))
+            self.assertEqual("runbooks", links[-1])
+
+    def test_documentation(self) -> None:
+        """It leads to the documentation where that is published, else into no void."""
+        for forge, told in (("forge.x.example", False), ("git.example.org", True)):
+            address = f"https://{forge}/api-exporter/tree/main/docs"
+            self.patch(page, "DOCUMENTATION", address)
+            self.watch(Watched())
+            self.assertEqual(told, f'href="{address}"' in self.page())
 
     def test_asks_nobody(self) -> None:
         """Looking does not call the upstream, nor does it leave anything behind."""

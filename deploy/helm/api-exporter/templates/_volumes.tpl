@@ -20,6 +20,9 @@
 {{- with .Values.upstream.clientCertificate.existingSecret -}}
 {{- $volumes = append $volumes (dict "name" "client" "secret" (dict "secretName" . "defaultMode" $mode)) -}}
 {{- end -}}
+{{- if .Values.prometheusRule.thresholds -}}
+{{- $volumes = append $volumes (dict "name" "thresholds" "configMap" (dict "name" (printf "%s-thresholds" $full))) -}}
+{{- end -}}
 {{- with include "api-exporter.accountSources" . | fromYamlArray -}}
 {{- $volumes = append $volumes (dict "name" "accounts" "projected" (dict "defaultMode" $mode "sources" .)) -}}
 {{- end -}}
@@ -55,6 +58,7 @@
     "client" "/run/secrets/api-exporter-client"
     "accounts" "/etc/api-exporter/accounts"
     "events" "/events"
+    "thresholds" "/etc/api-exporter/thresholds"
     "web" "/run/secrets/api-exporter-web"
     "web-tokens" "/run/secrets/api-exporter-web-tokens" -}}
 {{- $mounts := list -}}

@@ -1,30 +1,21 @@
-"""The rules that are made from `api_exporter/thresholds.json`: `python -m tests.rules`.
+"""Prometheus' rules, made of the thresholds.
 
-`deploy/prometheus/*.in.yml` are the rules with the names of numbers in place of the
-numbers: `@{days.login_soon}`. What is made of them is committed; a test fails when it
-is stale.
+`api_exporter/*.in.yml` are the rules with the names of numbers in place of the numbers:
+`@{days.login_soon}`.
 """
 
 import json
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from pkgutil import get_data
 from string import Template
 
-import msgspec
+from api_exporter.attention.thresholds import Thresholds, section
 
-from api_exporter.attention.thresholds import Thresholds, read
+HEAD = "# Made by `api-exporter --rules`, which goes by THRESHOLDS_FILE.\n"
 
-ROOT = Path(__file__).parent.parent
-
-THRESHOLDS = ROOT / "api_exporter/thresholds.json"
-
-RULES = ROOT / "deploy/prometheus"
-
-HEAD = """\
-# Made by `make rules` from {name}.in.yml and api_exporter/thresholds.json: edit these.
-"""
+OWN = "http://{{ $labels.instance }}/runbooks"
+"""Where the exporter that an alert is about has its runbooks."""
 
 TARGET = "cluster, account, job, instance"
 """The labels that tell targets apart. Those of one exporter with several accounts share
@@ -66,19 +57,37 @@ class _Rules(Template):
     idpattern = r"(?-i:[a-z][a-z_.]*)"
 
 
-def rules(name: str, thresholds: Thresholds) -> str:
-    """A file of rules.
+def joined(thresholds: Thresholds, runbooks: str | None) -> str:
+    """All rules, as one file.
+
+    Args:
+        runbooks: their address; None for the exporter's own.
+    """
+    recording, alerts = (rules(name, thresholds, runbooks) for name in NAMES)
+    return HEAD + recording + alerts.partition("groups:\n")[2]
+
+
+def rules(name: str, thresholds: Thresholds, runbooks: str | None = None) -> str:
+    """A file of rules, of which the alerts want the recording ones.
 
     Args:
         name: the file's, without what follows the dot.
     """
     words = {**dict(numbers(thresholds)), "groups": _groups(thresholds)}
-    return HEAD.format(name=name) + filled(name, thresholds, words)
+    return filled(name, thresholds, words, runbooks)
 
 
-def filled(name: str, thresholds: Thresholds, words: Mapping[str, str]) -> str:
+NAMES = ("rules", "alerts")
+
+
+def filled(
+    name: str,
+    thresholds: Thresholds,
+    words: Mapping[str, str],
+    runbooks: str | None = None,
+) -> str:
     """A file of rules, with these words in place of numbers and groups."""
-    text = (RULES / f"{name}.in.yml").read_text(encoding="utf-8")
+    text = (get_data("api_exporter", f"{name}.in.yml") or b"").decode()
     # Each begins with its name, by which its severity and its runbook are found.
     head, *parts = re.split(r"(?=- alert: )", text)
     made = [_Rules(head).substitute({**MACROS, **words})]
@@ -86,7 +95,7 @@ def filled(name: str, thresholds: Thresholds, words: Mapping[str, str]) -> str:
         alert = part.split(maxsplit=3)[2]
         own = {
             "severity": thresholds.severities[alert],
-            "runbook": thresholds.runbook(alert),
+            "runbook": section(runbooks or OWN, alert),
             **{
                 f"unless_outage.{single}": UNLESS_OUTAGE.format(
                     target=TARGET, info=info, ids=ids, alert=alert
@@ -120,20 +129,3 @@ def _groups(thresholds: Thresholds) -> str:
         for name in names
     ]
     return "\n" + "".join(made).rstrip("\n") if made else " []"
-
-
-def _made(name: str) -> Callable[[], str]:
-    return lambda: rules(name, read(THRESHOLDS.read_bytes()))
-
-
-FILES = {RULES / f"{name}.yml": _made(name) for name in ("rules", "alerts")}
-
-if __name__ == "__main__":
-    try:
-        texts = {path: made() for path, made in FILES.items()}
-    except msgspec.DecodeError as error:
-        sys.exit(f"{THRESHOLDS.name}: {error}")
-    except KeyError as error:
-        sys.exit(f"{THRESHOLDS.name}: {error} is missing")
-    for path, text in texts.items():
-        path.write_text(text, encoding="utf-8")

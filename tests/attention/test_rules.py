@@ -1,0 +1,116 @@
+"""The rules are what is made of the thresholds, those shipped or an operator's own."""
+
+import json
+import re
+
+import yaml
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.attention.rules import TARGET, joined, rules
+from api_exporter.attention.thresholds import changed, shipped
+from tests.prometheus import FILES, SOURCE
+
+MATCHING = re.compile(r"\b(?:on|by) \(([^)]*)\)")
+
+
+class RulesTests(SynchronousTestCase):
+    maxDiff = None
+
+    def made(self, name: str, runbooks: str | None = None, **own: object) -> str:
+        """What becomes of the thresholds, with one's own in their place."""
+        return rules(name, changed(json.dumps(own).encode()), runbooks)
+
+    def test_fresh(self) -> None:
+        """The committed rules are made from what is committed (`make rules`)."""
+        for path, made in FILES.items():
+            self.assertEqual(made().split("\n"), path.read_text().split("\n"), path)
+
+    def test_numbers(self) -> None:
+        """Each number decides something."""
+        sources = (SOURCE / "alerts.in.yml", SOURCE / "rules.in.yml")
+        texts = "".join(path.read_text() for path in sources)
+        for table in ("hours", "days", "shares", "peers"):
+            for name in getattr(shipped(), table):
+                self.assertIn(f"@{{{table}.{name}}}", texts)
+
+    def test_severities(self) -> None:
+        """There is one for each alert, in the order of the alerts."""
+        alerts = re.findall(r"- alert: (\w+)", self.made("alerts"))
+        self.assertEqual(list(shipped().severities), alerts)
+
+    def test_changed(self) -> None:
+        """What is not said is as shipped."""
+        self.assertEqual(self.made("alerts"), rules("alerts", shipped()))
+        usual, own = self.made("alerts"), self.made("alerts", days={"login_soon": 23})
+        changes = [
+            pair
+            for pair in zip(usual.split("\n"), own.split("\n"), strict=True)
+            if len(set(pair)) > 1
+        ]
+        self.assertNotEqual([], changes)
+        for before, after in changes:
+            self.assertIn("23", after)
+            self.assertEqual(before, after.replace("23", "1"))
+
+    def test_mistakes(self) -> None:
+        """What cannot be meant is refused in a line that says where it stands."""
+        for table, name, value, told in (
+            ("days", "login_soon", 0, "days: login_soon: 0: Expected `int` >= 1"),
+            ("days", "login_soon", 1.5, "days: login_soon: 1.5: Expected `int`"),
+            ("days", "login_son", 1, "days: 'login_son' is none of access_token_soon,"),
+            ("hours", "approval", "two", "hours: approval: 'two': Expected `int`"),
+            ("shares", "addresses_used", 90, "shares: addresses_used: 90: Expected"),
+            ("groups", "important", "servers", "groups: important: 'servers': Exp"),
+            ("groups", "important", [1], "groups: important: [1]: Expected `str`"),
+            ("groups", "importnat", [], "groups: 'importnat' is none of important,"),
+            ("severities", "ApiExporterDown", "high", "ApiExporterDown: 'high': Inv"),
+            ("runbooks", "url", "x", "'runbooks' is none of groups, hours, days,"),
+        ):
+            text = json.dumps({table: {name: value}}).encode()
+            error = self.assertRaises(ValueError, changed, text)
+            self.assertIn(told, str(error))
+            self.assertNotIn("\n", str(error))
+        for broken in (b"", b"[]", b'{"days": 1}', b"{", b"\xff", b"[" * 99_999):
+            error = self.assertRaises(ValueError, changed, broken)
+            self.assertNotIn("\n", str(error))
+
+    def test_groups(self) -> None:
+        """Each group that matters is one rule, whatever its name holds."""
+        name = 'ops "1": {x}'
+        groups = {"important": ["db", name], "routers": []}
+        text = self.made("rules", groups=groups)
+        found = re.findall(r"labels: \{group: (.*), role: (\w+)\}", text)
+        wanted = [("db", "important"), (name, "important")]
+        self.assertEqual(wanted, [(json.loads(group), role) for group, role in found])
+
+    def test_runbooks(self) -> None:
+        """Alerts lead to their section of the page that is named, else to the one of
+        the exporter that they are about.
+        """
+        for named, address in (
+            (None, "http://{{ $labels.instance }}/runbooks"),
+            ("https://wiki.example/netbird", "https://wiki.example/netbird"),
+        ):
+            text = self.made("alerts", named)
+            links = re.findall(r"runbook_url: (.+)", text)
+            alerts = [f"{address}#{name.lower()}" for name in shipped().severities]
+            self.assertEqual(alerts, links)
+
+    def test_joined(self) -> None:
+        """All groups of both files are one file."""
+        found = yaml.safe_load(joined(shipped(), None))
+        wanted = [yaml.safe_load(self.made(name)) for name in ("rules", "alerts")]
+        self.assertEqual(
+            {"groups": [group for file in wanted for group in file["groups"]]}, found
+        )
+
+    def test_targets(self) -> None:
+        """Each join and each sum keeps apart what is of different targets.
+
+        The one exception is what a process says of itself, for all its accounts.
+        """
+        texts = "".join(path.read_text() for path in FILES)
+        found = MATCHING.findall(texts)
+        self.assertGreater(len(found), 30)
+        loose = [labels for labels in found if not labels.startswith(TARGET)]
+        self.assertEqual(["cluster, instance"] * 2, loose)

@@ -1,0 +1,34 @@
+"""The rules that are committed: `python -m tests.prometheus` makes them.
+
+They stand in `deploy/prometheus` for those who have no exporter at hand, and go by the
+thresholds as shipped; a test fails when they are stale.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from api_exporter.attention.rules import NAMES, rules
+from api_exporter.attention.thresholds import shipped
+
+ROOT = Path(__file__).parent.parent
+
+SOURCE = ROOT / "api_exporter"
+
+THRESHOLDS = SOURCE / "thresholds.json"
+
+RULES = ROOT / "deploy/prometheus"
+
+HEAD = """\
+# Made by `make rules` from api_exporter/{name}.in.yml and thresholds.json there.
+"""
+
+
+def _made(name: str) -> Callable[[], str]:
+    return lambda: HEAD.format(name=name) + rules(name, shipped())
+
+
+FILES = {RULES / f"{name}.yml": _made(name) for name in NAMES}
+
+if __name__ == "__main__":
+    for path, made in FILES.items():
+        path.write_text(made(), encoding="utf-8")
