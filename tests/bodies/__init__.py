@@ -1,9 +1,9 @@
 """The upstream's answers, made up: one file for each resource, with all oddities in.
 
 Null lists, zero times with and without an offset, `<nil>`, duplicate names, quotes,
-backslashes, `&` and CJK, fractions of nine digits, development versions, a proxy's peer
-that only a group lists, ids of things that are gone, enum values from the future, keys
-that an older server leaves out. Every peer's host name is a string of its own.
+backslashes, `&` and CJK, fractions of nine digits, development versions, ids
+of things that are gone, enum values from the future, keys that an older server leaves
+out. Every peer's host name is a string of its own.
 """
 
 from collections.abc import Generator
