@@ -29,6 +29,21 @@ def body(name: str) -> bytes:
     return (FOLDER / f"{name}.json").read_bytes()
 
 
+STOCK_TIME = 1_795_349_280.0
+"""When the bodies of the stock account were sent, 2026-11-22 12:08 UTC."""
+
+
+def stock() -> dict[str, bytes]:
+    """What a fresh NetBird 0.77.1 with a dozen healthy peers sends, by path.
+
+    Recorded, not made up: its settings are NetBird's defaults.
+    """
+    return {
+        path.stem.replace("__", "/"): path.read_bytes()
+        for path in (FOLDER / "stock").iterdir()
+    }
+
+
 def decoded(resource: str, raw: bytes) -> Decoded:
     """What a resource makes of a body."""
     return finish(BY_NAME[resource].body.decode(raw))
