@@ -53,11 +53,9 @@ class DemoApi(Resource):
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
         at = self._now()
         body = self._network.body(path, at)
-        if body is None and not _TOKENS_OF_A_USER.fullmatch(path):
+        known = body is not None or _TOKENS_OF_A_USER.fullmatch(path)
+        if not known or request.method != b"GET":
             return _not_found(request)
-        if request.method != b"GET":
-            request.setResponseCode(405)
-            return b""
         request.setHeader("Content-Type", "application/json; charset=UTF-8")
         request.setHeader("X-Request-Id", xid("d2i", next(self._requests)))
         refusal = self._refusal(request.getHeader("Authorization"), at)

@@ -22,10 +22,7 @@ from api_exporter.demo.machines import (
 )
 from api_exporter.demo.schedules import (
     DAY,
-    HOUR,
-    MONDAY,
     SETTLED,
-    WEEK,
     Schedule,
     connected_since,
     offline_since,
@@ -50,11 +47,8 @@ class Part(Struct, frozen=True):
 _UP = connected_since(SETTLED + 40 * DAY)
 _DOWN = offline_since(SETTLED + 200 * DAY)
 
-_LEFT_ON = Schedule(MONDAY + 7 * HOUR, WEEK, (0, WEEK - 11 * HOUR))
-"""Until Sunday evening, when the login is about to expire."""
-
-_LONG_WEEKEND = Schedule(SETTLED, WEEK + DAY // 2, (0, 6 * DAY))
-"""Half a day longer than a login lasts."""
+_CUT_OFF = Schedule(SETTLED, DAY + DAY // 2, (0, DAY))
+"""For as long as a login lasts; the next one comes half a day later."""
 
 CAST = (
     Part(ROUTER, _UP, {"name": "gw-hq-1"}),
@@ -63,11 +57,11 @@ CAST = (
     Part(LAB_ROUTER, _DOWN, {"name": "gw-lab-2"}),
     Part(ROUTER, _DOWN, {"name": "gw-depot-1"}),
     Part(ROUTER, _DOWN, {"name": "gw-depot-2"}),
-    Part(LAPTOP, _LEFT_ON, {"name": 'Zoë\'s "Büro" laptop \\ R&D'}),
+    Part(LAPTOP, fields={"name": 'Zoë\'s "Büro" laptop \\ R&D'}),
     Part(RUNNER),
     Part(SERVER, fields={"name": "db-primary", "extra_dns_labels": ["pg"]}),
     Part(SERVER, fields={"name": "db-primary", "version": "development"}, lonely=True),
-    Part(BUILD, _LONG_WEEKEND, {"name": "build & <deploy>", "version": "0.59.13"}),
+    Part(BUILD, _CUT_OFF, {"name": "build & <deploy>", "version": "0.59.13"}),
     Part(
         SERVER,
         fields={

@@ -7,10 +7,7 @@ from itertools import chain
 from api_exporter.demo.groups import ALL, GROUPS, RUNNERS, Group
 from api_exporter.demo.moment import Moment
 from api_exporter.demo.peers import Peer, Runner, machine
-from api_exporter.demo.wire import HOLE, array, encode, xid
-
-_PROXY = encode({"id": xid("d2p", 0), "name": "proxy-eu-1-7c6f"})
-"""The embedded peer of a reverse proxy: in the group of all, but not listed."""
+from api_exporter.demo.wire import HOLE, array, encode
 
 
 class Fleet:
@@ -24,7 +21,6 @@ class Fleet:
         self._peers: list[Peer] = []
         self._runners: list[Runner] = []
         self._members: dict[str, list[bytes]] = {group.id: [] for group in GROUPS}
-        self._members[ALL.id].append(_PROXY)
         for number in range(machines):
             self._add(machine(number, seed))
         self._sizes = {id_: len(members) for id_, members in self._members.items()}

@@ -34,7 +34,7 @@ RESEARCH = Group(
 SALES = Group(xid("d2g", 7), "Vertrieb für Übersee", "jwt")
 OFFICES = tuple(
     Group(xid("d2g", 8 + number), name)
-    for number, name in enumerate(("ber", "lys", "東京オフィス", 'aus "south"'))
+    for number, name in enumerate(("ber", "lys", "東京オフィス", 'los "south"'))
 )
 LEGACY_ENGINEERING = Group(xid("d2g", 12), "engineering", "integration")
 DECOMMISSIONED = Group(xid("d2g", 13), "decommissioned")

@@ -48,7 +48,7 @@ PLACES = (
     Place("ber", "DE", "Berlin", 2950159, 1, "203.0.113.", OFFICES[0]),
     Place("lys", "FR", "Lyon", 2996944, 1, "198.51.100.", OFFICES[1]),
     Place("tyo", "JP", "Tōkyō", 1850147, 9, "192.0.2.", OFFICES[2]),
-    Place("aus", "US", "Austin", 4671654, -6, "2001:db8:a::", OFFICES[3]),
+    Place("los", "NG", "Lagos", 2332459, 1, "2001:db8:a::", OFFICES[3]),
 )
 
 System = tuple[str, str]

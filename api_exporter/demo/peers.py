@@ -12,12 +12,12 @@ from api_exporter.demo.cast import CAST, Part, kind_of
 from api_exporter.demo.groups import ALL, TEAMS, Group
 from api_exporter.demo.machines import PLACES, RUNNER, VERSIONS, Place
 from api_exporter.demo.people import MACHINES_EACH, Person, ascii_of, person
-from api_exporter.demo.schedules import DAY, FOUNDED, MINUTE, SETTLED, WEEK, Schedule
+from api_exporter.demo.schedules import DAY, FOUNDED, MINUTE, SETTLED, Schedule
 from api_exporter.demo.story import Interrupted
 from api_exporter.demo.wire import HOLE, ZERO_TIME, encode, rfc3339, xid
 
-LOGIN_EXPIRATION = WEEK
-"""How long a login lasts. No owned machine stays connected for so long."""
+LOGIN_EXPIRATION = DAY
+"""How long a login lasts: NetBird's default. No owned machine is connected longer."""
 
 _RUNNER_KEPT = 10 * MINUTE
 """How long the upstream lists an ephemeral machine that has disconnected."""
@@ -44,7 +44,8 @@ class Peer(Struct, frozen=True, kw_only=True):
         groups: the ids of those it is in.
         member: its encoded record inside of a group.
         template: its own encoded record with places to fill in.
-        logs_in: its owner has done so, and a login expires.
+        login: of one whose login does not expire, when that was; None where its owner
+            logs in whenever it connects.
         fraction: of a second, as in the texts of its logins.
     """
 
@@ -52,15 +53,15 @@ class Peer(Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...]
     member: bytes
     template: bytes
-    logs_in: bool
+    login: str | None
     fraction: str
     zone: timezone
 
     def record(self, at: float, groups: bytes) -> bytes:
         """Encoded, given its groups as they stand inside of it."""
         connected, changed, joined = self.schedule.state(at)
-        login, expired = ZERO_TIME, False
-        if self.logs_in:
+        login, expired = self.login, False
+        if login is None:
             login = rfc3339(joined - 1, self.fraction, self.zone)
             expired = at - joined >= LOGIN_EXPIRATION
         return self.template % (
@@ -135,9 +136,10 @@ def _peer(
     fraction = ("", ".5", f".{micros:06d}", f".{micros:06d}{number % 1000:03d}")[
         number % 4
     ]
+    enrolled = rfc3339(created, fraction, place.zone)
     record = {
         **_record(number, part, place, owner, chance),
-        "created_at": rfc3339(created, fraction, place.zone),
+        "created_at": enrolled,
         "connected": HOLE,
         "groups": HOLE,
         "last_login": _QUOTED_HOLE,
@@ -150,7 +152,7 @@ def _peer(
         groups=_groups(part, number),
         member=encode({"id": record["id"], "name": record["name"]}),
         template=template,
-        logs_in=kind.owned and kind.logs_in,
+        login=(None if kind.logs_in else ZERO_TIME) if kind.owned else enrolled,
         fraction=fraction,
         zone=place.zone,
     )
@@ -176,7 +178,7 @@ def _record(
         "geoname_id": place.geoname,
         "hostname": f"{kind.host}{number:06d}.{place.code}.example.com",
         "id": peer_id(number),
-        "inactivity_expiration_enabled": False,
+        "inactivity_expiration_enabled": kind.owned,
         "ip": f"100.{64 + (address >> 16)}.{address >> 8 & 255}.{address & 255}",
         "ipv6": f"fd00:4e42:1a2b::{address:x}",
         "kernel_version": kernel,

@@ -39,6 +39,8 @@ def services(moment: Moment) -> Iterator[object]:
         targets=[],
         terminated=True,
     )
+    limits = {"allowed_cidrs": ["203.0.113.0/24"], "blocked_countries": ["XK"]}
+    yield _service(6, "intranet", issued, access_restrictions=limits)
 
 
 def domains(_moment: Moment) -> Iterator[object]:

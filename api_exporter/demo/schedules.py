@@ -88,18 +88,15 @@ def outages(random: Random, east: int) -> Schedule:
 
 def office_hours(random: Random, east: int) -> Schedule:
     """Connected while somebody works, four or five days a week, `east` hours from
-    Greenwich. One in ten is away for two weeks of every six.
+    Greenwich. All go home at five.
     """
-    weeks, holidays = (6, 2) if random.random() < 0.1 else (1, 0)
     day_off = random.randrange(12)
     changes: list[int] = []
-    for week in range(weeks - holidays):
-        for day in range(5):
-            if day != day_off:
-                begin = week * WEEK + day * DAY + random.randint(7 * HOUR, 10 * HOUR)
-                changes += (begin, begin + random.randint(6 * HOUR, 10 * HOUR))
-    monday = MONDAY + random.randrange(weeks) * WEEK - east * HOUR
-    return Schedule(monday, weeks * WEEK, tuple(changes))
+    for day in range(5):
+        if day != day_off:
+            begin = day * DAY + random.randint(7 * HOUR, 10 * HOUR)
+            changes += (begin, day * DAY + 17 * HOUR + random.randrange(8 * MINUTE))
+    return Schedule(MONDAY - east * HOUR, WEEK, tuple(changes))
 
 
 def roaming(random: Random, east: int) -> Schedule:

@@ -11,6 +11,7 @@ from api_exporter.attention.findings import FINDERS
 from api_exporter.attention.thresholds import Groups, shipped
 from api_exporter.demo.network import Network
 from api_exporter.demo.schedules import MINUTE, MONDAY, WEEK
+from api_exporter.demo.story import LINE_CUT
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from tests.attention.looking import NOW, findings, seen
@@ -39,8 +40,10 @@ NEVER = {
     # It is asked without TLS.
     "ApiExporterUpstreamCertificateExpiresSoon",
     "ApiExporterClientCertificateExpiresSoon",
-    # Only who has set IMPORTANT_GROUPS can have it wrong.
+    # The name that the test gives is right.
     "NetBirdImportantGroupMissing",
+    # A login lasts a day, as NetBird has it: to log in daily is routine.
+    "NetBirdLoginExpiresSoon",
 }
 
 NAMED = replace(shipped(), groups=Groups(important=["servers"], routers=["routers"]))
@@ -78,19 +81,27 @@ def known(network: Network, at: float) -> Inventory:
 
 class DemoTests(SynchronousTestCase):
     def test_week(self) -> None:
-        """Each finding is there in a week, and ends, but for those that always are."""
+        """Each finding is there in a week, and ends, but for those that always are.
+
+        That people go home at five is none.
+        """
         network = Network(60)
         times: Counter[str] = Counter()
+        dropped = []
         for at in range(BEGIN, BEGIN + WEEK, STEP):
             inventory = known(network, at)
             looked = seen(inventory, now=at, thresholds=NAMED)
             every = findings(looked)
             times.update({one.alert for one in every})
+            if "NetBirdFleetDropped" in {one.alert for one in every}:
+                dropped.append(at)
             for one in every:
                 self.assertRegex(one.words, r"^\S.*\.$")
         self.assertEqual(set(shipped().severities) - OTHERS - NEVER, set(times))
         always = {alert for alert in times if times[alert] == WEEK // STEP}
         self.assertEqual(STANDING, always)
+        cut = LINE_CUT.start(dropped[0])
+        self.assertLess(dropped[-1], cut + LINE_CUT.length + STEP)
 
     def test_unknown(self) -> None:
         """Whichever resource is not known, the others' findings stay as they are."""

@@ -1,9 +1,9 @@
 """The upstream's answers, made up: one file for each resource, with all oddities in.
 
 Null lists, zero times with and without an offset, `<nil>`, duplicate names, quotes,
-backslashes, `&` and CJK, fractions of nine digits, development versions, a proxy's peer
-that only a group lists, ids of things that are gone, enum values from the future, keys
-that an older server leaves out. Every peer's host name is a string of its own.
+backslashes, `&` and CJK, fractions of nine digits, development versions, ids
+of things that are gone, enum values from the future, keys that an older server leaves
+out. Every peer's host name is a string of its own.
 """
 
 from collections.abc import Generator
@@ -27,6 +27,21 @@ EVERYTHING = selection([c.name for c in COLLECTORS], {}).resources
 def body(name: str) -> bytes:
     """One of the files, by a resource's name or a variant of it."""
     return (FOLDER / f"{name}.json").read_bytes()
+
+
+STOCK_TIME = 1_795_349_280.0
+"""When the bodies of the stock account were sent, 2026-11-22 12:08 UTC."""
+
+
+def stock() -> dict[str, bytes]:
+    """What a fresh NetBird 0.77.1 with a dozen healthy peers sends, by path.
+
+    Recorded, not made up: its settings are NetBird's defaults.
+    """
+    return {
+        path.stem.replace("__", "/"): path.read_bytes()
+        for path in (FOLDER / "stock").iterdir()
+    }
 
 
 def decoded(resource: str, raw: bytes) -> Decoded:

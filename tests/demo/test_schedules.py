@@ -7,7 +7,6 @@ from api_exporter.demo.schedules import (
     DAY,
     HOUR,
     MINUTE,
-    WEEK,
     Schedule,
     abandoned,
     connected_since,
@@ -70,19 +69,21 @@ class ScheduleTests(SynchronousTestCase):
             self.assertTrue(20 * DAY <= schedule.period <= 90 * DAY)
 
     def test_office_hours(self) -> None:
-        """On Saturday nobody is in the office, on Wednesday at noon most are."""
+        """On Saturday nobody is in the office, on Wednesday at noon most are, and
+        within ten minutes all go home.
+        """
         for east in (-6, 1, 9):
             people = [office_hours(Random(seed), east) for seed in range(200)]
             noon = SATURDAY + (12 - east) * HOUR
-            present = {
-                days: sum(one.state(noon + days * DAY)[0] for one in people)
-                for days in (0, 4)
-            }
-            self.assertEqual(0, present[0])
-            self.assertGreater(present[4], 150)
-
-    def test_holidays(self) -> None:
-        """Some are away for longer than a week, so that their logins expire."""
-        people = [office_hours(Random(seed), 1) for seed in range(200)]
-        away = sum(NOW - one.state(NOW)[2] > WEEK for one in people)
-        self.assertTrue(0 < away < 20, away)
+            saturday, wednesday, five, later = (
+                sum(one.state(at)[0] for one in people)
+                for at in (
+                    noon,
+                    noon + 4 * DAY,
+                    noon + 4 * DAY + 5 * HOUR - 1,
+                    noon + 4 * DAY + 5 * HOUR + 10 * MINUTE,
+                )
+            )
+            self.assertEqual((0, 0), (saturday, later))
+            self.assertGreater(wednesday, 150)
+            self.assertEqual(wednesday, five)

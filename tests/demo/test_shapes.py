@@ -67,9 +67,11 @@ SHAPES = {
     "supports_custom_ports? supports_private? target_cluster? type validated",
     "/api/reverse-proxies/proxy-tokens": "created_at expires_at? id last_used? name "
     "revoked",
-    "/api/reverse-proxies/services": "auth domain enabled id listen_port meta mode "
-    "name pass_host_header port_auto_assigned private proxy_cluster rewrite_redirects "
-    "targets terminated",
+    "/api/reverse-proxies/services": "access_restrictions? auth domain enabled id "
+    "listen_port meta mode name pass_host_header port_auto_assigned private "
+    "proxy_cluster rewrite_redirects targets terminated",
+    "/api/reverse-proxies/services access_restrictions": "allowed_cidrs "
+    "blocked_countries",
     "/api/reverse-proxies/services meta": "certificate_issued_at? created_at status",
     "/api/reverse-proxies/services targets": "enabled host options path port protocol "
     "target_id target_type",
@@ -115,7 +117,7 @@ class ShapeTests(SynchronousTestCase):
                 yield from records
                 return
             key = inner.pop(0)
-            found = [record[key] for record in records]
+            found = [record[key] for record in records if key in record]
 
 
 def _flat(values: list[object]) -> Iterator[object]:

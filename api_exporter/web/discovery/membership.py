@@ -4,10 +4,13 @@ Many peers are in the same groups and share one object, so that a hundred thousa
 them leave hardly anything behind that the garbage collector would look through.
 """
 
+import re
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from api_exporter.netbird.records import Group
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _AT_ONCE = 2000
 """Members between two places to pause: about half a millisecond."""
@@ -76,5 +79,10 @@ def membership(
 
 def listing(values: Iterable[str]) -> str:
     """`,a,b,`: so `.*,a,.*` finds an element wherever it stands."""
-    present = sorted(set(values) - {""})
+    present = sorted(set(map(line, values)) - {""})
     return f",{','.join(present)}," if present else ""
+
+
+def line(text: str) -> str:
+    """With a space for each control character: `.` does not match a line break."""
+    return text if text.isprintable() else _CONTROL.sub(" ", text)

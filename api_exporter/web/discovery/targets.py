@@ -17,6 +17,7 @@ from api_exporter.netbird.records import Group, Peer
 from api_exporter.web.discovery.membership import (
     NONE,
     Together,
+    line,
     listing,
     members,
     membership,
@@ -191,15 +192,15 @@ def _labels(
         account=account,
         account_id=account_id,
         peer_id=peer.id,
-        peer=peer.name,
+        peer=line(peer.name),
         dns_name=peer.dns_label,
         extra_dns_names=listing(peer.extra_dns_labels or ()),
         ip=peer.ip,
         ipv6=peer.ipv6,
-        os=peer.os,
-        kernel_version=peer.kernel_version,
-        version=peer.version,
-        ui_version=peer.ui_version,
+        os=line(peer.os),
+        kernel_version=line(peer.kernel_version),
+        version=line(peer.version),
+        ui_version=line(peer.ui_version),
         connected=boolean(peer.connected),
         login_expired=boolean(peer.login_expired),
         approval_required=boolean(peer.approval_required),
@@ -215,8 +216,8 @@ def _labels(
 
 def _personal(peer: Peer, told: frozenset[str]) -> dict[str, str]:
     personal = {
-        "hostname": peer.hostname,
-        "city": peer.city_name,
+        "hostname": line(peer.hostname),
+        "city": line(peer.city_name),
         "connection_ip": "" if peer.connection_ip == "<nil>" else peer.connection_ip,
         "serial_number": peer.serial_number,
     }

@@ -16,6 +16,7 @@ from api_exporter.netbird.inventory import PERSONAL, Inventory
 from api_exporter.netbird.records import Account, Group, Member, Peer
 from api_exporter.ports import UpstreamError
 from api_exporter.web.discovery import targets
+from api_exporter.web.discovery.membership import line
 from api_exporter.web.discovery.query import Query
 from api_exporter.web.discovery.targets import TooLong, answer
 from tests.bodies import finish
@@ -180,6 +181,20 @@ class LabelTests(SynchronousTestCase):
         self.assertEqual(",same,with, comma,z,", labels["groups"])
         self.assertEqual(",g0,g1,g2,g3,g4,", labels["group_ids"])
 
+    def test_control_characters(self) -> None:
+        """A line break or another control character is a space: `.` matches it."""
+        peer = Peer(
+            id="p1", ip="1", name="a\nb\tc\x7fd\x85", os="x\r\ny", city_name="\v"
+        )
+        groups = (group("g1", "ser\nvers", "p1"), group("g0", "All", "p1"))
+        [(_, labels)] = listed(known([peer], groups, personal=frozenset({"city"})))
+        self.assertEqual("a b c d ", labels["peer"])
+        self.assertEqual(("x  y", " "), (labels["os"], labels["city"]))
+        self.assertEqual(",All,ser vers,", labels["groups"])
+        self.assertRegex(labels["groups"], r"^.*,All,.*$")
+        asked = Query((1,), frozenset({"ser\nvers"}), "ip")
+        self.assertEqual(["1:1"], addresses(known([peer], groups), asked))
+
     def test_documented(self) -> None:
         """Every label has its row in the documentation, in this order."""
         text = (ROOT / "docs/service-discovery.md").read_text(encoding="utf-8")
@@ -306,12 +321,12 @@ class PropertyTests(SynchronousTestCase):
         )
     )
     def test_any_text(self, peers: list[dict[str, str]]) -> None:
-        """Whatever the upstream sends arrives as valid JSON with nothing changed."""
+        """Whatever the upstream sends arrives as valid JSON, each name in one line."""
         decoded = decode(Listing(Peer), json.dumps(peers).encode())
         records = [record for record in decoded.records if isinstance(record, Peer)]
         found = listed(known(records))
         self.assertEqual(
-            [(peer.id, peer.name, peer.os) for peer in records if peer.ip],
+            [(p.id, line(p.name), line(p.os)) for p in records if p.ip],
             [(x["peer_id"], x.get("peer", ""), x.get("os", "")) for _, x in found],
         )
 

@@ -1,0 +1,430 @@
+"""A stock account that lives, and the single things that happen to it."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock
+
+from api_exporter.netbird.resources import BY_NAME
+from api_exporter.ports import UpstreamError
+from api_exporter.settings import parsers
+from tests.bodies import STOCK_TIME, stock
+from tests.wired import Wired
+
+Record = dict[str, Any]
+"""As the API sends it."""
+
+Reply = bytes | UpstreamError
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+HAPPENS = 12 * MINUTE
+"""When it does, after the account was recorded: the fleet is known for ten minutes."""
+
+
+class Stock(Wired):
+    """An exporter of the stock account that reads everything once a minute.
+
+    Attributes:
+        replies: of the upstream, by path.
+    """
+
+    def __init__(self, important: tuple[str, ...] = ()) -> None:
+        self.replies: dict[str, Reply] = {**stock()}
+        self.clock = Clock()
+        super().__init__(
+            collectors=parsers.collectors("default,memberships"),
+            fetch=self.fetch,
+            clock=self.clock,
+            now=self.now,
+            intervals=dict.fromkeys(BY_NAME, float(MINUTE)),
+            important_groups=important,
+        )
+        self.refresher.startService()
+
+    def now(self) -> float:
+        return STOCK_TIME + self.clock.seconds()
+
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+        reply = self.replies[path]
+        return fail(reply) if isinstance(reply, UpstreamError) else succeed(reply)
+
+    def minute(self) -> None:
+        """Let a minute pass."""
+        for _ in range(6):
+            self.clock.advance(10)
+            for _ in range(25):  # answers, their decoding, rendering, what is found
+                self.clock.advance(0)
+
+    def told(self) -> frozenset[str]:
+        """The alerts of what is found now."""
+        return frozenset(one.alert for one in self.attention.found.findings)
+
+
+class Thing(Struct, frozen=True):
+    """Something that happens to the account.
+
+    Attributes:
+        alerts: what tells of it, and what follows from it; "" where all is well.
+        replies: of the upstream while it lasts, by path.
+        base: of the upstream before and after, where they are not the stock account's.
+        before: alerts of that.
+        important: IMPORTANT_GROUPS.
+        others: alerts without a finding that tell of it, too.
+        noticed: seconds until it is asked again for what was refused.
+    """
+
+    name: str
+    alerts: str
+    replies: dict[str, Reply]
+    base: dict[str, Reply] = {}
+    before: str = ""
+    important: tuple[str, ...] = ()
+    others: str = ""
+    noticed: int = 0
+
+
+PEERS = "api/peers"
+GROUPS = "api/groups"
+KEYS = "api/setup-keys"
+SERVICES = "api/reverse-proxies/services"
+[TOKENS] = (path for path in stock() if path.endswith("/tokens"))
+
+
+def at(seconds: float) -> str:
+    """So many seconds after the account was recorded."""
+    return datetime.fromtimestamp(STOCK_TIME + seconds, UTC).isoformat()
+
+
+def changed(path: str, change: Callable[[list[Any]], object]) -> dict[str, Reply]:
+    """What the upstream sends there after a change."""
+    records = json.loads(stock()[path])
+    change(records)
+    return {path: json.dumps(records).encode()}
+
+
+def each(path: str, *which: str, **fields: object) -> dict[str, Reply]:
+    """What it sends when some records, or all of them, have other fields."""
+
+    def change(records: list[Record]) -> None:
+        for record in records:
+            if not which or record["name"] in which:
+                record.update(fields)
+
+    return changed(path, change)
+
+
+def added(path: str, **fields: object) -> dict[str, Reply]:
+    """What it sends when there is one record more."""
+    return changed(path, lambda records: records.append({"id": "x", **fields}))
+
+
+def peer(name: str) -> str:
+    """The id of a peer."""
+    [id_] = (one["id"] for one in json.loads(stock()[PEERS]) if one["name"] == name)
+    return str(id_)
+
+
+def network(*routers: str) -> dict[str, Reply]:
+    """One more, with a resource behind these peers."""
+    ids = [f"r{number}" for number in range(len(routers))]
+    one = {"name": "lan", "routers": ids, "resources": ["lan"], "policies": []}
+    resource = {"name": "nas", "address": "10.0.0.9/32", "type": "host"}
+    return {
+        **added("api/networks", **one),
+        "api/networks/routers": json.dumps(
+            [
+                {"id": id_, "enabled": True, "metric": 9999, "peer": peer(name)}
+                for id_, name in zip(ids, routers, strict=True)
+            ]
+        ).encode(),
+        "api/networks/resources": json.dumps(
+            [{"id": "lan", "enabled": True, **resource}]
+        ).encode(),
+    }
+
+
+def routes(*routers: str) -> dict[str, Reply]:
+    """An exit node on each of these peers."""
+    way = {"network_id": "exit", "network": "0.0.0.0/0", "enabled": True}
+    return {
+        "api/routes": json.dumps(
+            [{"id": name, "peer": peer(name), **way} for name in routers]
+        ).encode()
+    }
+
+
+def group(name: str, *members: str) -> dict[str, Reply]:
+    """One more, with these peers."""
+    peers = [{"id": peer(member), "name": member} for member in members]
+    return added(GROUPS, name=name, peers=peers, peers_count=len(peers))
+
+
+def key(**fields: object) -> dict[str, Reply]:
+    """One more setup key, as the dashboard makes it, for a week."""
+    usual = {"name": "new", "type": "reusable", "valid": True, "state": "valid"}
+    return added(KEYS, **{**usual, "expires": at(7 * DAY), **fields})
+
+
+def service(status: str = "active", **fields: object) -> dict[str, Reply]:
+    """A service of the reverse proxy that nobody has closed."""
+    usual = {"name": "wiki", "domain": "wiki.example.org", "mode": "http"}
+    meta = {"status": status, "created_at": at(-DAY)}
+    return added(SERVICES, **{**usual, "enabled": True, "meta": meta, **fields})
+
+
+ASKED = {"password_auth": {"enabled": True}}
+
+
+def check(version: str, *, used: bool) -> dict[str, Reply]:
+    """A posture check, and whether the policy uses it."""
+    demanded = {"nb_version_check": {"min_version": version}}
+    uses = {"source_posture_checks": ["x"]} if used else {}
+    return {
+        **added("api/posture-checks", name="new clients", checks=demanded),
+        **each("api/policies", **uses),
+    }
+
+
+NOBODY = {"id": "x", "name": "nobody", "peers_count": 0, "resources_count": 0}
+
+
+def policy(**sides: object) -> dict[str, Reply]:
+    """The policy with other groups."""
+    return changed("api/policies", lambda all_: all_[0]["rules"][0].update(sides))
+
+
+def settings(**fields: object) -> dict[str, Reply]:
+    """The account with other settings."""
+    return changed("api/accounts", lambda all_: all_[0]["settings"].update(fields))
+
+
+def connected(*, but: tuple[str, ...] = ()) -> dict[str, Reply]:
+    """What it sends when all peers are connected, but for some."""
+    return changed(
+        PEERS,
+        lambda peers: [
+            peer.update(connected=True, login_expired=False)
+            if peer["name"] not in but
+            else peer.update(connected=False, last_seen=at(HAPPENS))
+            for peer in peers
+        ],
+    )
+
+
+BROKEN = UpstreamError("http_5xx", "500: broken")
+FORBIDDEN = UpstreamError("forbidden", "403: no")
+SERVERS = ("backup", "gw-office", "nas", "srv-db-01", "srv-web-01")
+LAPTOPS = ("DESKTOP-HR", "LAPTOP-7F3K", "mbp-jan.local", "mbp-olivia.local")
+LOST = each(PEERS, *SERVERS, connected=False, last_seen=at(HAPPENS))
+EMPTY = {
+    PEERS: b"[]",
+    **each(GROUPS, peers=None, peers_count=0),
+    **policy(sources=[NOBODY], destinations=[NOBODY]),
+}
+OPS = ("ops",)
+
+
+THINGS = (
+    Thing(
+        "a network without a router",
+        "NetBirdNetworkUnreachable NetBirdResourceUnreachable",
+        network("srv-ci"),
+    ),
+    Thing(
+        "a network with its last router",
+        "NetBirdNetworkRedundancyLost",
+        network("srv-ci", "nas"),
+    ),
+    Thing("a route to nowhere", "NetBirdRouteUnreachable", routes("srv-ci")),
+    Thing(
+        "a route with its last router",
+        "NetBirdRouteRedundancyLost",
+        routes("srv-ci", "nas"),
+    ),
+    Thing("peers fail", "ApiExporterUpstreamFailing", {PEERS: BROKEN}),
+    Thing(
+        "a peer that cannot be read",
+        "ApiExporterRecordsRejected",
+        each(PEERS, "iPhone", connected="perhaps"),
+    ),
+    Thing("groups are null", "", {GROUPS: b"null"}, others="ApiExporterDataLate"),
+    Thing(
+        "our token ends in ten days",
+        "ApiExporterTokenExpiresSoon",
+        each(TOKENS, expiration_date=at(10 * DAY)),
+    ),
+    Thing(
+        "our token ends in two days",
+        "ApiExporterTokenExpiresVerySoon",
+        each(TOKENS, expiration_date=at(2 * DAY)),
+    ),
+    Thing(
+        "our tokens are not told",
+        "ApiExporterTokenNotWatched",
+        {TOKENS: FORBIDDEN},
+        noticed=HOUR,
+    ),
+    Thing(
+        "a proxy cluster is offline",
+        "NetBirdProxyClusterOffline",
+        added("api/reverse-proxies/clusters", address="own.example", online=False),
+    ),
+    Thing(
+        "a service without a certificate",
+        "NetBirdProxyCertificateFailed",
+        service("certificate_failed", auth=ASKED),
+    ),
+    Thing(
+        "a service without a tunnel",
+        "NetBirdProxyTunnelFailed",
+        service("tunnel_not_created", auth=ASKED),
+    ),
+    Thing(
+        "a service in error", "NetBirdProxyTunnelFailed", service("error", auth=ASKED)
+    ),
+    Thing("an open service", "NetBirdProxyServiceOpen", service()),
+    Thing(
+        "a service that allows everybody",
+        "NetBirdProxyServiceOpen",
+        service(access_restrictions={"allowed_cidrs": ["10.0.0.0/8", "::/0"]}),
+    ),
+    Thing(
+        "a service that only blocks",
+        "NetBirdProxyServiceOpen",
+        service(access_restrictions={"blocked_countries": ["XK"]}),
+    ),
+    Thing(
+        "a proxy's token ends",
+        "NetBirdProxyTokenExpiresSoon",
+        added(
+            "api/reverse-proxies/proxy-tokens",
+            name="edge",
+            expires_at=at(3 * DAY),
+            last_used=at(0),
+        ),
+    ),
+    Thing(
+        "a setup key is used up",
+        "NetBirdSetupKeyUsedUp",
+        key(usage_limit=10, used_times=9, last_used=at(-HOUR)),
+    ),
+    Thing(
+        "a setup key in use ends",
+        "NetBirdSetupKeyExpiresSoon",
+        key(expires=at(12 * HOUR), last_used=at(-DAY), used_times=3),
+    ),
+    Thing(
+        "a peer waits",
+        "NetBirdPeerAwaitsApproval",
+        each(PEERS, "iPhone", approval_required=True),
+    ),
+    Thing(
+        "a user waits",
+        "NetBirdUserAwaitsApproval",
+        added("api/users", name="New", pending_approval=True, status="blocked"),
+    ),
+    Thing(
+        "a policy for nobody",
+        "NetBirdPolicyEmpty",
+        {**group("nobody"), **policy(destinations=[NOBODY])},
+    ),
+    Thing(
+        "a narrow range",
+        "NetBirdAddressPoolNearlyFull",
+        settings(network_range="100.123.0.0/29"),
+    ),
+    Thing(
+        "an old client where a policy demands a newer one",
+        "NetBirdPeersOutdated",
+        check("0.75.0", used=True),
+    ),
+    Thing(
+        "a posture check that nothing uses",
+        "NetBirdPostureCheckUnused",
+        check("0.99.0", used=False),
+    ),
+    Thing(
+        "a login of a month ends",
+        "NetBirdLoginExpiresSoon",
+        {
+            **settings(peer_login_expiration=30 * DAY),
+            **each(PEERS, "iPhone", last_login=at(-29.5 * DAY)),
+        },
+    ),
+    Thing(
+        "servers are lost at once",
+        "NetBirdFleetDropped",
+        LOST,
+    ),
+    Thing(
+        "servers are lost while a network is",
+        "NetBirdFleetDropped NetBirdNetworkUnreachable NetBirdResourceUnreachable",
+        LOST,
+        base=network("srv-ci"),
+        before="NetBirdNetworkUnreachable NetBirdResourceUnreachable",
+    ),
+    Thing(
+        "an important peer is offline",
+        "NetBirdImportantPeerOffline",
+        group("ops", "nas", "srv-ci"),
+        base=group("ops", "nas"),
+        important=OPS,
+    ),
+    Thing(
+        "an important login has ended",
+        "NetBirdImportantPeerOffline NetBirdImportantLoginExpired",
+        group("ops", "nas", "Pixel 8"),
+        base=group("ops", "nas"),
+        important=OPS,
+    ),
+    Thing(
+        "an important group is missing",
+        "NetBirdImportantGroupMissing",
+        {GROUPS: stock()[GROUPS]},
+        base=group("ops", "nas"),
+        important=OPS,
+    ),
+)
+"""Each tells what it is, and nothing else."""
+
+TRIFLES = (
+    Thing("nothing", "", {}),
+    Thing(
+        "a service that a network may use",
+        "",
+        service(access_restrictions={"allowed_cidrs": ["203.0.113.0/24"]}),
+    ),
+    Thing(
+        "a service for a country",
+        "",
+        service(access_restrictions={"allowed_countries": ["DE"]}),
+    ),
+    Thing("laptops are closed", "", connected(but=LAPTOPS), base=connected()),
+    Thing("a setup key of a week", "", key(updated_at=at(0))),
+    Thing(
+        "a revoked setup key",
+        "",
+        key(
+            expires=at(HOUR),
+            last_used=at(-HOUR),
+            used_times=1,
+            revoked=True,
+            valid=False,
+            state="revoked",
+        ),
+    ),
+    Thing(
+        "a member that is not listed",
+        "",
+        added(GROUPS, name="ops", peers=[{"id": "proxy"}], peers_count=1),
+        base=group("ops", "nas"),
+        important=OPS,
+    ),
+    Thing("no peers", "", EMPTY, base=EMPTY),
+)
+"""Of these nothing is told."""
