@@ -36,8 +36,9 @@ settled() {
     rm -rf build/release/settled
     mkdir build/release/settled
     tar --extract --gzip --file "$1" --directory build/release/settled
+    chmod -R u=rwX,go=rX build/release/settled
     tar --create --sort=name --format=posix --pax-option=delete=atime,delete=ctime \
-        --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+        --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
         --directory build/release/settled "$(ls build/release/settled)" | gzip -9n >"$out/${1##*/}"
 }
 
