@@ -9,14 +9,12 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from api_exporter.attention.rules import NAMES, rules
 from api_exporter.attention.thresholds import Thresholds
 from tests.attention.test_thresholds import OTHERS
 from tests.deploy.queries import selectors
 from tests.deploy.yaml_files import documents
 from tests.integration.programs import program
-from tests.rules import rules
-
-FILES = ("rules", "alerts")
 
 _SAMPLE = re.compile(r"([\w:]+)(?:\{(.*)\})? (\S+)")
 _FIRING = 'count by (alertname, instance) (ALERTS{alertstate="firing"})'
@@ -77,7 +75,7 @@ class Rules:
         self._folder.mkdir(parents=True)
         self.waits: dict[str, tuple[float, float]] = {}
         names: set[str] = set()
-        for name in FILES:
+        for name in NAMES:
             path = self._folder / f"{name}.yml"
             path.write_text(rules(name, thresholds))
             [file] = documents(path)
@@ -99,7 +97,7 @@ class Rules:
             for name, values in record.series.items()
         ]
         test = {
-            "rule_files": [f"{name}.yml" for name in FILES],
+            "rule_files": [f"{name}.yml" for name in NAMES],
             "evaluation_interval": f"{step}s",
             "tests": [
                 {
