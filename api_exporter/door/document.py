@@ -116,4 +116,4 @@ def joined(section: str, name: str) -> str:
 
 
 def _absent(node: Node) -> bool:
-    return bool(node.tag == "tag:yaml.org,2002:null")
+    return isinstance(node, ScalarNode) and node.tag == "tag:yaml.org,2002:null"

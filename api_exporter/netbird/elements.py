@@ -50,12 +50,18 @@ _INSIDE = re.compile(rb'(?:[^"\\]{1,999}|\\.){0,99}', re.DOTALL)
 
 _COMMA = re.compile(rb"\s{0,99}(,|\]\s{0,99}\Z)")
 
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD])[c-fC-F][0-9a-fA-F]{2})"
+)
+"""The escape of half a character, where each backslash begins an escape."""
+
 _DECODER = msgspec.json.Decoder(list[msgspec.Raw] | None)
 
 Elements = list[msgspec.Raw]
 
 
-def elements(body: bytes) -> Iterator[Elements | None]:
+def elements(body: bytes) -> Generator[Elements | None, None, None]:
     """One piece after the other; None for `null`, empty where there is but a pause.
 
     A record that is too long is LEFT_OUT.
@@ -63,7 +69,7 @@ def elements(body: bytes) -> Iterator[Elements | None]:
     Raises UpstreamError where it is no array, or a long one of what cannot be records.
     """
     if len(body) <= LONG:
-        yield _decoded(body)
+        yield (yield from _decoded(body))
         return
     head = _HEAD.match(body)
     if head is None:
@@ -99,7 +105,7 @@ def _piece(
         text = b"".join((b"[", memoryview(body)[start:end], closing))
         _check(len(text), text)
         try:
-            return _decoded(text, start - 1) or [], end
+            return (yield from _decoded(text, start - 1)) or [], end
         except UpstreamError:
             if end == len(body):
                 raise
@@ -143,7 +149,7 @@ def _one_by_one(
             _check(len(text), text)
         except _TooLong:
             return [*found, LEFT_OUT], after
-        found += _decoded(text, start - 1) or []
+        found += (yield from _decoded(text, start - 1)) or []
         if last:
             return found, after
         start = after + 1
@@ -177,9 +183,38 @@ def _end(body: bytes, at: int, steps: Iterator[int]) -> Generator[Elements, None
     raise UpstreamError("decode", "a record without an end")
 
 
-def _decoded(text: bytes, start: int = 0) -> Elements | None:
+def mend(text: bytes) -> bytes:
+    """JSON of the same length in which U+FFFD stands for halves of characters.
+
+    A longer text stays as it is: it would take long.
+    """
+    if len(text) > LONG or b"\0" in text:
+        return text
+    escapes = text.replace(b"\\\\", b"\0\0")  # of backslashes, out of the way
+    return _LONE_SURROGATE.sub(rb"\\ufffd", escapes).replace(b"\0\0", b"\\\\")
+
+
+def _mended(text: bytes) -> Generator[Elements, None, bytes]:
+    """The same of a long text. No escape goes on behind a comma."""
+    parts, start = [], 0
+    while start < len(text):
+        yield []
+        end = text.rfind(b",", start, start + LONG) + 1 or len(text)
+        parts.append(mend(text[start:end]))
+        start = end
+    yield []
+    return b"".join(parts)
+
+
+def _decoded(text: bytes, start: int = 0) -> Generator[Elements, None, Elements | None]:
+    found: Elements | None
     try:
-        found: Elements | None = _DECODER.decode(text)
+        try:
+            found = _DECODER.decode(text)
+        except FAILURES:
+            if b"\\ud" not in text and b"\\uD" not in text:
+                raise
+            found = _DECODER.decode((yield from _mended(text)))
     except FAILURES as error:
         where = f", counted from byte {start}" if start else ""
         raise UpstreamError("decode", f"{error}{where}") from None

@@ -19,7 +19,7 @@ log = Logger()
 MISNAMED = f"{{path}} is no account, and its network is not watched: {NAMES}"
 
 READABLE = "{path} can be read by everybody on this machine"
-NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which does not exist"
+NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
 
 
 class Refused(Exception):
@@ -61,7 +61,7 @@ def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
         if file.readable_by_all(path):
             log.warn(READABLE, path=str(path))
     authorities = os.environ.get("SSL_CERT_FILE")
-    if authorities and not Path(authorities).exists():
+    if authorities and not os.access(authorities, os.R_OK):
         log.warn(NO_AUTHORITIES, path=authorities)
     return settings
 

@@ -234,6 +234,7 @@ class TableTests(SynchronousTestCase):
             ("tls_server_config: ''", "1: tls_server_config: it must be a mapping"),
             ("http_server_config: ''", "1: http_server_config: it must be a mapping"),
             ("rate_limit: ''", "1: rate_limit: it must be a mapping"),
+            ("basic_auth_users: !!null [a]", "1: basic_auth_users: it must be a map"),
             ("rate_limit: {interval: ''}", "1: rate_limit.interval: it must be a dur"),
             ("rate_limit: {burst: ''}", "1: rate_limit.burst: it must be a whole num"),
             (
@@ -252,6 +253,10 @@ class TableTests(SynchronousTestCase):
             self.assert_bad(text, expected)
         for text in ("basic_auth_users:", "rate_limit: ~", "tls_server_config: null"):
             self.assertEqual([], self.folder.problems(text))
+        users = self.folder.read(
+            f"basic_auth_users: !!null {{ alice: '{HASH}' }}"
+        ).users
+        self.assertEqual([b"alice"], list(users))
 
     def test_long(self) -> None:
         """A file that would take long to parse is refused before it is."""

@@ -40,6 +40,17 @@ class ListingTests(SynchronousTestCase):
             self.assertEqual(list(range(1, 10)), [event.id for event in found.events])
             self.assertEqual(1, found.unreadable)
 
+    def test_half_characters(self) -> None:
+        """The escape of a lone surrogate costs its character, not all events."""
+        sent = (
+            rb'[{"id":"1"},{"id":"2","activity_code":"a\ud800","timestamp":"\udc00"}]'
+        )
+        one, two = finish(sent)
+        self.assertEqual(
+            [(1, ""), (2, "\ufffd")], [(e.id, e.timestamp) for e in (one, two)]
+        )
+        self.assertIn("a\ufffd", line(two, "", frozenset()).decode())
+
     def test_strange(self) -> None:
         """An id may be a number, and a timestamp anything: the event is one still."""
         stamps = [None, 3, {"a": "b"}, "x" * 99, "y"]

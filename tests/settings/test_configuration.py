@@ -41,9 +41,9 @@ class WarningTests(SynchronousTestCase):
             self.assertEqual(expected, self.warned(**settings))
 
     def test_no_authorities(self) -> None:
-        """SSL_CERT_FILE that names nothing is told: nobody would be trusted."""
-        environ = {**os.environ, "SSL_CERT_FILE": "/nowhere.pem"}
-        self.patch(os, "environ", environ)
-        [line] = self.warned(UPSTREAM_API_TOKEN="secret")
-        words = "warning SSL_CERT_FILE names /nowhere.pem, which does not exist"
-        self.assertEqual(words, line)
+        """SSL_CERT_FILE that cannot be read is told: nobody would be trusted."""
+        for path in ("/nowhere.pem", "/" + "x" * 5000):
+            self.patch(os, "environ", {**os.environ, "SSL_CERT_FILE": path})
+            [line] = self.warned(UPSTREAM_API_TOKEN="secret")
+            words = f"warning SSL_CERT_FILE names {path}, which cannot be read"
+            self.assertEqual(words, line)
