@@ -46,6 +46,8 @@ def main() -> None:
             sys.exit(
                 f"{name}: {address!r} is not allowed: it must look like {old[name]}"
             )
+    if new["IMAGE"] == new["CHART"]:
+        sys.exit("IMAGE and CHART: both are the same, and could not be told apart")
     listed = subprocess.run(
         ["git", "ls-files", "-z"], capture_output=True, text=True, check=True
     ).stdout

@@ -91,6 +91,12 @@ class AddressesTests(SynchronousTestCase):
             self.assertTrue(line.startswith(f"{name}: {value!r} is not allowed: "))
             self.assertEqual(self.before, self.now())
 
+    def test_the_same(self) -> None:
+        """Two that are the same could never be told apart again: nothing is written."""
+        line = self.written({**OWN, "CHART": OWN["IMAGE"]})
+        self.assertTrue(line.startswith("IMAGE and CHART: both are the same"))
+        self.assertEqual(self.before, self.now())
+
 
 class PublishedTests(SynchronousTestCase):
     def setUp(self) -> None:
