@@ -69,6 +69,7 @@ OTHERS = (
     Check("helm-valid", helm.valid),
     Check("helm-refused", helm.refused),
     Check("helm-names", helm.names),
+    Check("helm-spread", helm.spread),
     Check("helm-page", helm.documented),
     Check("helm-score", helm.score),
     Check("helm-rules", helm.monitoring),

@@ -244,6 +244,17 @@ def names(_folder: Path) -> str:
     return f"{len(objects)} objects"
 
 
+def spread(_folder: Path) -> str:
+    """A constraint without a selector spreads our pods; one with its own keeps it."""
+    objects = rendered("--values", CHART / "ci/kept-values.yaml")
+    [workload] = [o["spec"] for o in objects if o["kind"] == "Deployment"]
+    told = workload["template"]["spec"]["topologySpreadConstraints"]
+    selectors = [one["labelSelector"] for one in told]
+    if selectors != [workload["selector"], {"matchLabels": {"team": "network"}}]:
+        raise Failed(f"{selectors}")
+    return f"{len(told)} constraints"
+
+
 def documented(folder: Path) -> str:
     """The chart takes each piece of YAML that its page shows, and the page's commands,
     from a checkout, what they name. There is no cluster: `install` and `upgrade` show

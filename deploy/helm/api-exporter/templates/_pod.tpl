@@ -26,8 +26,9 @@ spec:
   {{- end }}
   {{- with .Values.topologySpreadConstraints }}
   topologySpreadConstraints:
+    {{- $ours := dict "matchLabels" (include "api-exporter.selector" $ | fromYaml) }}
     {{- range . }}
-    - {{ merge (deepCopy .) (dict "labelSelector" (dict "matchLabels" (include "api-exporter.selector" $ | fromYaml))) | toJson }}
+    - {{ kindIs "invalid" .labelSelector | ternary (set (deepCopy .) "labelSelector" $ours) . | toJson }}
     {{- end }}
   {{- end }}
   {{- if not (kindIs "invalid" .Values.hostUsers) }}
