@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tell which commit this tree is, or the seconds of its time: commit.sh hash|time.
 # git knows, or the archive that git has made of it and has filled in below, or the source
-# distribution. Else the commit is "unknown", and the time is now.
+# distribution. Else the commit is "unknown", and the time is now; git says why, if there is a .git.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ found='$Format:%H %ct$'
 case $found in
 *%*)
     found=
-    [ ! -e .git ] || found=$(git log -1 --format='%H %ct' 2>/dev/null || true)
+    [ ! -e .git ] || found=$(git log -1 --format='%H %ct' || true)
     ;;
 esac
 if [ ! "$found" ] && [ -e api_exporter/_build.py ]; then

@@ -1,6 +1,7 @@
 """Which commit a tree is, with git and without."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -47,3 +48,17 @@ class CommitTests(SynchronousTestCase):
         self.assertEqual("unknown", self.told(self.tree)[0])
         (self.tree / "api_exporter/_build.py").write_text(BUILD)
         self.assertEqual(["abcdef012345", "1787425800"], self.told(self.tree))
+
+    def test_broken(self) -> None:
+        """Where git cannot read what is there, it says so: nothing is built in silence
+        of an unknown commit.
+        """
+        (self.tree / ".git").write_text("gitdir: /nowhere\n")
+        done = subprocess.run(
+            [self.tree / "deploy/commit.sh", "hash"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.assertEqual("unknown\n", done.stdout)
+        self.assertIn("not a git repository", done.stderr)
