@@ -13,25 +13,30 @@ from api_exporter.collectors.policies import (
     policies_by_check,
     sizes,
 )
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.records import Peer
 
 
-def peer_approvals(seen: Seen) -> Iterator[Finding]:
+def peer_approvals(seen: Seen) -> Iterator[Finding | None]:
     """Peers that have waited for hours; they have since they were registered."""
     hours = seen.thresholds.hours["approval"]
-    waiting = [
-        (timestamp(peer.created_at) or 0.0, peer)
-        for peer in seen.inventory.peers or ()
-        if peer.approval_required
-    ]
-    long = [(at, peer) for at, peer in waiting if seen.now - at >= hours * HOUR]
+    peers, long = seen.inventory.peers or (), list[tuple[float, Peer]]()
+    for start in range(0, len(peers), AT_ONCE):
+        long += [
+            (at, peer)
+            for peer in peers[start : start + AT_ONCE]
+            if peer.approval_required
+            and seen.now - (at := timestamp(peer.created_at) or 0.0) >= hours * HOUR
+        ]
+        yield None
     if long:
+        names = yield from seen.names([peer for _, peer in long])
         verb = "waits" if len(long) == 1 else "wait"
         yield seen.finding(
             "NetBirdPeerAwaitsApproval",
             "Peers",
-            f"{counted(len(long), 'peer')} {verb} for approval"
-            f"{seen.names(peer for _, peer in long)}.",
+            f"{counted(len(long), 'peer')} {verb} for approval{names}.",
             since=min(at for at, _ in long) or None,
         )
 
