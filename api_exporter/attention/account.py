@@ -53,29 +53,37 @@ def user_approvals(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def posture_checks(seen: Seen) -> Iterator[Finding | None]:
-    """Those that shut peers out because of their versions, or do nothing at all."""
-    inventory = seen.inventory
-    policies = inventory.policies or ()
-    checks = inventory.posture_checks or ()
-    old, steps = outdated(
-        checks, policies, inventory.groups or (), inventory.peers or ()
-    )
-    yield from steps
-    used = policies_by_check(policies)
-    for check in checks:
-        named = f"Posture check {plain(check.name or check.id)}"
+def unused_checks(seen: Seen) -> Iterator[Finding]:
+    """Posture checks that do nothing at all."""
+    used = policies_by_check(seen.inventory.policies or ())
+    for check in seen.inventory.posture_checks or ():
         if check.id not in used:
             yield seen.finding(
-                "NetBirdPostureCheckUnused", named, "No enabled policy uses it."
+                "NetBirdPostureCheckUnused",
+                f"Posture check {plain(check.name or check.id)}",
+                "No enabled policy uses it.",
             )
+
+
+def old_versions(seen: Seen) -> Iterator[Finding | None]:
+    """Peers that a posture check shuts out."""
+    inventory = seen.inventory
+    checks = inventory.posture_checks or ()
+    old, steps = outdated(
+        checks,
+        inventory.policies or (),
+        inventory.groups or (),
+        inventory.peers or (),
+    )
+    yield from steps
+    for check in checks:
         demanded = check.checks.nb_version_check
         number = old.get(check.id, 0)
         if demanded is not None and number:
             verb = "is" if number == 1 else "are"
             yield seen.finding(
                 "NetBirdPeersOutdated",
-                named,
+                f"Posture check {plain(check.name or check.id)}",
                 f"{counted(number, 'peer')} {verb} older than"
                 f" {plain(demanded.min_version)}, which it demands.",
             )

@@ -558,6 +558,8 @@ class AccountTests(SynchronousTestCase):
         for inventory in (
             self.checked("9.9.9", enabled=False),
             replace(self.checked("9.9.9"), policies=()),
+            # As the alert, which asks for neither.
+            replace(self.checked("9.9.9"), policies=(), peers=None, groups=None),
         ):
             finding = only(seen(inventory))
             self.assertEqual("NetBirdPostureCheckUnused", finding.alert)
