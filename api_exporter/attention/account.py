@@ -13,25 +13,30 @@ from api_exporter.collectors.policies import (
     policies_by_check,
     sizes,
 )
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.records import Peer
 
 
-def peer_approvals(seen: Seen) -> Iterator[Finding]:
+def peer_approvals(seen: Seen) -> Iterator[Finding | None]:
     """Peers that have waited for hours; they have since they were registered."""
     hours = seen.thresholds.hours["approval"]
-    waiting = [
-        (timestamp(peer.created_at) or 0.0, peer)
-        for peer in seen.inventory.peers or ()
-        if peer.approval_required
-    ]
-    long = [(at, peer) for at, peer in waiting if seen.now - at >= hours * HOUR]
+    peers, long = seen.inventory.peers or (), list[tuple[float, Peer]]()
+    for start in range(0, len(peers), AT_ONCE):
+        long += [
+            (at, peer)
+            for peer in peers[start : start + AT_ONCE]
+            if peer.approval_required
+            and seen.now - (at := timestamp(peer.created_at) or 0.0) >= hours * HOUR
+        ]
+        yield None
     if long:
+        names = yield from seen.names([peer for _, peer in long])
         verb = "waits" if len(long) == 1 else "wait"
         yield seen.finding(
             "NetBirdPeerAwaitsApproval",
             "Peers",
-            f"{counted(len(long), 'peer')} {verb} for approval"
-            f"{seen.names(peer for _, peer in long)}.",
+            f"{counted(len(long), 'peer')} {verb} for approval{names}.",
             since=min(at for at, _ in long) or None,
         )
 
@@ -48,29 +53,37 @@ def user_approvals(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def posture_checks(seen: Seen) -> Iterator[Finding | None]:
-    """Those that shut peers out because of their versions, or do nothing at all."""
-    inventory = seen.inventory
-    policies = inventory.policies or ()
-    checks = inventory.posture_checks or ()
-    old, steps = outdated(
-        checks, policies, inventory.groups or (), inventory.peers or ()
-    )
-    yield from steps
-    used = policies_by_check(policies)
-    for check in checks:
-        named = f"Posture check {plain(check.name or check.id)}"
+def unused_checks(seen: Seen) -> Iterator[Finding]:
+    """Posture checks that do nothing at all."""
+    used = policies_by_check(seen.inventory.policies or ())
+    for check in seen.inventory.posture_checks or ():
         if check.id not in used:
             yield seen.finding(
-                "NetBirdPostureCheckUnused", named, "No enabled policy uses it."
+                "NetBirdPostureCheckUnused",
+                f"Posture check {plain(check.name or check.id)}",
+                "No enabled policy uses it.",
             )
+
+
+def old_versions(seen: Seen) -> Iterator[Finding | None]:
+    """Peers that a posture check shuts out."""
+    inventory = seen.inventory
+    checks = inventory.posture_checks or ()
+    old, steps = outdated(
+        checks,
+        inventory.policies or (),
+        inventory.groups or (),
+        inventory.peers or (),
+    )
+    yield from steps
+    for check in checks:
         demanded = check.checks.nb_version_check
         number = old.get(check.id, 0)
         if demanded is not None and number:
             verb = "is" if number == 1 else "are"
             yield seen.finding(
                 "NetBirdPeersOutdated",
-                named,
+                f"Posture check {plain(check.name or check.id)}",
                 f"{counted(number, 'peer')} {verb} older than"
                 f" {plain(demanded.min_version)}, which it demands.",
             )

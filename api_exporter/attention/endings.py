@@ -31,13 +31,14 @@ def logins(seen: Seen) -> Iterator[Finding | None]:
         ]
         yield None
     if soon:
+        names = yield from seen.names([peer for _, peer in soon])
         verb = "is" if len(soon) == 1 else "are"
         yield seen.finding(
             "NetBirdLoginExpiresSoon",
             "Logins",
             f"{counted(len(soon), 'connected peer')} {verb} cut off within"
             f" {counted(ceil(limit / HOUR), 'hour')} unless somebody logs in"
-            f"{seen.names(peer for _, peer in soon)}.",
+            f"{names}.",
             until=min(end for end, _ in soon),
         )
 

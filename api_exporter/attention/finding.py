@@ -10,6 +10,7 @@ from msgspec import Struct
 from api_exporter.attention.fleet import Fleet
 from api_exporter.attention.thresholds import Severity, Thresholds, section
 from api_exporter.exposition.tally import AT_ONCE, finish
+from api_exporter.netbird.facts.routing import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
@@ -20,6 +21,22 @@ NAMED = 3
 
 LONGEST = 60
 """Letters of a name that are told."""
+
+
+class Members(Struct):
+    """The members of a group that the upstream lists as peers.
+
+    Attributes:
+        peers: how many there are.
+        gone: those that are not connected.
+        times: when each of these went, as far as that is known.
+        expired: those whose login has.
+    """
+
+    peers: int = 0
+    gone: list[Peer] = []
+    times: list[float] = []
+    expired: list[Peer] = []
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -95,8 +112,8 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
             self.__dict__["peers"] = found
 
     @cached_property
-    def members(self) -> dict[str, list[Peer]]:
-        """The peers of groups by the groups' ids, of those that were looked at."""
+    def members(self) -> dict[str, Members]:
+        """Of groups, by the groups' ids, of those that were looked at."""
         return {}
 
     @cached_property
@@ -136,19 +153,30 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
             until=until,
         )
 
-    def names(self, peers: Iterable[Peer]) -> str:
-        """Those of the first peers that may be named, such as `: a, b and others`."""
-        ids = self.inventory.detailed_ids
-        told = [peer for peer in peers if ids is None or peer.id in ids]
-        return listed(peer.name or peer.id for peer in told)
+    def names(self, peers: Sequence[Peer]) -> Steps[str]:
+        """Those of the peers that may be named, such as `: a, b, c and 2 more`."""
+        if "detailed_ids" not in self.__dict__:
+            self.__dict__["detailed_ids"] = yield from self.inventory.detailed_ids()
+        ids = self.__dict__["detailed_ids"]
+        first, number = list[str](), 0
+        for start in range(0, len(peers), AT_ONCE):
+            some = peers[start : start + AT_ONCE]
+            told = [p.name or p.id for p in some if ids is None or p.id in ids]
+            first = nsmallest(NAMED, first + told)
+            number += len(told)
+            yield
+        return _listed(first, number)
 
 
 def listed(names: Iterable[str]) -> str:
     """Such as `: a, b, c and 2 more`, nothing where there are none."""
     every = list(names)
-    more = f" and {len(every) - NAMED:,} more" if len(every) > NAMED else ""
-    first = nsmallest(NAMED, every)
-    return f": {', '.join(map(plain, first))}{more}" if every else ""
+    return _listed(nsmallest(NAMED, every), len(every))
+
+
+def _listed(first: Iterable[str], number: int) -> str:
+    more = f" and {number - NAMED:,} more" if number > NAMED else ""
+    return f": {', '.join(map(plain, first))}{more}" if number else ""
 
 
 def plain(name: str) -> str:

@@ -55,7 +55,8 @@ FINDERS = (
     Finder(account.policies, ("policies", "groups", "peers")),
     Finder(account.peer_approvals, ("peers",)),
     Finder(account.user_approvals, ("users",)),
-    Finder(account.posture_checks, ("posture_checks", "policies", "groups", "peers")),
+    Finder(account.unused_checks, ("posture_checks", "policies")),
+    Finder(account.old_versions, ("posture_checks", "policies", "groups", "peers")),
 )
 
 

@@ -2,44 +2,48 @@
 
 from collections.abc import Collection, Iterator
 
-from api_exporter.attention.finding import Finding, Seen, counted, plain
+from api_exporter.attention.finding import Finding, Members, Seen, counted, plain
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.records import Group, Peer
+from api_exporter.netbird.facts.routing import Steps
+from api_exporter.netbird.records import Group
 
 
-def presence(seen: Seen) -> Iterator[Finding]:
+def presence(seen: Seen) -> Iterator[Finding | None]:
     """Peers of important groups that are offline, routers that all are."""
     for group in _of(seen, seen.important):
-        peers = _peers(seen, group)
-        gone = [peer for peer in peers if not peer.connected]
-        if gone:
-            left = [timestamp(peer.last_seen) for peer in gone]
+        members = yield from _members(seen, group)
+        if gone := members.gone:
+            names = yield from seen.names(gone)
             verb = "is" if len(gone) == 1 else "are"
-            number = f"{len(gone):,} of {counted(len(peers), 'peer')}"
+            number = f"{len(gone):,} of {counted(members.peers, 'peer')}"
             yield seen.finding(
                 "NetBirdImportantPeerOffline",
                 f"Group {plain(group.name or group.id)}",
-                f"{number} {verb} not connected{seen.names(gone)}.",
-                since=min(filter(None, left), default=None),
+                f"{number} {verb} not connected{names}.",
+                since=min(members.times, default=None),
             )
     for group in _of(seen, seen.thresholds.groups.routers):
-        peers = _peers(seen, group)
-        if not any(peer.connected for peer in peers):
-            left = [timestamp(peer.last_seen) for peer in peers]
-            lost = "None of its routers is connected" if peers else "It has no routers"
+        members = yield from _members(seen, group)
+        if len(members.gone) == members.peers:
+            lost = (
+                "None of its routers is connected"
+                if members.gone
+                else "It has no routers"
+            )
             yield seen.finding(
                 "NetBirdRouterGroupDown",
                 f"Group {plain(group.name or group.id)}",
                 f"{lost}: what is routed through it cannot be reached.",
-                since=max(filter(None, left), default=None),
+                since=max(members.times, default=None),
             )
-    names = {name for g in seen.inventory.groups or () for name in (g.id, g.name)}
+    known = {name for g in seen.inventory.groups or () for name in (g.id, g.name)}
     for role, wanted in (
         ("important", seen.important),
         ("a group of routers", seen.thresholds.groups.routers),
     ):
-        for name in wanted:
-            if name not in names:
+        for name in dict.fromkeys(wanted):
+            if name not in known:
                 yield seen.finding(
                     "NetBirdImportantGroupMissing",
                     f"Group {plain(name)}",
@@ -51,14 +55,15 @@ def expired(seen: Seen) -> Iterator[Finding | None]:
     """Peers of important groups that are cut off until somebody logs in."""
     yield from seen.gather()
     for group in _of(seen, (*seen.important, *seen.thresholds.groups.routers)):
-        out = [peer for peer in _peers(seen, group) if peer.login_expired]
-        if out:
+        members = yield from _members(seen, group)
+        if out := members.expired:
+            names = yield from seen.names(out)
             login = "login has" if len(out) == 1 else "logins have"
             yield seen.finding(
                 "NetBirdImportantLoginExpired",
                 f"Group {plain(group.name or group.id)}",
                 f"{counted(len(out), 'peer')} of it cannot connect, as the {login}"
-                f" expired{seen.names(out)}.",
+                f" expired{names}.",
             )
 
 
@@ -70,10 +75,23 @@ def _of(seen: Seen, wanted: Collection[str]) -> list[Group]:
     ]
 
 
-def _peers(seen: Seen, group: Group) -> list[Peer]:
-    """The members that the upstream lists as peers."""
-    peers = seen.peers
-    if group.id not in seen.members:
-        found = {m.id: peers[m.id] for m in group.peers or () if m.id in peers}
-        seen.members[group.id] = list(found.values())
-    return seen.members[group.id]
+def _members(seen: Seen, group: Group) -> Steps[Members]:
+    if group.id in seen.members:
+        return seen.members[group.id]
+    found, ids, every = Members(), set[str](), group.peers or ()
+    for start in range(0, len(every), AT_ONCE):
+        for member in every[start : start + AT_ONCE]:
+            peer = seen.peers.get(member.id)
+            if peer is None or peer.id in ids:
+                continue
+            ids.add(peer.id)
+            if not peer.connected:
+                found.gone.append(peer)
+                if (left := timestamp(peer.last_seen)) is not None:
+                    found.times.append(left)
+            if peer.login_expired:
+                found.expired.append(peer)
+        yield
+    found.peers = len(ids)
+    seen.members[group.id] = found
+    return found

@@ -124,8 +124,14 @@ def _groups(thresholds: Thresholds) -> str:
     groups = thresholds.groups
     roles = (("important", groups.important), ("routers", groups.routers))
     made = [
-        GROUP.format(target=TARGET, role=role, group=json.dumps(name))
+        GROUP.format(target=TARGET, role=role, group=_quoted(name))
         for role, names in roles
-        for name in names
+        for name in dict.fromkeys(names)
     ]
     return "\n" + "".join(made).rstrip("\n") if made else " []"
+
+
+def _quoted(text: str) -> str:
+    """For YAML, which takes JSON but for letters in halves: an emoji is one of them."""
+    quoted = json.dumps(text, ensure_ascii=False).replace("\x7f", r"\x7f")
+    return quoted.encode("ascii", "backslashreplace").decode()

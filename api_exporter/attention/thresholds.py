@@ -7,8 +7,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-Whole = Annotated[int, Meta(gt=0)]
+Whole = Annotated[int, Meta(gt=0, le=100_000)]
+"""So many days are about as long as Prometheus can count."""
+
 Share = Annotated[float, Meta(gt=0, lt=1)]
+Name = Annotated[str, Meta(min_length=1)]
 Severity = Literal["critical", "warning", "info"]
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
@@ -21,8 +24,8 @@ DAY = 24 * HOUR
 class Groups(Struct, frozen=True, forbid_unknown_fields=True):
     """Names of groups, by why they matter."""
 
-    important: list[str]
-    routers: list[str]
+    important: list[Name]
+    routers: list[Name]
 
 
 class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,7 +49,7 @@ def section(runbooks: str, alert: str) -> str:
 
 
 _KINDS = {
-    "groups": list[str],
+    "groups": list[Name],
     "hours": Whole,
     "days": Whole,
     "shares": Share,

@@ -24,7 +24,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     groups = inventory.groups
     if groups is None:
         return
-    detailed = inventory.detailed_ids
+    detailed = yield from inventory.detailed_ids()
     yield Family(
         MEMBER,
         (

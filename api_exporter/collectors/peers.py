@@ -149,7 +149,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield from _counts(peers)
     told = inventory.personal
     info = partial(_personal_info, told) if told else _info
-    blocks = Blocks(inventory.detailed())
+    blocks = Blocks((yield from inventory.detailed()))
     yield Each(INFO, blocks, lambda p: labels(**info(p)), lambda _: 1, given=told)
     key = OnceEach(_key)
     yield Each(CONNECTED, blocks, key, lambda p: int(p.connected))

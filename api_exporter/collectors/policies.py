@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
-from api_exporter.exposition.tally import finish, tally
+from api_exporter.exposition.tally import AT_ONCE, finish, tally
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -239,20 +238,27 @@ def outdated(
                 sources = source_groups(by_check.get(check.id, ()))
                 demands.setdefault(sources, []).append((check.id, minimum))
             yield
-        known = {group.id: group for group in groups} if any(demands) else {}
+        if not any(demands):
+            return
+        versions: dict[str, str] = {}
+        for start in range(0, len(peers), AT_ONCE):
+            some = peers[start : start + AT_ONCE]
+            versions.update({peer.id: peer.version for peer in some})
+            yield
+        known = {group.id: group.peers or () for group in groups}
         for sources, demanding in demands.items():
-            members: set[str] = set()
-            for id_ in sources & known.keys():
-                members.update(joins.ids(known[id_]))
-                yield
-            versions, steps = tally(p.version for p in peers if p.id in members)
-            if members:
-                yield from steps
+            found: set[str] = set()
+            for members in map(known.__getitem__, sources & known.keys()):
+                for start in range(0, len(members), AT_ONCE):
+                    found.update([m.id for m in members[start : start + AT_ONCE]])
+                    yield
+            running, steps = tally(versions[id_] for id_ in found if id_ in versions)
+            yield from steps
             for id_, minimum in demanding:
                 counts[id_] = sum(
                     number
-                    for version, number in versions.items()
-                    if (found := release(version)) is not None and found < minimum
+                    for version, number in running.items()
+                    if (own := release(version)) is not None and own < minimum
                 )
 
     return counts, count()

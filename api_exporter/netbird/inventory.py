@@ -1,11 +1,12 @@
 """The newest records of each resource."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.netbird import records
+from api_exporter.netbird.facts.routing import AT_ONCE, Steps
 
 PERSONAL = ("email", "name", "hostname", "connection_ip", "city", "serial_number")
 """The kinds of personal data: labels that stand on `_info` series only on demand."""
@@ -61,27 +62,30 @@ class Inventory(Struct, frozen=True, kw_only=True):
         """The same until one of these changes. To hold it keeps no records alive."""
         return tuple(self.changes.get(resource) for resource in resources)
 
-    def detailed(self) -> Iterator[records.Peer]:
+    def detailed(self) -> Steps[Iterable[records.Peer]]:
         """The peers that may have series of their own."""
-        ids = self.detailed_ids
+        ids = yield from self.detailed_ids()
+        peers = self.peers or ()
         if ids is None:
-            yield from self.peers or ()
-            return
-        for peer in self.peers or ():
-            if peer.id in ids:
-                yield peer
+            return peers
+        found: list[records.Peer] = []
+        for start in range(0, len(peers), AT_ONCE):
+            found += [p for p in peers[start : start + AT_ONCE] if p.id in ids]
+            yield
+        return found
 
-    @property
-    def detailed_ids(self) -> frozenset[str] | None:
+    def detailed_ids(self) -> Steps[Container[str] | None]:
         """The ids of these peers; None for all, nobody's while groups are unknown."""
         if self.detail is None:
             return None
-        return frozenset(
-            member.id
-            for group in self.groups or ()
-            if not self.detail.isdisjoint((group.id, group.name))
-            for member in group.peers or ()
-        )
+        ids: set[str] = set()
+        for group in self.groups or ():
+            if not self.detail.isdisjoint((group.id, group.name)):
+                members = group.peers or ()
+                for start in range(0, len(members), AT_ONCE):
+                    ids.update([m.id for m in members[start : start + AT_ONCE]])
+                    yield
+        return ids
 
     @property
     def missing_groups(self) -> tuple[str, ...]:

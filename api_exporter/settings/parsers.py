@@ -220,6 +220,8 @@ def peer_detail(text: str) -> frozenset[str] | None:
 
 def groups(text: str) -> tuple[str, ...]:
     """Names or ids of groups, each once."""
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("it is not UTF-8")
     found = dict.fromkeys(filter(None, (name.strip() for name in text.split(","))))
     if text and not found:
         raise ValueError("it names no group")

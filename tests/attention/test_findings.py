@@ -5,7 +5,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.exporter import PARTIAL
 from api_exporter.attention.findings import unknown
+from api_exporter.attention.groups import presence
 from api_exporter.attention.thresholds import Groups, shipped
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     AccessRestrictions,
@@ -239,6 +241,17 @@ class GroupsTests(SynchronousTestCase):
             seen(self.servers(False), thresholds=named, chosen=("g-servers",))
         )
         self.assertEqual([lost, missing], chosen)
+
+    def test_many(self) -> None:
+        """Members are gone through in steps, and so are the names of those offline."""
+        ids = [f"s{n}" for n in range(3 * AT_ONCE)]
+        inventory = Inventory(
+            peers=tuple(peer(id_, connected=False) for id_ in ids),
+            groups=(group("servers", *ids),),
+            detail=frozenset(SERVERS),
+        )
+        told = list(presence(seen(inventory, chosen=SERVERS)))
+        self.assertEqual((9, 1), (told.count(None), len([one for one in told if one])))
 
     def test_routers(self) -> None:
         """A group of routers is down when none of them is connected."""
@@ -545,6 +558,8 @@ class AccountTests(SynchronousTestCase):
         for inventory in (
             self.checked("9.9.9", enabled=False),
             replace(self.checked("9.9.9"), policies=()),
+            # As the alert, which asks for neither.
+            replace(self.checked("9.9.9"), policies=(), peers=None, groups=None),
         ):
             finding = only(seen(inventory))
             self.assertEqual("NetBirdPostureCheckUnused", finding.alert)

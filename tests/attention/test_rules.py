@@ -56,12 +56,14 @@ class RulesTests(SynchronousTestCase):
         """What cannot be meant is refused in a line that says where it stands."""
         for table, name, value, told in (
             ("days", "login_soon", 0, "days: login_soon: 0: Expected `int` >= 1"),
+            ("days", "login_soon", 100_001, "100001: Expected `int` <= 100000"),
             ("days", "login_soon", 1.5, "days: login_soon: 1.5: Expected `int`"),
             ("days", "login_son", 1, "days: 'login_son' is none of access_token_soon,"),
             ("hours", "approval", "two", "hours: approval: 'two': Expected `int`"),
             ("shares", "addresses_used", 90, "shares: addresses_used: 90: Expected"),
             ("groups", "important", "servers", "groups: important: 'servers': Exp"),
             ("groups", "important", [1], "groups: important: [1]: Expected `str`"),
+            ("groups", "routers", [""], "groups: routers: ['']: Expected `str` of len"),
             ("groups", "importnat", [], "groups: 'importnat' is none of important,"),
             ("severities", "ApiExporterDown", "high", "ApiExporterDown: 'high': Inv"),
             ("runbooks", "url", "x", "'runbooks' is none of groups, hours, days,"),
@@ -76,12 +78,16 @@ class RulesTests(SynchronousTestCase):
 
     def test_groups(self) -> None:
         """Each group that matters is one rule, whatever its name holds."""
-        name = 'ops "1": {x}'
-        groups = {"important": ["db", name], "routers": []}
+        names = ["db", 'ops "1": {x}', "€ 🚀", "a\\\x7f\x85\n'"]
+        groups = {"important": [*names, "db"], "routers": ["db"]}
         text = self.made("rules", groups=groups)
-        found = re.findall(r"labels: \{group: (.*), role: (\w+)\}", text)
-        wanted = [("db", "important"), (name, "important")]
-        self.assertEqual(wanted, [(json.loads(group), role) for group, role in found])
+        # Prometheus takes no letter in halves, as Python's reader does.
+        self.assertNotRegex(text, r"\\ud[89a-f]")
+        rules = yaml.safe_load(text)["groups"][-1]["rules"]
+        self.assertEqual(
+            [*((name, "important") for name in names), ("db", "routers")],
+            [(rule["labels"]["group"], rule["labels"]["role"]) for rule in rules],
+        )
 
     def test_runbooks(self) -> None:
         """Alerts lead to their section of the page that is named, else to the one of

@@ -85,7 +85,7 @@ class AttentionTests(SynchronousTestCase):
         )
         accounts = (Account(id="a", settings=settings),)
         self.known = Inventory(peers=peers, groups=(), accounts=accounts)
-        self.assertEqual(few + 10, len(list(self.attention.look("peers"))))
+        self.assertEqual(few + 15, len(list(self.attention.look("peers"))))
 
     def test_withdrawn(self) -> None:
         """What is withdrawn is not told of any more, and said to be unknown."""

@@ -2,7 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.policies import measure
+from api_exporter.collectors.policies import measure, outdated
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Checks,
@@ -187,6 +188,24 @@ class PostureChecksTests(SynchronousTestCase):
             self.assertEqual(
                 [f"{BASELINE} {count}"], families["posture_check_policies"], policies
             )
+
+    def test_many(self) -> None:
+        """Peers and members are gone through in steps, for each set of groups once."""
+        peers = tuple(Peer(id=str(n), version="0.1.0") for n in range(3 * AT_ONCE))
+        members = tuple(Member(id=peer.id) for peer in peers)
+        known = (Group(id=PEERS.id, peers=members),)
+        rule = Rule(enabled=True, sources=(PEERS,))
+        named = [
+            PostureCheck(
+                id=id_,
+                checks=Checks(nb_version_check=VersionCheck(min_version="1.0.0")),
+            )
+            for id_ in ("c1", "c2")
+        ]
+        policies = (policy("c1", rule), policy("c2", rule))
+        counts, steps = outdated(named, policies, known, peers)
+        self.assertEqual(2 + 3 * 3, len(list(steps)))
+        self.assertEqual({"c1": len(peers), "c2": len(peers)}, counts)
 
     def test_concerned(self) -> None:
         """Peers count that the check shuts out of a policy, each once."""

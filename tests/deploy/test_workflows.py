@@ -41,6 +41,13 @@ class WorkflowTests(SynchronousTestCase):
                 elif "secrets." in str(job):
                     self.fail(f"{path.name}: {name} has a secret and is not guarded")
 
+    def test_index(self) -> None:
+        """Nothing is put under a name in PyPI that may be somebody else's."""
+        text = (ROOT / ".github/workflows/release.yml").read_text()
+        jobs = yaml.safe_load(text)["jobs"]
+        [job] = [job for job in jobs.values() if "gh-action-pypi-publish" in str(job)]
+        self.assertEqual("vars.PYPI == 'yes'", job["if"])
+
     def test_images(self) -> None:
         """Images are kept in the format that has health checks, each by the name that
         it gets in the registry, and none of a release is built on a base that moves.

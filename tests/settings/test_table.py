@@ -512,6 +512,7 @@ class RefusedTests(SynchronousTestCase):
             "all, none, or groups: and names or ids of groups",
         )
         self.refuses("IMPORTANT_GROUPS", [","], "(it names no group)")
+        self.refuses("IMPORTANT_GROUPS", ["a\udcff"], "(it is not UTF-8)")
         self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names no group)")
 
     def test_metrics(self) -> None:

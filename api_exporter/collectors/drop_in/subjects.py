@@ -37,7 +37,7 @@ def families(inventory: Inventory) -> Iterator[Family | None]:
     """In the order of the other program's documentation."""
     told = inventory.personal
     if inventory.peers is not None:
-        detailed = Once(inventory.detailed())
+        detailed = Once((yield from inventory.detailed()))
         yield from peers.families(inventory.peers, detailed, told)
     if inventory.groups is not None:
         yield from groups.families(inventory.groups)
