@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from api_exporter.exposition.text import LONGEST_LABEL, cut
 from api_exporter.netbird import records
-from api_exporter.netbird.elements import FAILURES, LEFT_OUT, LONG, elements
+from api_exporter.netbird.elements import FAILURES, LEFT_OUT, LONG, elements, paired
 from api_exporter.netbird.recognizer import NOTHING, Recognized, Recognizer
 from api_exporter.ports import UpstreamError
 
@@ -157,8 +157,9 @@ class Listing:
                     continue
                 id_: str = self._id(record)
                 same = old.get(id_)
-                if same is not None and same == record:
-                    record = same
+                record = record if same is None or same != record else same
+                if self._ordered:
+                    found.pop(id_, None)  # it stands where the last one stands
                 found[id_] = record
                 recognizer.learn(record)
             count += len(raws or ())
@@ -221,7 +222,7 @@ class Document:
                 f"{len(body)} bytes, where {_LONGEST_DOCUMENT} are far too many",
             )
         try:
-            return Decoded((_leniently(self._decoder, msgspec.Raw(body)),))
+            return Decoded((_leniently(self._decoder, msgspec.Raw(paired(body))),))
         except FAILURES as error:
             raise UpstreamError("decode", str(error)) from None
 

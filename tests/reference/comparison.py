@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 
 from tests.reference import reference
 from tests.reference.page import Key, Settings
@@ -27,7 +28,7 @@ def differences(bodies: Mapping[str, bytes], settings: Settings) -> list[str]:
     ]
 
 
-def same(got: float | None, wanted: float | None) -> bool:
+def same(got: float | None, wanted: float | Fraction | None) -> bool:
     """Whether two values are the same, but for what an instant is rounded."""
     if got is None or wanted is None:
         return got is wanted

@@ -70,6 +70,8 @@ def _peers(page: Page, known: Known, settings: Settings) -> None:
             city_name=city if "city" in settings.personal else "",
         )
         for group in distinct(objects(peer, "groups")):
+            if not text(group, "id"):
+                continue
             page.add(
                 "netbird_peers_by_group",
                 1,

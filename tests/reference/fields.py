@@ -41,7 +41,9 @@ def instant(record: Record, name: str) -> Fraction | None:
     if name not in record:
         return None
     seconds = parse(text(record, name))
-    return None if seconds is None or seconds <= 0 else seconds
+    if seconds is None or seconds < Fraction(1, 10**6):
+        return None
+    return seconds
 
 
 def parse(time: str) -> Fraction | None:

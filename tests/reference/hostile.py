@@ -83,9 +83,22 @@ _TIMES = (
 
 _NUMBERS = (0, 1, 2, -1, 3600, 2**31, 2**53, -(2**53), 2**53 + 1, 10**30)
 
-_OTHERS = (None, True, False, 0, 1.5, -1.0, "text", [], {}, [None], [[]], {"id": None})
+_OTHERS: tuple[object, ...] = (
+    None,
+    True,
+    False,
+    0,
+    1.5,
+    -1.0,
+    "text",
+    [],
+    {},
+    [None],
+    [[]],
+    {"id": None},
+)
 
-_BODIES = (None, [], {}, [None], ["text"], [{}], "text", 0)
+_BODIES: tuple[object, ...] = (None, [], {}, [None], ["text"], [{}], "text", 0)
 
 
 def places(value: object) -> Iterator[Place]:
@@ -103,10 +116,10 @@ def places(value: object) -> Iterator[Place]:
 def words(parsed: Mapping[str, object]) -> list[str]:
     """All strings of bodies, so that things refer to each other, and hostile ones."""
     theirs = {
-        inner[key]  # type: ignore[index]
+        value
         for body in parsed.values()
         for inner, key in places([body])
-        if isinstance(inner[key], str)  # type: ignore[index]
+        if isinstance(value := inner[key], str)  # type: ignore[index]
     }
     return [*_WORDS, *_TIMES, *sorted(theirs)]
 

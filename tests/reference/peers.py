@@ -1,6 +1,5 @@
 """Peers."""
 
-import re
 from fractions import Fraction
 
 from tests.reference.bodies import Known
@@ -101,7 +100,7 @@ def _system(os: str) -> str:
     """The words before the first that begins with a digit."""
     words: list[str] = []
     for word in os.split():
-        if re.match("[0-9]", word):
+        if word[0].isdigit():
             break
         words.append(word)
     return " ".join(words) or "unknown"

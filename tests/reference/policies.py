@@ -116,5 +116,5 @@ def _check(page: Page, known: Known, check: Record) -> None:
 
 
 def _release(version: str) -> Release | None:
-    match = re.fullmatch(r"v?([0-9]+)\.([0-9]+)\.([0-9]+)", version)
+    match = re.fullmatch(r"v?([0-9]{1,99})\.([0-9]{1,99})\.([0-9]{1,99})", version)
     return match and (int(match[1]), int(match[2]), int(match[3]))

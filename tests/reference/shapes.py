@@ -175,6 +175,7 @@ RECORDS: dict[str, Kind] = {
         source_posture_checks=many(word),
         rules=many(
             thing(
+                id=word,
                 action=word,
                 protocol=word,
                 enabled=yes,
@@ -201,7 +202,7 @@ RECORDS: dict[str, Kind] = {
     ),
     "dns_settings": thing(disabled_management_groups=many(word)),
     "dns_zones": thing(
-        id=word, name=word, domain=word, enabled=yes, records=many(thing(type=word))
+        id=word, name=word, domain=word, enabled=yes, records=many(_TYPED)
     ),
     "proxy_services": thing(
         id=word,
