@@ -200,5 +200,7 @@ def _decoded(text: bytes, start: int = 0) -> Elements | None:
 
 
 def paired(text: bytes) -> bytes:
-    """The same with U+FFFD for halves of pairs of surrogates."""
+    """The same with U+FFFD for halves of pairs of surrogates; not where it is long."""
+    if len(text) > 2 * LONG:
+        return text
     return _SURROGATES.sub(lambda found: found[1] or rb"\ufffd", text, _MOST_HALVES)

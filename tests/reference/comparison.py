@@ -11,15 +11,17 @@ from tests.reference.program import program
 MICROSECOND = 1e-6
 
 
+def parsed(bodies: Mapping[str, bytes]) -> dict[str, object]:
+    """The bodies' JSON; a byte that is not UTF-8 is the character for such."""
+    return {
+        name: json.loads(body.decode("utf-8", "replace"))
+        for name, body in bodies.items()
+    }
+
+
 def differences(bodies: Mapping[str, bytes], settings: Settings) -> list[str]:
     """Each sample in which the two differ."""
-    wanted = reference(
-        {
-            name: json.loads(body.decode("utf-8", "replace"))
-            for name, body in bodies.items()
-        },
-        settings,
-    )
+    wanted = reference(parsed(bodies), settings)
     got = program(bodies, settings)
     return [
         f"{_written(key)}: {got.get(key)}, where the reference has {wanted.get(key)}"

@@ -124,22 +124,25 @@ def words(parsed: Mapping[str, object]) -> list[str]:
     return [*_WORDS, *_TIMES, *sorted(theirs)]
 
 
-@st.composite
-def changed(draw: st.DrawFn, parsed: Mapping[str, object]) -> dict[str, bytes]:
+def changed(parsed: Mapping[str, object]) -> st.SearchStrategy[dict[str, bytes]]:
     """Bodies after some changes."""
-    bodies = deepcopy(dict(parsed))
-    for _ in range(draw(st.integers(1, 12))):
-        resource = draw(st.sampled_from(sorted(bodies)))
-        match draw(st.integers(0, 40)):
-            case 0:
-                del bodies[resource]
-            case 1:
-                bodies[resource] = deepcopy(draw(st.sampled_from(_BODIES)))
-            case _:
-                _change(draw, bodies[resource], words(parsed))
-        if not bodies:
-            break
-    return {name: encode(body) for name, body in bodies.items()}
+    strings = words(parsed)
+
+    @st.composite
+    def change(draw: st.DrawFn) -> dict[str, bytes]:
+        bodies = deepcopy(dict(parsed))
+        for _ in range(draw(st.integers(1, 12))):
+            resource = draw(st.sampled_from(sorted(parsed)))
+            match draw(st.integers(0, 40)):
+                case 0:
+                    bodies.pop(resource, None)
+                case 1:
+                    bodies[resource] = deepcopy(draw(st.sampled_from(_BODIES)))
+                case _:
+                    _change(draw, bodies.get(resource), strings)
+        return {name: encode(body) for name, body in bodies.items()}
+
+    return change()
 
 
 def encode(body: object) -> bytes:

@@ -12,19 +12,19 @@ LARGEST = 2**53
 """Of a number that a double holds exactly."""
 
 
-def word(value: object) -> bool:
+def a_word(value: object) -> bool:
     return isinstance(value, str)
 
 
-def yes(value: object) -> bool:
+def a_yes(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def count(value: object) -> bool:
-    return isinstance(value, int) and not yes(value) and abs(value) <= LARGEST
+def a_count(value: object) -> bool:
+    return isinstance(value, int) and not a_yes(value) and abs(value) <= LARGEST
 
 
-def time(value: object) -> bool:
+def a_time(value: object) -> bool:
     try:
         parse(value if isinstance(value, str) else "")
     except ValueError:
@@ -48,137 +48,94 @@ def mapping(kind: Kind) -> Kind:
     return lambda value: isinstance(value, dict) and all(map(kind, value.values()))
 
 
-def thing(**kinds: Kind) -> Kind:
-    """An object; other fields may hold what they like."""
+def thing(
+    words: str = "", yes: str = "", counts: str = "", times: str = "", **others: Kind
+) -> Kind:
+    """An object with fields of these types; all others may hold what they like."""
+    kinds = others | {
+        name: kind
+        for names, kind in (
+            (words, a_word),
+            (yes, a_yes),
+            (counts, a_count),
+            (times, a_time),
+        )
+        for name in names.split()
+    }
 
-    def known(name: str, value: object) -> bool:
+    def right(name: str, value: object) -> bool:
         return name not in kinds or kinds[name](value)
 
-    return lambda value: isinstance(value, dict) and all(starmap(known, value.items()))
+    return lambda value: isinstance(value, dict) and all(starmap(right, value.items()))
 
 
-_NAMED = thing(id=word, name=word)
-_TYPED = thing(id=word, type=word)
-_GROUPS = many(thing(id=word))
-_WAY = either(thing(enabled=yes), scalar)
+_WORDS = many(a_word)
+_NAMED = many(thing("id name"))
+_TYPED = thing("id type")
+_GROUPS = many(thing("id"))
+_WAY = either(thing(yes="enabled"), scalar)
 
 RECORDS: dict[str, Kind] = {
     "peers": thing(
-        id=word,
-        name=word,
-        dns_label=word,
-        hostname=word,
-        ip=word,
-        ipv6=word,
-        connection_ip=word,
-        country_code=word,
-        city_name=word,
-        serial_number=word,
-        os=word,
-        kernel_version=word,
-        version=word,
-        ui_version=word,
-        user_id=word,
-        connected=yes,
-        ssh_enabled=yes,
-        ephemeral=yes,
-        login_expired=yes,
-        login_expiration_enabled=yes,
-        approval_required=yes,
-        created_at=time,
-        last_login=time,
-        last_seen=time,
-        groups=many(_NAMED),
+        "id name dns_label hostname ip ipv6 connection_ip country_code city_name"
+        " serial_number os kernel_version version ui_version user_id",
+        "connected ssh_enabled ephemeral login_expired login_expiration_enabled"
+        " approval_required",
+        times="created_at last_login last_seen",
+        groups=_NAMED,
     ),
     "accounts": thing(
-        id=word,
-        domain=word,
-        created_at=time,
+        "id domain",
+        times="created_at",
         settings=thing(
-            network_range=word,
-            peer_login_expiration_enabled=yes,
-            peer_login_expiration=count,
-            peer_inactivity_expiration_enabled=yes,
-            peer_inactivity_expiration=count,
+            "network_range",
+            "peer_login_expiration_enabled peer_inactivity_expiration_enabled",
+            "peer_login_expiration peer_inactivity_expiration",
         ),
     ),
     "groups": thing(
-        id=word,
-        name=word,
-        issued=word,
-        peers_count=count,
-        resources_count=count,
-        peers=many(_NAMED),
+        "id name issued",
+        counts="peers_count resources_count",
+        peers=_NAMED,
         resources=many(_TYPED),
     ),
     "users": thing(
-        id=word,
-        name=word,
-        email=word,
-        role=word,
-        status=word,
-        issued=word,
-        is_current=yes,
-        is_service_user=yes,
-        is_blocked=yes,
-        pending_approval=yes,
-        last_login=time,
-        auto_groups=many(word),
+        "id name email role status issued",
+        "is_current is_service_user is_blocked pending_approval",
+        times="last_login",
+        auto_groups=_WORDS,
     ),
-    "access_tokens": thing(id=word, name=word, expiration_date=time, last_used=time),
+    "access_tokens": thing("id name", times="expiration_date last_used"),
     "setup_keys": thing(
-        id=word,
-        name=word,
-        type=word,
-        state=word,
-        valid=yes,
-        revoked=yes,
-        ephemeral=yes,
-        used_times=count,
-        usage_limit=count,
-        expires=time,
-        last_used=time,
-        auto_groups=many(word),
+        "id name type state",
+        "valid revoked ephemeral",
+        "used_times usage_limit",
+        "expires last_used",
+        auto_groups=_WORDS,
     ),
     "networks": thing(
-        id=word,
-        name=word,
-        description=word,
-        routing_peers_count=count,
-        routers=many(word),
-        resources=many(word),
-        policies=many(word),
+        "id name description",
+        counts="routing_peers_count",
+        routers=_WORDS,
+        resources=_WORDS,
+        policies=_WORDS,
     ),
-    "network_routers": thing(
-        id=word, enabled=yes, metric=count, peer=word, peer_groups=many(word)
-    ),
-    "network_resources": thing(
-        id=word, name=word, type=word, address=word, enabled=yes, groups=_GROUPS
-    ),
+    "network_routers": thing("id peer", "enabled", "metric", peer_groups=_WORDS),
+    "network_resources": thing("id name type address", "enabled", groups=_GROUPS),
     "routes": thing(
-        id=word,
-        description=word,
-        network_id=word,
-        network_type=word,
-        network=word,
-        domains=many(word),
-        enabled=yes,
-        masquerade=yes,
-        peer=word,
-        peer_groups=many(word),
+        "id description network_id network_type network peer",
+        "enabled masquerade",
+        domains=_WORDS,
+        peer_groups=_WORDS,
     ),
     "policies": thing(
-        id=word,
-        name=word,
-        description=word,
-        enabled=yes,
-        source_posture_checks=many(word),
+        "id name description",
+        "enabled",
+        source_posture_checks=_WORDS,
         rules=many(
             thing(
-                id=word,
-                action=word,
-                protocol=word,
-                enabled=yes,
+                "id action protocol",
+                "enabled",
                 sources=_GROUPS,
                 destinations=_GROUPS,
                 sourceResource=_TYPED,
@@ -187,47 +144,32 @@ RECORDS: dict[str, Kind] = {
         ),
     ),
     "posture_checks": thing(
-        id=word,
-        name=word,
-        checks=thing(nb_version_check=thing(min_version=word)),
+        "id name", checks=thing(nb_version_check=thing("min_version"))
     ),
     "nameservers": thing(
-        id=word,
-        name=word,
-        enabled=yes,
-        primary=yes,
-        nameservers=many(thing(ns_type=word, port=count)),
-        domains=many(word),
-        groups=many(word),
+        "id name",
+        "enabled primary",
+        nameservers=many(thing("ns_type", counts="port")),
+        domains=_WORDS,
+        groups=_WORDS,
     ),
-    "dns_settings": thing(disabled_management_groups=many(word)),
-    "dns_zones": thing(
-        id=word, name=word, domain=word, enabled=yes, records=many(_TYPED)
-    ),
+    "dns_settings": thing(disabled_management_groups=_WORDS),
+    "dns_zones": thing("id name domain", "enabled", records=many(_TYPED)),
     "proxy_services": thing(
-        id=word,
-        name=word,
-        mode=word,
-        domain=word,
-        enabled=yes,
-        private=yes,
+        "id name mode domain",
+        "enabled private",
         auth=mapping(either(_WAY, many(_WAY))),
-        access_restrictions=thing(
-            allowed_cidrs=many(word), allowed_countries=many(word)
-        ),
-        meta=thing(status=word, certificate_issued_at=time),
+        access_restrictions=thing(allowed_cidrs=_WORDS, allowed_countries=_WORDS),
+        meta=thing("status", times="certificate_issued_at"),
     ),
-    "proxy_domains": thing(id=word, domain=word, type=word, validated=yes),
-    "proxy_clusters": thing(address=word, online=yes, connected_proxies=count),
-    "proxy_tokens": thing(
-        id=word, name=word, revoked=yes, expires_at=time, last_used=time
-    ),
+    "proxy_domains": thing("id domain type", "validated"),
+    "proxy_clusters": thing("address", "online", "connected_proxies"),
+    "proxy_tokens": thing("id name", "revoked", times="expires_at last_used"),
     "instance_version": thing(
-        management_current_version=word,
-        management_update_available=yes,
-        management_available_version=word,
+        "management_current_version management_available_version",
+        "management_update_available",
     ),
-    "events": thing(id=word, activity_code=word, timestamp=time),
+    "events": thing("id activity_code", times="timestamp"),
 }
 """The fields that are read, by resource."""
 
