@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
@@ -86,7 +87,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     if inventory.nameservers is not None:
         yield from _nameservers(inventory.nameservers)
     for settings in inventory.dns_settings or ():
-        disabled = len(settings.disabled_management_groups or ())
+        disabled = len(set(settings.disabled_management_groups or ()))
         yield single(DISABLED_MANAGEMENT_GROUPS, disabled)
     if inventory.dns_zones is not None:
         yield from _zones(inventory.dns_zones)
@@ -125,7 +126,7 @@ def _nameservers(groups: tuple[NameserverGroup, ...]) -> Iterator[Family]:
     )
     yield Family(
         NAMESERVER_GROUP_GROUPS,
-        ((key, len(group.groups or ())) for key, group in keyed),
+        ((key, len(set(group.groups or ()))) for key, group in keyed),
     )
     yield counted(
         NAMESERVERS,
@@ -158,6 +159,6 @@ def _zones(zones: tuple[DnsZone, ...]) -> Iterator[Family]:
         (
             labels(dns_zone_id=zone.id, dns_zone=zone.name, record_type=record.type)
             for zone in zones
-            for record in zone.records or ()
+            for record in joins.distinct(zone.records)
         ),
     )

@@ -89,7 +89,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
         (
             labels(group_id=group.id, group=group.name, resource_type=resource.type)
             for group in groups
-            for resource in group.resources or ()
+            for resource in joins.distinct(group.resources)
         ),
     )
 

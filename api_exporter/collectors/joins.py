@@ -1,6 +1,7 @@
 """Who stands behind what: the joins that several collectors make."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from api_exporter.collectors.once import OnceInSteps
 from api_exporter.exposition.each import Identified
@@ -30,6 +31,16 @@ class Present:
             self.connected.update([peer.id for peer in some if peer.connected])
             self.offline.update([peer.id for peer in some if not peer.connected])
             yield
+
+
+E = TypeVar("E", bound=Identified)
+
+
+def distinct(elements: Iterable[E] | None) -> Iterable[E]:
+    """What a list inside of a record holds: of two with one id the last counts."""
+    return {
+        element.id or place: element for place, element in enumerate(elements or ())
+    }.values()
 
 
 def ids(group: Group) -> list[str]:

@@ -122,7 +122,7 @@ def _networks(
     if inventory.network_resources is not None:
         resources = _resources(networks, inventory.network_resources)
         yield Family(RESOURCES, resources, at_once=1)
-    yield Family(POLICIES, ((key, len(n.policies or ())) for key, n in keyed))
+    yield Family(POLICIES, ((key, len(set(n.policies or ()))) for key, n in keyed))
     routers = inventory.network_routers
     if routers is None:
         return None

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
 from api_exporter.exposition.tally import AT_ONCE, finish, tally
 from api_exporter.exposition.text import (
@@ -110,7 +111,7 @@ def _policies(
                 enabled=boolean(rule.enabled),
             )
             for policy in policies
-            for rule in policy.rules or ()
+            for rule in joins.distinct(policy.rules)
         ),
     )
     keyed = Once((labels(policy_id=p.id, policy=p.name), p) for p in policies)
@@ -118,7 +119,10 @@ def _policies(
     yield Family(ENABLED, ((key, int(policy.enabled)) for key, policy in keyed))
     yield Family(
         ENABLED_RULES,
-        ((key, sum(r.enabled for r in policy.rules or ())) for key, policy in keyed),
+        (
+            (key, sum(r.enabled for r in joins.distinct(policy.rules)))
+            for key, policy in keyed
+        ),
     )
     if inventory.groups is not None:
         yield Family(EMPTY_SIDES, _each_empty(keyed, inventory.groups))
@@ -147,7 +151,7 @@ def empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
         return 0
     return sum(
         _empty(groups, resource, sizes)
-        for rule in policy.rules or ()
+        for rule in joins.distinct(policy.rules)
         if rule.enabled
         for groups, resource in (
             (rule.sources, rule.source_resource),
@@ -269,7 +273,7 @@ def source_groups(policies: Iterable[Policy]) -> frozenset[str]:
     return frozenset(
         group.id
         for policy in policies
-        for rule in policy.rules or ()
+        for rule in joins.distinct(policy.rules)
         if rule.enabled
         for group in rule.sources or ()
     )

@@ -102,7 +102,9 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Family(VALID, ((key, int(k.valid)) for key, k in keyed))
     yield timestamps(EXPIRATION, ((key, k.expires) for key, k in keyed))
     yield timestamps(LAST_USED, ((key, k.last_used) for key, k in keyed))
-    yield Family(AUTO_GROUPS, ((key, len(k.auto_groups or ())) for key, k in keyed))
+    yield Family(
+        AUTO_GROUPS, ((key, len(set(k.auto_groups or ()))) for key, k in keyed)
+    )
     yield Family(USED_TIMES, ((key, k.used_times) for key, k in keyed))
     yield Family(
         USAGE_LIMIT, ((key, k.usage_limit) for key, k in keyed if k.usage_limit)

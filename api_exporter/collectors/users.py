@@ -87,7 +87,7 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     yield Each(INFO, blocks, lambda u: labels(**info(u)), lambda _: 1, given=told)
     key = OnceEach(_key)
     yield Each(LAST_LOGIN, blocks, key, lambda u: timestamp(u.last_login))
-    yield Each(AUTO_GROUPS, blocks, key, lambda u: len(u.auto_groups or ()))
+    yield Each(AUTO_GROUPS, blocks, key, lambda u: len(set(u.auto_groups or ())))
     yield from _tokens(inventory)
 
 

@@ -7,7 +7,7 @@ shared by all of the object's families.
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TypeVar
 
@@ -134,7 +134,7 @@ def timestamp(instant: datetime | None, /) -> float | None:
     if instant is None:
         return None
     since = instant - _EPOCH
-    if since.days < 0:
+    if since <= timedelta():
         return None
     if since.microseconds:
         return since.total_seconds()

@@ -161,8 +161,9 @@ class Listing:
                     continue
                 id_: str = self._id(record)
                 same = old.get(id_)
-                if same is not None and same == record:
-                    record = same
+                record = record if same is None or same != record else same
+                if self._ordered:
+                    found.pop(id_, None)  # it stands where the last one stands
                 found[id_] = record
                 recognizer.learn(record)
             count += len(raws or ())

@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 Instant = Annotated[datetime, Meta(tz=True)] | None
-"""An RFC 3339 time with any offset. Never is None, or any time before 1970."""
+"""An RFC 3339 time with any offset. Never is None, or any time up to 1970."""
 
 Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 """A number that a sample's value, a double, holds exactly."""
@@ -214,6 +214,7 @@ class Route(Struct, frozen=True, gc=False, kw_only=True):
 class Rule(Struct, frozen=True, gc=False, kw_only=True):
     """A rule of a policy; each side is groups or a single resource."""
 
+    id: str = ""
     action: str = ""
     protocol: str = ""
     enabled: bool = False
@@ -284,6 +285,7 @@ class DnsSettings(Struct, frozen=True, gc=False, kw_only=True):
 class DnsRecord(Struct, frozen=True, gc=False, kw_only=True):
     """A record of a zone."""
 
+    id: str = ""
     type: str = ""
 
 

@@ -6,6 +6,7 @@ of things that are gone, enum values from the future, keys that an older server 
 out. Every peer's host name is a string of its own.
 """
 
+import gzip
 from collections.abc import Generator
 from pathlib import Path
 from typing import TypeVar
@@ -38,9 +39,22 @@ def stock() -> dict[str, bytes]:
 
     Recorded, not made up: its settings are NetBird's defaults.
     """
+    return recorded("stock")
+
+
+def recorded(folder: str) -> dict[str, bytes]:
+    """What a server sent, by path; the long ones are kept by gzip.
+
+    `recorded` is of a network of 288 peers with something of everything,
+    `recorded_agents` of a small one.
+    """
     return {
-        path.stem.replace("__", "/"): path.read_bytes()
-        for path in (FOLDER / "stock").iterdir()
+        path.name.partition(".")[0].replace("__", "/"): (
+            gzip.decompress(path.read_bytes())
+            if path.suffix == ".gz"
+            else path.read_bytes()
+        )
+        for path in (FOLDER / folder).iterdir()
     }
 
 

@@ -187,15 +187,16 @@ class TimestampTests(SynchronousTestCase):
             datetime(1, 1, 1, 0, 0, 0, 1, tzinfo=UTC),
             datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
             datetime(1970, 1, 1, 4, 59, 59, tzinfo=timezone(timedelta(hours=5))),
+            datetime(1970, 1, 1, tzinfo=UTC),
+            datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))),
         ):
             self.assertIsNone(timestamp(instant), instant)
 
     def test_instants(self) -> None:
-        """Instants from 1970 on are seconds, whole ones as whole numbers."""
+        """Instants after 1970 began are seconds, whole ones as whole numbers."""
         east = timezone(timedelta(hours=2))
         for instant, written in (
-            (datetime(1970, 1, 1, tzinfo=UTC), "0"),
-            (datetime(1970, 1, 1, 2, tzinfo=east), "0"),
+            (datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), "1"),
             (datetime(2026, 8, 22, 21, 10, tzinfo=east), "1787425800"),
             (datetime(2026, 8, 22, 19, 10, 0, 250000, UTC), "1787425800.25"),
             (datetime(2026, 8, 22, 19, 10, 0, 1, UTC), "1787425800.000001"),

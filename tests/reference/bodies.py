@@ -1,0 +1,65 @@
+"""From parsed bodies to the records that count."""
+
+import re
+from collections.abc import Mapping
+
+from tests.reference.fields import Record, text
+from tests.reference.shapes import NEVER_NULL, OBJECTS, identity, readable
+
+Known = Mapping[str, list[Record]]
+"""The records of each resource that is known."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def known(parsed: Mapping[str, object]) -> Known:
+    """What can be read of the bodies. One that cannot be read at all is not known."""
+    found: dict[str, list[Record]] = {}
+    for resource, body in parsed.items():
+        records = (
+            _object(resource, body) if resource in OBJECTS else _list(resource, body)
+        )
+        if records is not None:
+            found[resource] = records
+    if not any(user.get("is_current") for user in found.get("users", [])):
+        found.pop("access_tokens", None)  # nobody knows whose to ask for
+    return found
+
+
+def _object(resource: str, body: object) -> list[Record] | None:
+    cleaned = _clean(body)
+    if isinstance(cleaned, dict) and readable(resource, cleaned):
+        return [cleaned]
+    return None
+
+
+def _list(resource: str, body: object) -> list[Record] | None:
+    if body is None and resource not in NEVER_NULL:
+        return []
+    if not isinstance(body, list):
+        return None
+    right = [
+        record
+        for element in body
+        if isinstance(record := _clean(element), dict) and readable(resource, record)
+    ]
+    if body and not right:
+        return None
+    last: dict[str, Record] = {}
+    for record in right:
+        own = text(record, identity(resource))
+        last.pop(own, None)  # it stands where the last one stands
+        last[own] = record
+    last.pop("", None)
+    return list(last.values())
+
+
+def _clean(value: object) -> object:
+    """The same without `null`, and with right characters only."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {name: _clean(part) for name, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [_clean(element) for element in value if element is not None]
+    return value

@@ -1,0 +1,42 @@
+"""The program's page beside the reference's."""
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tests.reference import reference
+from tests.reference.page import Key, Settings
+from tests.reference.program import program
+
+MICROSECOND = 1e-6
+
+
+def parsed(bodies: Mapping[str, bytes]) -> dict[str, object]:
+    """The bodies' JSON; a byte that is not UTF-8 is the character for such."""
+    return {
+        name: json.loads(body.decode("utf-8", "replace"))
+        for name, body in bodies.items()
+    }
+
+
+def differences(bodies: Mapping[str, bytes], settings: Settings) -> list[str]:
+    """Each sample in which the two differ."""
+    wanted = reference(parsed(bodies), settings)
+    got = program(bodies, settings)
+    return [
+        f"{_written(key)}: {got.get(key)}, where the reference has {wanted.get(key)}"
+        for key in sorted(wanted.keys() | got.keys(), key=_written)
+        if not same(got.get(key), wanted.get(key))
+    ]
+
+
+def same(got: float | None, wanted: float | Fraction | None) -> bool:
+    """Whether two values are the same, but for what an instant is rounded."""
+    if got is None or wanted is None:
+        return got is wanted
+    return abs(got - float(wanted)) <= MICROSECOND
+
+
+def _written(key: Key) -> str:
+    name, labels = key
+    return f"{name}{dict(sorted(labels))}"

@@ -1,0 +1,110 @@
+"""Fields of JSON objects, as the rules of `docs/metrics.md` read them.
+
+`null` is cleaned away before, and a record that holds another type is rejected. So each
+function only says what a missing field is.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from fractions import Fraction
+
+Record = Mapping[str, object]
+
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d+)?"
+    r"(?:[Zz]|([+-])(\d\d):(\d\d))",
+    re.ASCII,
+)
+
+
+def text(record: Record, name: str) -> str:
+    value = record.get(name, "")
+    assert isinstance(value, str)
+    return value
+
+
+def flag(record: Record, name: str) -> bool:
+    value = record.get(name, False)
+    assert isinstance(value, bool)
+    return value
+
+
+def number(record: Record, name: str) -> int:
+    value = record.get(name, 0)
+    assert isinstance(value, int)
+    return value
+
+
+def instant(record: Record, name: str) -> Fraction | None:
+    """Seconds since 1970; None for never."""
+    if name not in record:
+        return None
+    seconds = parse(text(record, name))
+    if seconds is None or seconds < Fraction(1, 10**6):
+        return None
+    return seconds
+
+
+def parse(time: str) -> Fraction | None:
+    """Seconds since 1970 of an RFC 3339 time, which may be negative.
+
+    The year 0 is None: Go's zero time has it in zones west of Greenwich.
+    """
+    match = _TIME.fullmatch(time)
+    if match is None:
+        raise ValueError(time)
+    year, month, day, hour, minute, second, fraction, sign, hours, minutes = (
+        match.groups()
+    )
+    if int(hours or 0) > 23 or int(minutes or 0) > 59:
+        raise ValueError(time)
+    if year == "0000":
+        return None
+    there = datetime(
+        int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC
+    )
+    since = there - datetime(1970, 1, 1, tzinfo=UTC)
+    offset = 3600 * int(hours or 0) + 60 * int(minutes or 0)
+    return (
+        since.days * 86400
+        + since.seconds
+        + Fraction("0" + (fraction or ""))
+        - (-offset if sign == "-" else offset)
+    )
+
+
+def part(record: Record, name: str) -> Record:
+    """An object in an object."""
+    value = record.get(name, {})
+    assert isinstance(value, dict)
+    return value
+
+
+def texts(record: Record, name: str) -> list[str]:
+    """A list of strings, as it is sent."""
+    values = record.get(name, [])
+    assert isinstance(values, list)
+    return values
+
+
+def ids(record: Record, name: str) -> list[str]:
+    """A list of ids, each once."""
+    return list(dict.fromkeys(texts(record, name)))
+
+
+def objects(record: Record, name: str) -> list[Record]:
+    """A list of objects, as it is sent."""
+    values = record.get(name, [])
+    assert isinstance(values, list)
+    return values
+
+
+def distinct(elements: Iterable[Record]) -> list[Record]:
+    """Objects in a record: of those with one id the last one; each without an id."""
+    return list(
+        {
+            text(element, "id") or place: element
+            for place, element in enumerate(elements)
+        }.values()
+    )

@@ -1,0 +1,53 @@
+"""What is made of several resources."""
+
+from tests.reference.bodies import Known
+from tests.reference.fields import Record, flag, ids, objects, text
+from tests.reference.page import Settings
+
+
+def has(known: Known, *resources: str) -> bool:
+    return all(resource in known for resource in resources)
+
+
+def named(records: list[Record]) -> dict[str, Record]:
+    """Records by id."""
+    return {text(record, "id"): record for record in records}
+
+
+def connected(known: Known, peers: set[str]) -> int:
+    """How many of them are connected."""
+    return sum(
+        flag(peer, "connected") for peer in known["peers"] if text(peer, "id") in peers
+    )
+
+
+def members(group: Record) -> set[str]:
+    return {text(member, "id") for member in objects(group, "peers")}
+
+
+def routing_peers(known: Known, router: Record) -> set[str]:
+    """The existing peers behind a router or a route."""
+    peers = {text(router, "peer")}
+    for group in known["groups"]:
+        if text(group, "id") in ids(router, "peer_groups"):
+            peers |= members(group)
+    return peers & set(named(known["peers"]))
+
+
+def detailed(known: Known, settings: Settings) -> set[str] | None:
+    """The peers that may have series of their own; None for all of them."""
+    if settings.detail is None:
+        return None
+    peers: set[str] = set()
+    for group in known.get("groups", []):
+        if {text(group, "id"), text(group, "name")} & settings.detail:
+            peers |= members(group)
+    return peers
+
+
+def told_peers(known: Known, settings: Settings) -> list[Record]:
+    """The listed peers that may have series of their own."""
+    chosen = detailed(known, settings)
+    return [
+        peer for peer in known["peers"] if chosen is None or text(peer, "id") in chosen
+    ]

@@ -1,0 +1,81 @@
+"""A page as a mapping: name and labels of a sample, and its value."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+Key = tuple[str, frozenset[tuple[str, str]]]
+
+LONGEST = 4096
+"""Bytes of a label's value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the operator chose.
+
+    Attributes:
+        personal: the kinds of personal data that may be told.
+        detail: names and ids of the groups whose peers have series of their own; None
+            for all peers.
+    """
+
+    personal: frozenset[str] = frozenset()
+    detail: frozenset[str] | None = None
+
+
+class Page(dict[Key, float | Fraction]):
+    """The samples of some families."""
+
+    def put(self, family: str, value: float | Fraction | None, /, **of: str) -> None:
+        """A sample; none where the value is None."""
+        if value is not None:
+            self[_key(family, of)] = value
+
+    def add(self, family: str, value: int, /, **of: str) -> None:
+        """More of what a sample counts."""
+        key = _key(family, of)
+        self[key] = self.get(key, 0) + value
+
+    def latest(self, family: str, value: Fraction | None, /, **of: str) -> None:
+        """An instant, unless there is a later one."""
+        if value is not None:
+            key = _key(family, of)
+            self[key] = max(self.get(key, value), value)
+
+    def halves(self, family: str, which: Iterable[bool], label: str, /) -> None:
+        """How many are true and how many are false."""
+        for half in (True, False):
+            self.add(family, 0, **{label: boolean(half)})
+        for half in which:
+            self.add(family, 1, **{label: boolean(half)})
+
+    def states(
+        self,
+        family: str,
+        known: tuple[str, ...],
+        current: str,
+        label: str,
+        /,
+        **of: str,
+    ) -> None:
+        """A state set: the current one is 1, each other known one 0."""
+        for state in known:
+            self.put(family, 0, **of, **{label: state})
+        if current:
+            self.put(family, 1, **of, **{label: current})
+
+
+def boolean(value: bool, /) -> str:
+    return "true" if value else "false"
+
+
+def cut(value: str) -> str:
+    """At most so many bytes, and the mark of a cut."""
+    if len(value.encode()) <= LONGEST:
+        return value
+    return value.encode()[: LONGEST - 3].decode(errors="ignore") + "…"
+
+
+def _key(family: str, of: dict[str, str]) -> Key:
+    return family, frozenset((name, cut(value)) for name, value in of.items())

@@ -1,0 +1,37 @@
+"""What the program makes of bodies: decoded, measured, rendered, and parsed again."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from api_exporter.collectors.choice import Choice
+from api_exporter.collectors.selection import selection
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.ports import UpstreamError
+from tests.bodies import finish
+from tests.collectors.samples import page, parsed
+from tests.reference.page import Key, Settings
+
+
+def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]:
+    """The samples of all collectors; a resource without a body is not known."""
+    on = selection(
+        [collector.name for collector in COLLECTORS],
+        {},
+        choice=Choice(detail=settings.detail),
+    )
+    inventory = Inventory(personal=settings.personal, detail=settings.detail)
+    for resource in on.resources:
+        if resource.name not in bodies or resource.located(inventory) is None:
+            continue
+        try:
+            decoded = finish(resource.body.decode(bodies[resource.name]))
+        except UpstreamError:
+            continue
+        inventory = inventory.with_(resource.name, decoded.records)
+    samples = parsed(page(inventory, on.collectors))
+    twice = [
+        key for key, count in Counter(key for key, _ in samples).items() if count > 1
+    ]
+    assert not twice, f"stand twice on the page: {twice[:3]}"
+    return dict(samples)

@@ -1,0 +1,197 @@
+"""What each resource sends, and which records of it cannot be read."""
+
+from collections.abc import Callable
+from itertools import starmap
+
+from tests.reference.fields import parse
+from tests.reference.page import LONGEST
+
+Kind = Callable[[object], bool]
+
+LARGEST = 2**53
+"""Of a number that a double holds exactly."""
+
+
+def a_word(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def a_yes(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def a_count(value: object) -> bool:
+    return isinstance(value, int) and not a_yes(value) and abs(value) <= LARGEST
+
+
+def a_time(value: object) -> bool:
+    try:
+        parse(value if isinstance(value, str) else "")
+    except ValueError:
+        return False
+    return True
+
+
+def scalar(value: object) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def many(kind: Kind) -> Kind:
+    return lambda value: isinstance(value, list) and all(map(kind, value))
+
+
+def either(*kinds: Kind) -> Kind:
+    return lambda value: any(kind(value) for kind in kinds)
+
+
+def mapping(kind: Kind) -> Kind:
+    return lambda value: isinstance(value, dict) and all(map(kind, value.values()))
+
+
+def thing(
+    words: str = "", yes: str = "", counts: str = "", times: str = "", **others: Kind
+) -> Kind:
+    """An object with fields of these types; all others may hold what they like."""
+    kinds = others | {
+        name: kind
+        for names, kind in (
+            (words, a_word),
+            (yes, a_yes),
+            (counts, a_count),
+            (times, a_time),
+        )
+        for name in names.split()
+    }
+
+    def right(name: str, value: object) -> bool:
+        return name not in kinds or kinds[name](value)
+
+    return lambda value: isinstance(value, dict) and all(starmap(right, value.items()))
+
+
+_WORDS = many(a_word)
+_NAMED = many(thing("id name"))
+_TYPED = thing("id type")
+_GROUPS = many(thing("id"))
+_WAY = either(thing(yes="enabled"), scalar)
+
+RECORDS: dict[str, Kind] = {
+    "peers": thing(
+        "id name dns_label hostname ip ipv6 connection_ip country_code city_name"
+        " serial_number os kernel_version version ui_version user_id",
+        "connected ssh_enabled ephemeral login_expired login_expiration_enabled"
+        " approval_required",
+        times="created_at last_login last_seen",
+        groups=_NAMED,
+    ),
+    "accounts": thing(
+        "id domain",
+        times="created_at",
+        settings=thing(
+            "network_range",
+            "peer_login_expiration_enabled peer_inactivity_expiration_enabled",
+            "peer_login_expiration peer_inactivity_expiration",
+        ),
+    ),
+    "groups": thing(
+        "id name issued",
+        counts="peers_count resources_count",
+        peers=_NAMED,
+        resources=many(_TYPED),
+    ),
+    "users": thing(
+        "id name email role status issued",
+        "is_current is_service_user is_blocked pending_approval",
+        times="last_login",
+        auto_groups=_WORDS,
+    ),
+    "access_tokens": thing("id name", times="expiration_date last_used"),
+    "setup_keys": thing(
+        "id name type state",
+        "valid revoked ephemeral",
+        "used_times usage_limit",
+        "expires last_used",
+        auto_groups=_WORDS,
+    ),
+    "networks": thing(
+        "id name description",
+        counts="routing_peers_count",
+        routers=_WORDS,
+        resources=_WORDS,
+        policies=_WORDS,
+    ),
+    "network_routers": thing("id peer", "enabled", "metric", peer_groups=_WORDS),
+    "network_resources": thing("id name type address", "enabled", groups=_GROUPS),
+    "routes": thing(
+        "id description network_id network_type network peer",
+        "enabled masquerade",
+        domains=_WORDS,
+        peer_groups=_WORDS,
+    ),
+    "policies": thing(
+        "id name description",
+        "enabled",
+        source_posture_checks=_WORDS,
+        rules=many(
+            thing(
+                "id action protocol",
+                "enabled",
+                sources=_GROUPS,
+                destinations=_GROUPS,
+                sourceResource=_TYPED,
+                destinationResource=_TYPED,
+            )
+        ),
+    ),
+    "posture_checks": thing(
+        "id name", checks=thing(nb_version_check=thing("min_version"))
+    ),
+    "nameservers": thing(
+        "id name",
+        "enabled primary",
+        nameservers=many(thing("ns_type", counts="port")),
+        domains=_WORDS,
+        groups=_WORDS,
+    ),
+    "dns_settings": thing(disabled_management_groups=_WORDS),
+    "dns_zones": thing("id name domain", "enabled", records=many(_TYPED)),
+    "proxy_services": thing(
+        "id name mode domain",
+        "enabled private",
+        auth=mapping(either(_WAY, many(_WAY))),
+        access_restrictions=thing(allowed_cidrs=_WORDS, allowed_countries=_WORDS),
+        meta=thing("status", times="certificate_issued_at"),
+    ),
+    "proxy_domains": thing("id domain type", "validated"),
+    "proxy_clusters": thing("address", "online", "connected_proxies"),
+    "proxy_tokens": thing("id name", "revoked", times="expires_at last_used"),
+    "instance_version": thing(
+        "management_current_version management_available_version",
+        "management_update_available",
+    ),
+    "events": thing("id activity_code", times="timestamp"),
+}
+"""The fields that are read, by resource."""
+
+OBJECTS = frozenset({"dns_settings", "instance_version"})
+"""Resources that are one object and no list."""
+
+NEVER_NULL = frozenset({"peers", "groups"})
+"""Resources of which an empty list is never sent as `null`."""
+
+
+def identity(resource: str) -> str:
+    """The field that tells a resource's records apart."""
+    return "address" if resource == "proxy_clusters" else "id"
+
+
+def readable(resource: str, record: object) -> bool:
+    """Whether a record can be read: its types are right, and it has an id to go by."""
+    if not isinstance(record, dict) or not RECORDS[resource](record):
+        return False
+    if resource in OBJECTS:
+        return True
+    own = record.get(identity(resource))
+    if own is None:
+        return resource == "proxy_clusters"
+    return isinstance(own, str) and len(own.encode()) <= LONGEST

@@ -1,0 +1,219 @@
+"""Two opinions on what is published: the program's page and the reference."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.network import Network
+from api_exporter.demo.people import EXPORTER_ID
+from api_exporter.netbird.resources import RESOURCES
+from tests.bodies import EVERYTHING, body, recorded
+from tests.documents import ROOT
+from tests.reference import reference
+from tests.reference.comparison import differences, parsed
+from tests.reference.hostile import changed, encode
+from tests.reference.page import Settings
+
+NOBODY = Settings(detail=frozenset())
+PUBLIC = Settings()
+PERSONAL = Settings(
+    personal=frozenset(
+        ("email", "name", "hostname", "connection_ip", "city", "serial_number")
+    )
+)
+SOME = Settings(
+    personal=frozenset(("city",)), detail=frozenset(("servers", "group-lab", "All"))
+)
+EACH = (PUBLIC, PERSONAL, SOME, NOBODY)
+
+MADE_UP = MappingProxyType({r.name: body(r.name) for r in EVERYTHING})
+
+MONDAY = 1_799_625_600
+"""2027-01-11, 00:00 UTC."""
+
+LONG = "x" * 5000
+"""Longer than a label may be."""
+
+
+def by_resource(sent: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Bodies by the resource's name, given those by path; the tokens are anybody's."""
+    there = {re.sub("users/.+/tokens", "tokens", path): sent[path] for path in sent}
+    named = {
+        re.sub("users/.+/tokens", "tokens", resource.path): resource.name
+        for resource in RESOURCES
+    }
+    return {named[path]: text for path, text in there.items() if path in named}
+
+
+def simulated(peers: int, hour: float) -> dict[str, bytes]:
+    """What the simulated company sends in an hour of its week, but for most events."""
+    network = Network(peers)
+    bodies = {}
+    for resource in RESOURCES:
+        path = f"/{resource.path}".replace("{current_user}", EXPORTER_ID)
+        pieces = network.body(path, MONDAY + 3600 * hour)
+        assert pieces is not None
+        bodies[resource.name] = b"".join(pieces)
+    bodies["events"] = encode(json.loads(bodies["events"])[:200])
+    return bodies
+
+
+class SameTests(SynchronousTestCase):
+    def same(self, bodies: Mapping[str, bytes], *of: Settings) -> None:
+        for chosen in of or EACH:
+            self.assertEqual([], differences(bodies, chosen))
+
+    def test_made_up(self) -> None:
+        """The bodies of the tests, with all their oddities."""
+        self.same(MADE_UP)
+
+    def test_sparse(self) -> None:
+        """What other servers send on some paths, `null` among it."""
+        for resource, name in (
+            ("accounts", "accounts_sparse"),
+            ("dns_settings", "dns_settings_none"),
+            ("instance_version", "instance_version_offline"),
+            *((resource.name, "null") for resource in EVERYTHING),
+        ):
+            self.same({**MADE_UP, resource: body(name)}, PERSONAL)
+
+    def test_unknown(self) -> None:
+        """While one resource is not known, what is made of it is left out."""
+        for resource in MADE_UP:
+            known = {name: text for name, text in MADE_UP.items() if name != resource}
+            self.same(known, SOME)
+
+    def test_stock(self) -> None:
+        """A fresh NetBird 0.77.1 with a dozen peers."""
+        self.same(by_resource(recorded("stock")))
+
+    def test_recorded(self) -> None:
+        """A network with something of everything, and a small one."""
+        self.same(by_resource(recorded("recorded")), PERSONAL, SOME)
+        self.same(by_resource(recorded("recorded_agents")))
+
+    def test_simulation(self) -> None:
+        """The simulated company by night, at work, and when things go wrong."""
+        for hour in (3, 10.5, 40, 87, 110, 150):
+            self.same(simulated(40, hour), PERSONAL)
+
+    def test_large(self) -> None:
+        """A thousand peers."""
+        self.same(simulated(1000, 34), PUBLIC)
+
+    @settings(max_examples=100)
+    @given(changed(parsed(MADE_UP)), st.sampled_from(EACH))
+    def test_hostile(self, bodies: dict[str, bytes], chosen: Settings) -> None:
+        """Whatever is changed in the bodies, both read it in one way."""
+        self.same(bodies, chosen)
+
+    def test_surrogates(self) -> None:
+        """Half a pair of surrogates is U+FFFD, and so is a byte that is not UTF-8."""
+        for name in (
+            "\ud800",
+            "\udc00x\ud800",
+            "\\ud800\ud83d\ude00\\\udc00",
+            "\ue000",
+        ):
+            peers = encode([{"id": "1", "name": name}, {"id": "2", "name": None}])
+            version = encode({"management_current_version": name})
+            self.same({"peers": peers, "instance_version": version}, PUBLIC)
+            self.same({"peers": encode([{"id": name}, {"id": "2"}])}, PUBLIC)
+
+    def test_twice(self) -> None:
+        """Of records with one id the last counts, where it stands; ids count once."""
+        expiring = {"peer_login_expiration_enabled": True}
+        twice = ["a", "b", "a", ""]
+        things = [
+            {"id": "1", "type": "A", "enabled": True},
+            {"id": "1", "type": "B"},
+            {"type": "A"},
+            {"type": "A"},
+        ]
+        peer = {"user_id": "u", "last_login": "2026-01-01T00:00:00Z"}
+        bodies = {
+            "accounts": [
+                {"id": id_, "settings": {**expiring, "peer_login_expiration": seconds}}
+                for id_, seconds in (("x", 1), ("y", 2), ("x", 3))
+            ],
+            "dns_settings": {"disabled_management_groups": twice},
+            "dns_zones": [{"id": "z", "records": things}],
+            "groups": [{"id": "a", "resources": things, "peers": things}],
+            "nameservers": [{"id": "n", "groups": twice, "domains": twice}],
+            "networks": [
+                {"id": id_, "resources": ["1"], "policies": twice, "routers": twice}
+                for id_ in ("x", "y", "x")
+            ],
+            "network_resources": [{"id": "1", "groups": things}],
+            "network_routers": [{"id": "a", "peer_groups": ["a", "a"]}],
+            "peers": [{"id": "1", "login_expiration_enabled": True, **peer}],
+            "policies": [{"id": "p", "enabled": True, "rules": things}],
+            "setup_keys": [{"id": "k", "auto_groups": twice}],
+            "users": [{"id": "u", "auto_groups": twice}],
+        }
+        self.same({name: encode(records) for name, records in bodies.items()})
+
+    def test_never(self) -> None:
+        """However "never" is written, and what is just behind it."""
+        for written in (
+            "0001-01-01T00:00:00+02:00",
+            "0000-12-31T19:00:00-05:00",
+            "1969-12-31T23:59:59.999999Z",
+            "1970-01-01T00:00:00Z",
+            "1970-01-01T01:00:00+01:00",
+            "1970-01-01T00:00:00.000001Z",
+            "1970-01-01T00:00:01Z",
+        ):
+            keys = [{"id": "k", "expires": written, "last_used": written}]
+            peers = [{"id": "p", "last_seen": written, "user_id": "u"}]
+            self.same({"setup_keys": encode(keys), "peers": encode(peers)}, PUBLIC)
+
+    def test_long(self) -> None:
+        """What is alike after it was cut is counted together."""
+        long = [{"id": LONG + end, "type": LONG + end} for end in "123"]
+        bodies = {
+            "events": [
+                {"id": day, "activity_code": LONG + day, "timestamp": time}
+                for day in "12"
+                for time in (f"2026-01-0{day}T00:00:00Z",)
+            ],
+            "groups": [{"id": "g", "name": LONG, "peers": long, "resources": long}],
+            "networks": [{"id": "n", "routers": [LONG]}, {"id": LONG}],
+            "peers": [
+                {"id": id_, "os": LONG + id_, "version": LONG + id_, "groups": long}
+                for id_ in "12"
+            ],
+            "proxy_clusters": [{"address": LONG}, {"address": "a"}],
+            "proxy_services": [{"id": n, "meta": {"status": LONG + n}} for n in "12"],
+            "routes": [{"id": n, "network_id": LONG} for n in ("1", LONG)],
+            "setup_keys": [{"id": "k", "state": LONG}],
+            "users": [{"id": n, "role": LONG + n} for n in ("1", "2", LONG)],
+        }
+        self.same({name: encode(records) for name, records in bodies.items()})
+
+
+class ReferenceTests(SynchronousTestCase):
+    def test_each_family(self) -> None:
+        """No family of the network in `docs/metrics.md` is left out here."""
+        documented, _ = (
+            (ROOT / "docs/metrics.md").read_text().split("## The exporter itself")
+        )
+        families = re.findall(r"^\| `(\w+)` \| gauge \|", documented, re.MULTILINE)
+        compared = {name for name, _ in reference(parsed(MADE_UP), PERSONAL)}
+        self.assertEqual(sorted(families), sorted(compared))
+
+    def test_independent(self) -> None:
+        """The reference itself uses nothing of the package."""
+        folder = Path(__file__).parent
+        users = {
+            path.name
+            for path in folder.glob("*.py")
+            if "api_exporter" in path.read_text()
+        }
+        self.assertEqual({"program.py", Path(__file__).name}, users)
