@@ -526,7 +526,8 @@ read a hundred thousand values at one go, eight milliseconds where it was measur
 
 MANY = b"[" + b"1," * 99_999 + b"1]"
 
-TRIES = 3
+TRIES = 9
+"""Of which the quickest counts: others use the processor's memory, too."""
 
 
 def run(body: Body, text: bytes) -> tuple[float, float]:
@@ -595,7 +596,6 @@ class StallTests(SynchronousTestCase):
             b'[{"id":"a","x":[' + b'{},{"id":"b"},' * 500_000 + b"1]}]",
             b'[{"id":"a"}' + b" " * 5_000_000 + b"]",
         ):
-            # Others use this machine, too: what a body causes, it causes again.
             tries = (run(GROUPS, text)[0] / reading() for _ in range(TRIES))
             self.assertTrue(any(times < STALL for times in tries), text[:30])
 
