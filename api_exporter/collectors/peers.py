@@ -189,17 +189,12 @@ def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
     )
     yield counted(
         BY_ENROLMENT,
-        (enrolment(peer) for peer in peers if not peer.ephemeral),
+        ((p.user_id != "", p.connected) for p in peers if not p.ephemeral),
         lambda key: labels(
             enrolled_by="user" if key[0] else "setup_key", connected=boolean(key[1])
         ),
         always=((False, False), (False, True), (True, False), (True, True)),
     )
-
-
-def enrolment(peer: Peer) -> tuple[bool, bool]:
-    """Whether a person enrolled it, and whether it is connected."""
-    return peer.user_id != "", peer.connected
 
 
 def login_lifetime(accounts: tuple[Account, ...]) -> int | None:

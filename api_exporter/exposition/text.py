@@ -70,7 +70,7 @@ class Family:
 LONGEST_LABEL = 4096
 """Bytes of a label's value, before escaping: a longer one is cut."""
 
-_SHORT = LONGEST_LABEL // 4
+SHORT = LONGEST_LABEL // 4
 """Letters of which no text is too long: each has four bytes at most."""
 
 _CUT = "…"
@@ -78,7 +78,7 @@ _CUT = "…"
 
 def cut(value: str) -> str:
     """A label's value that is not too long."""
-    if len(value) <= _SHORT:
+    if len(value) <= SHORT:
         return value
     raw = value[: LONGEST_LABEL + 1].encode()
     if len(raw) <= LONGEST_LABEL:
@@ -113,7 +113,7 @@ def labels(**values: str) -> Labels:
     Few values need cutting or escaping, so they are looked at all together.
     """
     pairs = ",".join([f'{name}="{value}"' for name, value in values.items()])
-    if len(pairs) > _SHORT:
+    if len(pairs) > SHORT:
         values = {name: cut(value) for name, value in values.items()}
         pairs = ",".join([f'{name}="{value}"' for name, value in values.items()])
     if "\\" in pairs or "\n" in pairs or pairs.count('"') != 2 * len(values):

@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from api_exporter.exposition.text import LONGEST_LABEL, cut
+from api_exporter.exposition.text import LONGEST_LABEL, SHORT, cut
 from api_exporter.netbird import records
 from api_exporter.netbird.elements import FAILURES, LEFT_OUT, LONG, elements, mend
 from api_exporter.netbird.recognizer import NOTHING, Recognized, Recognizer
@@ -183,7 +183,8 @@ class Listing:
         except FAILURES:
             record = _leniently(self._decoder, raw)
         id_: str = self._id(record)
-        if cut(id_) != id_:  # cut in labels, it would tell records apart no more
+        if len(id_) > SHORT and cut(id_) != id_:
+            # Cut in labels, it would tell records apart no more.
             raise ValueError(f"an id of more than {LONGEST_LABEL} bytes")
         return record
 
