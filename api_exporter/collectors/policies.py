@@ -1,7 +1,7 @@
 """Policies and posture checks: who may reach whom, and which clients are too old."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
 from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
@@ -218,6 +218,9 @@ def policies_by_check(policies: Iterable[Policy]) -> dict[str, list[Policy]]:
     return found
 
 
+Release = tuple[int, int, int]
+
+
 def outdated(
     checks: Iterable[PostureCheck],
     policies: Iterable[Policy],
@@ -232,16 +235,9 @@ def outdated(
     counts: dict[str, int] = {}
 
     def count() -> Iterator[None]:
-        by_check = policies_by_check(policies)
-        demands: dict[frozenset[str], list[tuple[str, Release]]] = {}
-        for check in checks:
-            demanded = check.checks.nb_version_check
-            minimum = release(demanded.min_version) if demanded is not None else None
-            if minimum is not None:
-                counts[check.id] = 0
-                sources = source_groups(by_check.get(check.id, ()))
-                demands.setdefault(sources, []).append((check.id, minimum))
-            yield
+        demands = yield from _demands(checks, policies_by_check(policies))
+        for demanding in demands.values():
+            counts.update((id_, 0) for id_, _ in demanding)
         if not any(demands):
             return
         versions: dict[str, str] = {}
@@ -268,18 +264,37 @@ def outdated(
     return counts, count()
 
 
-def source_groups(policies: Iterable[Policy]) -> frozenset[str]:
-    """The ids of the groups that enabled rules let in."""
+def _demands(
+    checks: Iterable[PostureCheck], by_check: Mapping[str, Sequence[Policy]]
+) -> Generator[None, None, dict[frozenset[str], list[tuple[str, Release]]]]:
+    """Checks that demand a version, by the groups whose members they concern."""
+    sources: dict[tuple[int, ...], frozenset[str]] = {}
+    demands: dict[frozenset[str], list[tuple[str, Release]]] = {}
+    for check in checks:
+        demanded = check.checks.nb_version_check
+        minimum = release(demanded.min_version) if demanded is not None else None
+        if minimum is not None:
+            policies = by_check.get(check.id, ())
+            key = tuple(map(id, policies))
+            if key not in sources:  # many checks may be used by the same policies
+                found = set[str]()
+                for policy in policies:
+                    found |= source_groups(policy)
+                    yield
+                sources[key] = frozenset(found)
+            demands.setdefault(sources[key], []).append((check.id, minimum))
+        yield
+    return demands
+
+
+def source_groups(policy: Policy) -> frozenset[str]:
+    """The ids of the groups that its enabled rules let in."""
     return frozenset(
         group.id
-        for policy in policies
         for rule in joins.distinct(policy.rules)
         if rule.enabled
         for group in rule.sources or ()
     )
-
-
-Release = tuple[int, int, int]
 
 
 def release(version: str) -> Release | None:

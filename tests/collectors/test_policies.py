@@ -204,8 +204,27 @@ class PostureChecksTests(SynchronousTestCase):
         ]
         policies = (policy("c1", rule), policy("c2", rule))
         counts, steps = outdated(named, policies, known, peers)
-        self.assertEqual(2 + 3 * 3, len(list(steps)))
+        self.assertEqual(2 + 2 + 3 * 3, len(list(steps)))
         self.assertEqual({"c1": len(peers), "c2": len(peers)}, counts)
+
+    def test_many_checks(self) -> None:
+        """What lets in whom is looked at once for all checks of the same policies."""
+        named = [
+            PostureCheck(
+                id=str(n),
+                checks=Checks(nb_version_check=VersionCheck(min_version="1.0.0")),
+            )
+            for n in range(100)
+        ]
+        uses = tuple(check.id for check in named)
+        rule = Rule(enabled=True, sources=(PEERS,))
+        policies = tuple(
+            Policy(id=str(n), enabled=True, rules=(rule,), source_posture_checks=uses)
+            for n in range(6)
+        )
+        counts, steps = outdated(named, policies, (), ())
+        self.assertEqual(6 + len(named), len(list(steps)))
+        self.assertEqual(dict.fromkeys(uses, 0), counts)
 
     def test_concerned(self) -> None:
         """Peers count that the check shuts out of a policy, each once."""
