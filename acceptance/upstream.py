@@ -19,7 +19,7 @@ def main() -> None:
     port, folder = sys.argv[1:]
     files = f"privateKey={folder}/server.key:certKey={folder}/server.pem"
     served = f"ssl:{port}:interface=127.0.0.1:{files}"
-    api = DemoApi(network=Network(50), token=TOKEN, now=time.time)
+    api = DemoApi({TOKEN: Network(50)}, now=time.time)
     serverFromString(reactor, served).listen(Site(api))
     reactor.run()
 

@@ -103,7 +103,7 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
 
     listening = demo.bind()
     settings = configuration.configured(options, demo.environ(listening))
-    simulation = demo.DemoServer(
+    simulation = demo.server(
         listening,
         settings=settings,
         reactor=reactor,

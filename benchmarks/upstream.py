@@ -112,7 +112,7 @@ class Ticking(Resource):
         self._tick = KINDS[kind]
         self._network = Prepared(peers)
         self._network.prepare(START)
-        self._api = DemoApi(network=self._network, token=TOKEN, now=lambda: START)
+        self._api = DemoApi({TOKEN: self._network}, now=lambda: START)
 
     def render(self, request: Request) -> bytes | int:
         if request.path == b"/tick":

@@ -5,14 +5,14 @@ how it refuses, and that big bodies come in chunks.
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count
 
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.demo.limiter import Limiter
-from api_exporter.demo.network import Network
+from api_exporter.demo.network import PATHS, Network
 from api_exporter.demo.wire import encode, xid
 from api_exporter.serving.sending import Sender
 
@@ -24,64 +24,57 @@ _TOKENS_OF_A_USER = re.compile(r"/api/users/[^/]+/tokens")
 _ACCESS_TOKEN = re.compile(r"nbp_[0-9A-Za-z]{36}")
 """A well-formed one. That its last six characters are a checksum is not looked at."""
 
-Refusal = tuple[int, str]
-"""A status and the message that goes with it."""
-
 
 class DemoApi(Resource):
-    """The root of a site that serves a network's API to whoever has the token."""
+    """The root of a site that serves to each token its account's network.
+
+    Args:
+        networks: by token.
+        limit: requests a minute and burst of each token, if they are limited.
+    """
 
     isLeaf = True
 
     def __init__(
         self,
+        networks: Mapping[str, Network],
         *,
-        network: Network,
-        token: str,
         now: Callable[[], float],
-        limiter: Limiter | None = None,
+        limit: tuple[int, int] | None = None,
     ) -> None:
         super().__init__()
-        self._network = network
-        self._token = token
+        self._networks = networks
         self._now = now
-        self._limiter = limiter
+        self._limiters = {token: Limiter(*limit) for token in networks if limit}
         self._requests = count(1)
 
     def render(self, request: Request) -> int | bytes:
         """Routes first, as the real one: an unknown path is so to strangers too."""
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
-        at = self._now()
-        body = self._network.body(path, at)
-        known = body is not None or _TOKENS_OF_A_USER.fullmatch(path)
+        known = path in PATHS or _TOKENS_OF_A_USER.fullmatch(path)
         if not known or request.method != b"GET":
             return _not_found(request)
         request.setHeader("Content-Type", "application/json; charset=UTF-8")
         request.setHeader("X-Request-Id", xid("d2i", next(self._requests)))
-        refusal = self._refusal(request.getHeader("Authorization"), at)
-        if refusal is not None:
-            return _refuse(request, *refusal)
+        scheme, _, token = (request.getHeader("Authorization") or "").partition(" ")
+        if scheme.lower() not in {"bearer", "token"}:
+            return _refuse(request, 401, "no valid authentication provided")
+        if token not in self._networks:
+            return _refuse(request, *_unknown(token))
+        at = self._now()
+        if self._limiters and not self._limiters[token].allow(at):
+            return _refuse(request, 429, "too many requests")
+        body = self._networks[token].body(path, at)
         if body is None:
             return _refuse(request, 403, "admin role required to perform this action")
         return _send(request, body)
 
-    def _refusal(self, authorization: str | None, at: float) -> Refusal | None:
-        scheme, *credentials = (authorization or "").split(" ")
-        if scheme.lower() not in {"bearer", "token"}:
-            return 401, "no valid authentication provided"
-        if credentials != [self._token]:
-            return _unknown(credentials)
-        if self._limiter is not None and not self._limiter.allow(at):
-            return 429, "too many requests"
-        return None
 
-
-def _unknown(credentials: list[str]) -> Refusal:
+def _unknown(token: str) -> tuple[int, str]:
     """What is said to a token that is not ours: a deleted one is "not found"."""
-    if len(credentials) != 1 or not _ACCESS_TOKEN.fullmatch(credentials[0]):
+    if not _ACCESS_TOKEN.fullmatch(token):
         return 401, "token invalid"
-    digest = hashlib.sha256(credentials[0].encode()).digest()
-    name = base64.b64encode(digest).decode().lower()
+    name = base64.b64encode(hashlib.sha256(token.encode()).digest()).decode().lower()
     return 404, f"invalid token: pat: {name} not found"
 
 

@@ -1,13 +1,16 @@
 """All machines: `/api/peers`, and the members of `/api/groups`."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from api_exporter.demo.groups import ALL, GROUPS, RUNNERS, Group
-from api_exporter.demo.moment import Moment
+from api_exporter.demo.company import ALL, RUNNERS
 from api_exporter.demo.peers import Peer, Runner, machine
+from api_exporter.demo.resource import Moment, load
 from api_exporter.demo.wire import HOLE, array, encode
+
+_SHORT = ("id", "name", "peers_count", "resources_count")
+"""What stands of a group inside of other records."""
 
 
 class Fleet:
@@ -20,67 +23,56 @@ class Fleet:
         self._machines = machines
         self._peers: list[Peer] = []
         self._runners: list[Runner] = []
-        self._members: dict[str, list[bytes]] = {group.id: [] for group in GROUPS}
+        self._members: dict[str, list[bytes]] = {
+            group["id"]: [] for group in load("groups").records
+        }
         for number in range(machines):
-            self._add(machine(number, seed))
+            member = machine(number, seed)
+            if isinstance(member, Runner):
+                self._runners.append(member)
+                continue
+            self._peers.append(member)
+            for group in member.groups:
+                self._members[group].append(member.member)
         self._sizes = {id_: len(members) for id_, members in self._members.items()}
         self._combinations = {peer.groups for peer in self._peers}
-
-    def _add(self, member: Peer | Runner) -> None:
-        if isinstance(member, Runner):
-            self._runners.append(member)
-            return
-        self._peers.append(member)
-        for group in member.groups:
-            self._members[group].append(member.member)
 
     def moment(self, at: float) -> Moment:
         """What the rest of the network needs to know of the fleet at that instant."""
         running = sum(runner.exists(at) for runner in self._runners)
         members = Counter(self._sizes)
-        members.update({ALL.id: running, RUNNERS.id: running})
+        members.update({ALL: running, RUNNERS: running})
         return Moment(at=at, machines=self._machines, members=members)
 
     def peers(self, moment: Moment) -> Iterator[bytes]:
         """The body of the peers, in pieces."""
-        in_short = {group.id: moment.in_short(group) for group in GROUPS}
+        in_short = {
+            group["id"]: {key: group[key] for key in _SHORT}
+            for group in moment.load("groups").records
+        }
         groups = {
             ids: encode([in_short[id_] for id_ in ids] or None)
-            for ids in ((ALL.id, RUNNERS.id), *self._combinations)
+            for ids in ((ALL, RUNNERS), *self._combinations)
         }
-        at = moment.at
         return array(
-            peer.record(at, groups[peer.groups])
-            for peer in chain(self._peers, self._running(at))
+            peer.record(moment.at, groups[peer.groups])
+            for peer in chain(self._peers, self._running(moment.at))
         )
 
     def groups(self, moment: Moment) -> Iterator[bytes]:
         """The body of the groups, in pieces."""
         opening = b"["
-        for group in GROUPS:
-            resources = [{"id": id_, "type": type_} for id_, type_ in group.resources]
-            head, tail = encode(
-                {
-                    **moment.in_short(group),
-                    "issued": group.issued,
-                    "peers": HOLE,
-                    "resources": resources or None,
-                }
-            ).split(b"\0")
+        for group in moment.load("groups").records:
+            head, tail = encode(group | {"peers": HOLE}).split(b"\0")
             yield opening + head
-            if moment.members[group.id]:
-                yield from array(self._in(group, moment.at))
-            else:
-                yield b"null"
+            members: Iterable[bytes] = self._members[group["id"]]
+            if group["id"] in {ALL, RUNNERS}:
+                running = (peer.member for peer in self._running(moment.at))
+                members = chain(members, running)
+            yield from array(members) if group["peers_count"] else (b"null",)
             yield tail
             opening = b","
         yield b"]"
-
-    def _in(self, group: Group, at: float) -> Iterator[bytes]:
-        yield from self._members[group.id]
-        if group in {ALL, RUNNERS}:
-            for peer in self._running(at):
-                yield peer.member
 
     def _running(self, at: float) -> Iterator[Peer]:
         return (runner.peer(at) for runner in self._runners if runner.exists(at))

@@ -1,50 +1,54 @@
-"""The company's whole network: what its API has to say on each path at any instant."""
+"""The company's whole network: what its API has to say on each path at any instant.
 
-from collections.abc import Callable, Iterable, Iterator
+A resource is a template, which has its records' fields, and a function, where something
+varies. Many machines make their two resources themselves, for speed.
+"""
 
-from api_exporter.demo import (
-    account,
-    audit,
-    dns,
-    networks,
-    people,
-    policies,
-    proxies,
-    routes,
-)
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from api_exporter.demo import account, audit, networks, people, proxies
 from api_exporter.demo.fleet import Fleet
-from api_exporter.demo.moment import Moment
+from api_exporter.demo.resource import Moment, Record, Template
 from api_exporter.demo.wire import array, encode
 
-_OBJECTS: dict[str, Callable[[Moment], object]] = {
-    "/api/dns/settings": dns.settings,
-    "/api/instance/version": account.instance_version,
-}
+Content = Callable[[Moment, Template], Iterable[Record] | Record]
+"""A resource's records at an instant, or its one object."""
 
-_LISTS: dict[str, Callable[[Moment], Iterable[object]]] = {
-    "/api/accounts": account.accounts,
-    "/api/dns/nameservers": dns.nameservers,
-    "/api/dns/zones": dns.zones,
-    "/api/events/audit": audit.events,
-    "/api/networks": networks.networks,
-    "/api/networks/resources": networks.resources,
-    "/api/networks/routers": networks.routers,
-    "/api/policies": policies.policies,
-    "/api/posture-checks": policies.posture_checks,
-    "/api/reverse-proxies/clusters": proxies.clusters,
-    "/api/reverse-proxies/domains": proxies.domains,
-    "/api/reverse-proxies/proxy-tokens": proxies.proxy_tokens,
-    "/api/reverse-proxies/services": proxies.services,
-    "/api/routes": routes.routes,
-    "/api/setup-keys": account.setup_keys,
-    "/api/users": people.users,
-    f"/api/users/{people.EXPORTER_ID}/tokens": people.access_tokens,
+
+def _records(_moment: Moment, template: Template) -> list[Record]:
+    return template.records
+
+
+def _document(_moment: Moment, template: Template) -> Record:
+    return template.template
+
+
+_RESOURCES: Mapping[str, tuple[str, Content]] = {
+    "/api/accounts": ("accounts", account.accounts),
+    "/api/dns/nameservers": ("nameservers", _records),
+    "/api/dns/settings": ("dns_settings", _document),
+    "/api/dns/zones": ("dns_zones", _records),
+    "/api/events/audit": ("events", audit.events),
+    "/api/instance/version": ("instance_version", _document),
+    "/api/networks": ("networks", networks.networks),
+    "/api/networks/resources": ("network_resources", networks.resources),
+    "/api/networks/routers": ("network_routers", networks.routers),
+    "/api/policies": ("policies", _records),
+    "/api/posture-checks": ("posture_checks", _records),
+    "/api/reverse-proxies/clusters": ("proxy_clusters", proxies.clusters),
+    "/api/reverse-proxies/domains": ("proxy_domains", _records),
+    "/api/reverse-proxies/proxy-tokens": ("proxy_tokens", proxies.tokens),
+    "/api/reverse-proxies/services": ("proxy_services", proxies.services),
+    "/api/routes": ("routes", _records),
+    "/api/setup-keys": ("setup_keys", account.setup_keys),
+    "/api/users": ("users", people.users),
+    f"/api/users/{people.EXPORTER_ID}/tokens": ("access_tokens", people.access_tokens),
 }
 
 PEERS = "/api/peers"
 GROUPS = "/api/groups"
 
-PATHS = (PEERS, GROUPS, *_OBJECTS, *_LISTS)
+PATHS = (PEERS, GROUPS, *_RESOURCES)
 
 
 class Network:
@@ -71,8 +75,11 @@ class Network:
             yield from self._fleet.peers(moment)
         elif path == GROUPS:
             yield from self._fleet.groups(moment)
-        elif path in _OBJECTS:
-            yield encode(_OBJECTS[path](moment))
         else:
-            yield from array(map(encode, _LISTS[path](moment)))
+            name, content = _RESOURCES[path]
+            found = content(moment, moment.load(name))
+            if isinstance(found, dict):
+                yield encode(found)
+            else:
+                yield from array(map(encode, found))
         yield b"\n"

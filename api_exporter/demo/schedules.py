@@ -3,6 +3,7 @@ known without living through those before it. Whole seconds since the epoch thro
 """
 
 from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from random import Random
 
 from msgspec import Struct
@@ -28,7 +29,7 @@ State = tuple[bool, int, int]
 
 
 class Schedule(Struct, frozen=True):
-    """A pattern of connections, repeated for ever.
+    """A pattern of connections, or of something else that lasts, repeated for ever.
 
     Attributes:
         phase: an instant at which the pattern begins.
@@ -49,6 +50,10 @@ class Schedule(Struct, frozen=True):
         """When the pattern last began."""
         return self.phase + self.cycle(at) * self.period
 
+    def lasts(self, at: float) -> bool:
+        """Whether it is connected, or under way."""
+        return self.state(at)[0]
+
     def state(self, at: float) -> State:
         start = self.start(at)
         passed = bisect_right(self.changes, at - start)
@@ -61,19 +66,24 @@ class Schedule(Struct, frozen=True):
         return False, changed, start + self.changes[passed - 2]
 
 
-def connected_since(instant: int) -> Schedule:
-    """Connected at any time from the instant on."""
-    return Schedule(instant, CENTURY, (0, CENTURY - DAY))
+def always(_random: Random, _east: int) -> Schedule:
+    """Connected at any time since the network has settled."""
+    return Schedule(SETTLED + 40 * DAY, CENTURY, (0, CENTURY - DAY))
 
 
-def offline_since(instant: int) -> Schedule:
-    """Not connected at any time from the instant on, but on the day before it."""
-    return Schedule(instant - DAY, CENTURY, (0, DAY))
+def never(_random: Random, _east: int) -> Schedule:
+    """Not seen for as long."""
+    return offline_since(SETTLED + 200 * DAY)
 
 
 def abandoned(random: Random, _east: int) -> Schedule:
     """Not seen for months."""
     return offline_since(SETTLED + random.randrange(300 * DAY))
+
+
+def offline_since(instant: int) -> Schedule:
+    """Not connected at any time from the instant on, but on the day before it."""
+    return Schedule(instant - DAY, CENTURY, (0, DAY))
 
 
 def outages(random: Random, east: int) -> Schedule:
@@ -111,3 +121,16 @@ def jobs(random: Random, _east: int) -> Schedule:
     length = random.randint(20 * MINUTE, 50 * MINUTE)
     period = length + random.randint(12 * MINUTE, 40 * MINUTE)
     return Schedule(random.randrange(period), period, (0, length))
+
+
+def cut_off(_random: Random, _east: int) -> Schedule:
+    """Connected for as long as a login lasts; the next one comes half a day later."""
+    return Schedule(SETTLED, DAY + DAY // 2, (0, DAY))
+
+
+_ALL = (abandoned, always, cut_off, jobs, never, office_hours, outages, roaming)
+
+PATTERNS: Mapping[str, Callable[[Random, int], Schedule]] = {
+    pattern.__name__: pattern for pattern in _ALL
+}
+"""Makes a schedule, given chance and the hours from Greenwich, by its name."""

@@ -2,32 +2,31 @@
 
 import socket
 from collections.abc import Callable
+from zlib import crc32
 
 from msgspec.structs import replace
+from twisted.application.internet import StreamServerEndpointService
 from twisted.application.service import Service
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IListeningPort, IReactorSocket
+from twisted.internet.endpoints import AdoptedStreamServerEndpoint
+from twisted.internet.interfaces import IReactorSocket
 from twisted.web.http import Request
-from twisted.web.resource import Resource
 from twisted.web.server import Site
 
-from api_exporter.demo import customers
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.customers import Customers
-from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
-from api_exporter.settings.credential import Token
+from api_exporter.settings.credential import Token, base62
 from api_exporter.settings.values import Settings
 
 TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
-"""What the simulated API wants to see."""
+"""What the simulated API wants to see, where it has a single account."""
+
+SMALLEST = 15
+"""Machines: with fewer a network has not all that has to hold at every instant."""
 
 
 def bind() -> socket.socket:
     """A listening socket whose port is known before anything is served."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    listening.setblocking(False)  # the reactor that adopts it must never wait in accept
-    return listening
+    return socket.create_server(("127.0.0.1", 0))
 
 
 def environ(listening: socket.socket) -> dict[str, str]:
@@ -56,6 +55,28 @@ class _Quiet(Site):
         """Nothing: the exporter tells of its requests itself."""
 
 
+def tokens(count: int) -> dict[str, str]:
+    """The well-formed tokens of so many customers, by their names."""
+    secrets = {number: f"demo{number:026d}" for number in range(1, count + 1)}
+    return {
+        f"customer-{number:03d}": f"nbp_{secret}{base62(crc32(secret.encode()))}"
+        for number, secret in secrets.items()
+    }
+
+
+def customers(count: int, peers: int) -> dict[str, Network]:
+    """Networks of different sizes, by token; `peers` are the machines of the biggest.
+
+    The API does not know the tokens of two: the second and the last.
+    """
+    more = max(0, peers - SMALLEST)
+    return {
+        token: Network(SMALLEST + more * number // count, seed=number)
+        for number, token in enumerate(tokens(count).values(), 1)
+        if number not in {2, count}
+    }
+
+
 def simulated(settings: Settings) -> Settings:
     """The same with DEMO_ACCOUNTS accounts, where that is set."""
     count = settings.demo_accounts
@@ -63,56 +84,26 @@ def simulated(settings: Settings) -> Settings:
         return settings
     (only,) = settings.accounts.values()
     accounts = {
-        name: replace(
-            only, name=name, upstream_api_token=Token(customers.token(number))
-        )
-        for number, name in enumerate(customers.names(count), 1)
+        name: replace(only, name=name, upstream_api_token=Token(token))
+        for name, token in tokens(count).items()
     }
     return replace(settings, accounts=accounts)
 
 
-class DemoServer(Service):
+def server(
+    listening: socket.socket,
+    *,
+    settings: Settings,
+    reactor: IReactorSocket,
+    now: Callable[[], float],
+) -> Service:
     """Serves what the settings want of a simulation on a socket that already listens.
 
     Args:
         now: seconds since the epoch.
     """
-
-    def __init__(
-        self,
-        listening: socket.socket,
-        *,
-        settings: Settings,
-        reactor: IReactorSocket,
-        now: Callable[[], float],
-    ) -> None:
-        self._listening = listening
-        self._settings = settings
-        self._reactor = reactor
-        self._now = now
-        self._port: IListeningPort | None = None
-
-    def startService(self) -> None:
-        super().startService()
-        self._port = self._reactor.adoptStreamPort(
-            self._listening.fileno(),
-            socket.AF_INET,
-            _Quiet(self._api()),  # type: ignore[arg-type]
-        )
-        self._listening.close()
-
-    def _api(self) -> Resource:
-        peers, limit = self._settings.demo_peers, self._settings.demo_rate_limit
-        count = self._settings.demo_accounts
-        if count is not None:
-            return Customers(count, peers=peers, limit=limit, now=self._now)
-        return DemoApi(
-            network=Network(peers),
-            token=TOKEN,
-            now=self._now,
-            limiter=None if limit is None else Limiter(*limit),
-        )
-
-    def stopService(self) -> Deferred[None] | None:
-        super().stopService()
-        return self._port.stopListening() if self._port is not None else None
+    peers, count = settings.demo_peers, settings.demo_accounts
+    networks = customers(count, peers) if count else {TOKEN: Network(peers)}
+    api = DemoApi(networks, now=now, limit=settings.demo_rate_limit)
+    endpoint = AdoptedStreamServerEndpoint(reactor, listening.detach(), socket.AF_INET)
+    return StreamServerEndpointService(endpoint, _Quiet(api))

@@ -4,74 +4,67 @@ All in UTC. What is wrong at any time, such as a depot without routers, stands w
 its subject; so does what has another rhythm.
 """
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from api_exporter.demo.schedules import DAY, HOUR, MINUTE, MONDAY, WEEK, Schedule, State
 
 
-class Event(Struct, frozen=True):
-    """Something that lasts for a while, every week.
-
-    Attributes:
-        begin: seconds after Monday began.
-        length: seconds.
-    """
-
-    begin: int
-    length: int
-
-    def start(self, at: float) -> int:
-        """When it last began."""
-        first = MONDAY + self.begin
-        return int((at - first) // WEEK) * WEEK + first
-
-    def lasts(self, at: float) -> bool:
-        """Whether it is under way."""
-        return at - self.start(at) < self.length
+def _weekly(begin: int, length: int) -> Schedule:
+    """Something that lasts so long, and begins so many seconds after Monday did."""
+    return Schedule(MONDAY + begin, WEEK, (0, length))
 
 
 TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SUNDAY = DAY, 2 * DAY, 3 * DAY, 4 * DAY, 6 * DAY
 
-NARROW_RANGE = Event(TUESDAY + 9 * HOUR, HOUR)
+NARROW_RANGE = _weekly(TUESDAY + 9 * HOUR, HOUR)
 """Somebody makes the address range as narrow as it can be, and regrets it."""
 
-CONTRACTOR = Event(WEDNESDAY + 8 * HOUR, 4 * HOUR)
+CONTRACTOR = _weekly(WEDNESDAY + 8 * HOUR, 4 * HOUR)
 """A contractor works with a token that ends in three days."""
 
-NO_TUNNEL = Event(WEDNESDAY + 14 * HOUR, HOUR)
+NO_TUNNEL = _weekly(WEDNESDAY + 14 * HOUR, HOUR)
 """There is no tunnel to a service of the reverse proxy."""
 
-OWN_PROXY_DOWN = Event(THURSDAY + 8 * HOUR, 2 * HOUR)
+OWN_PROXY_DOWN = _weekly(THURSDAY + 8 * HOUR, 2 * HOUR)
 """The machine of a proxy of the company's own is moved."""
 
-NO_CERTIFICATE = Event(THURSDAY + 13 * HOUR, 3 * HOUR)
+NO_CERTIFICATE = _weekly(THURSDAY + 13 * HOUR, 3 * HOUR)
 """A service of the reverse proxy cannot get a certificate: its domain has moved."""
 
-OPEN = Event(FRIDAY + 9 * HOUR, 3 * HOUR)
+OPEN = _weekly(FRIDAY + 9 * HOUR, 3 * HOUR)
 """Somebody opens the wiki to everybody, to try something, and forgets it."""
 
-LINE_CUT = Event(SUNDAY + 2 * HOUR, 20 * MINUTE)
+LINE_CUT = _weekly(SUNDAY + 2 * HOUR, 20 * MINUTE)
 """The servers' provider works on its lines: they are lost at once."""
 
-LAB_UPDATE = Event(SUNDAY + 4 * HOUR, 20 * MINUTE)
+LAB_UPDATE = _weekly(SUNDAY + 4 * HOUR, 20 * MINUTE)
 """The gateways are updated, the laboratory's first …"""
 
-GATEWAYS_UPDATE = Event(SUNDAY + 4 * HOUR + 10 * MINUTE, 20 * MINUTE)
+GATEWAYS_UPDATE = _weekly(SUNDAY + 4 * HOUR + 10 * MINUTE, 20 * MINUTE)
 """… and all others before these are back."""
+
+INTERRUPTIONS: Mapping[str | None, Schedule] = {
+    "line_cut": LINE_CUT,
+    "lab_update": LAB_UPDATE,
+    "gateways_update": GATEWAYS_UPDATE,
+}
+"""Those that `company.json` names."""
 
 
 class Interrupted(Struct, frozen=True):
     """A schedule of connections with an event that interrupts them."""
 
     schedule: Schedule
-    event: Event
+    event: Schedule
 
     def state(self, at: float) -> State:
         """Like the schedule's: what was connected is lost at the event's begin, and
         what would be at its end is back then.
         """
         start = self.event.start(at)
-        end = start + self.event.length
+        end = start + self.event.changes[-1]
         connected, changed, joined = self.schedule.state(at)
         if at >= end:
             if changed > end:

@@ -101,7 +101,7 @@ class DemoTests(SynchronousTestCase):
         always = {alert for alert in times if times[alert] == WEEK // STEP}
         self.assertEqual(STANDING, always)
         cut = LINE_CUT.start(dropped[0])
-        self.assertLess(dropped[-1], cut + LINE_CUT.length + STEP)
+        self.assertLess(dropped[-1], cut + LINE_CUT.changes[-1] + STEP)
 
     def test_unknown(self) -> None:
         """Whichever resource is not known, the others' findings stay as they are."""

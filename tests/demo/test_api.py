@@ -11,7 +11,6 @@ from twisted.web.iweb import IResponse
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
 from api_exporter.demo.people import EXPORTER_ID
 
@@ -20,8 +19,8 @@ TOKEN = "nbp_0123456789012345678901234567890abcde"
 NETWORK = Network(300)
 
 
-def demo_api(limiter: Limiter | None = None) -> DemoApi:
-    return DemoApi(network=NETWORK, token=TOKEN, now=lambda: NOW, limiter=limiter)
+def demo_api(limit: tuple[int, int] | None = None) -> DemoApi:
+    return DemoApi({TOKEN: NETWORK}, now=lambda: NOW, limit=limit)
 
 
 def send(transport: StringTransport, authorization: str) -> None:
@@ -148,7 +147,7 @@ class ApiTests(SynchronousTestCase):
 
     def test_rate_limit(self) -> None:
         """Beyond the limit calls are refused, with no hint when to come back."""
-        self.serve(demo_api(Limiter(6, 2)))
+        self.serve(demo_api((6, 2)))
         self.ask("/api/routes", "Bearer nonsense")
         self.ask("/api/health")
         codes = [self.ask("/api/routes")[0].code for _ in range(2)]

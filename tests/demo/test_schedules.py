@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from random import Random
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -7,26 +6,17 @@ from api_exporter.demo.schedules import (
     DAY,
     HOUR,
     MINUTE,
+    PATTERNS,
+    SETTLED,
     Schedule,
-    abandoned,
-    connected_since,
-    jobs,
+    always,
+    never,
     office_hours,
-    offline_since,
     outages,
-    roaming,
 )
 
 NOW = 1_787_425_800
 SATURDAY = NOW - NOW % DAY  # 2026-08-22
-
-MAKERS: tuple[Callable[[Random, int], Schedule], ...] = (
-    abandoned,
-    jobs,
-    office_hours,
-    outages,
-    roaming,
-)
 
 
 class ScheduleTests(SynchronousTestCase):
@@ -47,7 +37,7 @@ class ScheduleTests(SynchronousTestCase):
 
     def test_changes(self) -> None:
         """The changes of every pattern are an even number, ascending, in one period."""
-        for maker in MAKERS:
+        for maker in PATTERNS.values():
             for seed in range(100):
                 schedule = maker(Random(seed), -6)
                 changes = schedule.changes
@@ -57,9 +47,12 @@ class ScheduleTests(SynchronousTestCase):
 
     def test_constant(self) -> None:
         """What is up or down since an instant is so at that instant and for decades."""
-        for at in (NOW, NOW + 1, NOW + 10_000 * DAY):
-            self.assertEqual((True, NOW, NOW), connected_since(NOW).state(at))
-            self.assertEqual((False, NOW, NOW - DAY), offline_since(NOW).state(at))
+        up, down = always(Random(0), 1), never(Random(0), 1)
+        for after in (0, 1, NOW, 10_000 * DAY):
+            since = SETTLED + 40 * DAY
+            self.assertEqual((True, since, since), up.state(since + after))
+            since = SETTLED + 200 * DAY
+            self.assertEqual((False, since, since - DAY), down.state(since + after))
 
     def test_outages(self) -> None:
         """A server's outages last for minutes or hours and are weeks apart."""

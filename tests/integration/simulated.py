@@ -42,7 +42,7 @@ class Halting(Resource):
 
 def main() -> None:
     port, peers, *halting = sys.argv[1:]
-    api = DemoApi(network=Network(int(peers)), token=TOKEN, now=time.time)
+    api = DemoApi({TOKEN: Network(int(peers))}, now=time.time)
     endpoint = TCP4ServerEndpoint(reactor, int(port), interface="127.0.0.1")
     endpoint.listen(Site(Halting(api) if halting else api))
     reactor.run()

@@ -119,7 +119,7 @@ class UnsteadyApi(Resource):
         self._chance = chance
         self._networks = {size: Renaming(size) for size in set(SIZES)}
         self._apis = {
-            size: DemoApi(network=network, token=SECRET, now=now)
+            size: DemoApi({SECRET: network}, now=now)
             for size, network in self._networks.items()
         }
         self._size = SIZES[0]

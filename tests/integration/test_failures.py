@@ -51,7 +51,7 @@ class FaultyApi(Resource):
 
     def __init__(self, now: Callable[[], float]) -> None:
         super().__init__()
-        self._api = DemoApi(network=Network(20), token=SECRET, now=now)
+        self._api = DemoApi({SECRET: Network(20)}, now=now)
         self.faults: dict[str, Answer] = {}
         self.authorized: list[str | None] = []
 
