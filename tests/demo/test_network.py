@@ -1,4 +1,5 @@
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -254,6 +255,22 @@ class CatalogueTests(SynchronousTestCase):
         self.assertEqual(4, len(read(network, "/api/networks")) - 6)
         peers = set(by_id(read(network, PEERS)))
         self.assertLessEqual({str(r["peer"]) for r in routers if r["peer"]}, peers)
+
+    def test_references(self) -> None:
+        """Whatever a record names by its id exists."""
+        bodies = {
+            path: b"".join(self.network.body(path, NOW) or ()).decode()
+            for path in PATHS
+            if path != "/api/events/audit"  # of what is gone
+        }
+        ids = {
+            id_
+            for path in bodies
+            for id_ in by_id([r for r in read(self.network, path) if "id" in r])
+        }
+        named = set(re.findall(r'"(d2[a-z][0-9a-f]{17})"', "".join(bodies.values())))
+        records_of_zones = {id_ for id_ in named if id_.startswith("d2h")}
+        self.assertEqual(set(), named - ids - records_of_zones)
 
     def test_unknown_path(self) -> None:
         """A path that the API does not have has no body."""
