@@ -248,8 +248,8 @@ def _attach(request: Request, body: bytes) -> bytes:
 
 def _refuse(request: Request, status: int, line: str) -> bytes:
     request.setResponseCode(status)
+    keep_private(request)
     request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
-    request.setHeader(b"X-Content-Type-Options", b"nosniff")
     # Asks `go tool pprof` to show the line.
     request.setHeader(b"X-Go-Pprof", b"1")
     return f"{line}\n".encode()
