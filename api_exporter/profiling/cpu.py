@@ -75,25 +75,25 @@ class Charges:
         self._running: dict[Thread, Stack] = {}
         self._totals: dict[tuple[str, Stack], list[int]] = {}
 
-    def add(self, now: Clocks, found: Mapping[int | None, Stack], soon: Clocks) -> None:
-        """Charge what each thread has used since the last sample.
+    def busy(self, now: Clocks) -> list[Thread]:
+        """Threads that have worked since the last sample."""
+        # A thread that was not there before has used all of it since.
+        return [t for t, used in now.items() if used > self._before.get(t, 0)]
+
+    def add(self, now: Clocks, found: Mapping[Thread, Stack], soon: Clocks) -> None:
+        """Charge what threads have used since the last sample.
 
         Args:
-            found: where each thread is now, by its identity.
+            found: where those are that have worked.
             soon: the clocks a moment later: that of a thread that runs has moved.
         """
-        for thread, used in now.items():
-            # A thread that was not there before has used all of it since.
-            spent = used - self._before.get(thread, 0)
-            if not spent:
-                continue
-            where = found.get(thread.ident, ())
-            if soon.get(thread, 0) > used:
+        for thread, where in found.items():
+            if soon.get(thread, 0) > now[thread]:
                 self._running[thread] = where
             key = thread.name, self._running.get(thread, where)
             total = self._totals.setdefault(key, [0, 0])
             total[0] += 1
-            total[1] += spent
+            total[1] += now[thread] - self._before.get(thread, 0)
         self._before = now
 
     def samples(self) -> list[Sample]:
@@ -134,7 +134,8 @@ class Sampler:
             phase = (phase + GOLDEN) % 1
             due = max(due + PERIOD * (0.5 + phase), time.monotonic())
             stopped = self._stopped.wait(due - time.monotonic())
-            now, found = clocks(), stacks(known)
+            now = clocks()
+            found = stacks(self._charges.busy(now), known)
             self._stopped.wait(GAP)
             self._charges.add(now, found, clocks())
 

@@ -5,6 +5,7 @@ Python's nearest to Go's goroutines.
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from threading import Thread
 from types import FrameType
 
 from api_exporter.profiling.pprof import Frame, Profile, Sample, Stack, ValueType
@@ -22,31 +23,33 @@ async def profile(_clock: object, _seconds: int) -> Callable[[], Profile]:
     return lambda: Profile(
         # Go's word for it, by which tools know the profile.
         types=(ValueType("goroutine", "count"),),
-        samples=samples(threading.enumerate(), stacks({})),
+        samples=samples(threading.enumerate(), sys._current_frames()),
         period=1,
     )
 
 
-def samples(
-    threads: list[threading.Thread], found: Mapping[int | None, Stack]
-) -> list[Sample]:
+def samples(threads: list[Thread], frames: Mapping[int, FrameType]) -> list[Sample]:
     """One stack a thread; threads that Python did not start have no name."""
     names = {thread.ident: thread.name for thread in threads}
-    return [Sample(where, (1,), names.get(i, "?")) for i, where in found.items()]
+    known: dict[Frame, Frame] = {}
+    return [
+        Sample(stack(frame, known), (1,), names.get(ident, "?"))
+        for ident, frame in frames.items()
+    ]
 
 
-def stacks(known: dict[Frame, Frame]) -> dict[int | None, Stack]:
-    """Where all threads are now, by their identity.
+def stacks(threads: list[Thread], known: dict[Frame, Frame]) -> dict[Thread, Stack]:
+    """Where some threads are now."""
+    frames = sys._current_frames()
+    return {t: stack(frames.get(t.ident or 0), known) for t in threads}
+
+
+def stack(frame: FrameType | None, known: dict[Frame, Frame]) -> Stack:
+    """The stack that ends in a frame.
 
     Args:
         known: every frame seen so far, so that stacks share them.
     """
-    frames = sys._current_frames()
-    return {ident: stack(frame, known) for ident, frame in frames.items()}
-
-
-def stack(frame: FrameType | None, known: dict[Frame, Frame]) -> Stack:
-    """The stack that ends in a frame."""
     found: list[Frame] = []
     while frame is not None and len(found) < MAX_DEPTH:
         code = frame.f_code

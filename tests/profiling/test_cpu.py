@@ -85,15 +85,16 @@ class ProfileTests(SynchronousTestCase):
 
 
 class ChargesTests(SynchronousTestCase):
-    """Of a thread that never starts: its clock is not real, and it has no identity."""
+    """Of a thread that never starts: its clock is not real."""
 
     def setUp(self) -> None:
         self.thread = threading.Thread(name="worker")
         self.charges = Charges({self.thread: 1000})
 
     def add(self, now: int, where: Stack, *, running: bool) -> None:
-        soon = {self.thread: now + running}
-        self.charges.add({self.thread: now}, {None: where}, soon)
+        clocks = {self.thread: now}
+        found = dict.fromkeys(self.charges.busy(clocks), where)
+        self.charges.add(clocks, found, {self.thread: now + running})
 
     def found(self) -> dict[Stack, tuple[int, ...]]:
         samples = self.charges.samples()
@@ -130,7 +131,7 @@ class ChargesTests(SynchronousTestCase):
 
     def test_ended(self) -> None:
         """A thread that ends in the moment after a sample loses nothing."""
-        self.charges.add({self.thread: 1010}, {None: WORK}, {})
+        self.charges.add({self.thread: 1010}, {self.thread: WORK}, {})
         self.assertEqual({WORK: (1, 10)}, self.found())
 
 
