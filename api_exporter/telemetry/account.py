@@ -20,7 +20,7 @@ RECENT = 20
 """Requests on the wire that are remembered."""
 
 
-class Ended(Protocol):
+class RefreshObserver(Protocol):
     """Is told of each refresh that has ended, after so many seconds."""
 
     def __call__(self, resource: str, seconds: float, *, failed: bool) -> object: ...
@@ -54,7 +54,7 @@ class AccountTelemetry:
         self.recent: deque[Attempt] = deque(maxlen=RECENT)
         self.registry = registry
         self.changed: Callable[[], object] = lambda: None
-        self.ended: Ended = lambda resource, seconds, *, failed: None  # noqa: ARG005
+        self.ended: RefreshObserver = lambda resource, seconds, *, failed: None  # noqa: ARG005
         resource_gauges(registry, self.standings, budget)
 
         def counter(

@@ -74,12 +74,12 @@ def resource_gauges(
         " together: since one was refused, or where the limit is stated.",
         budget,
     )
-    for name, words, value in _OF_RESOURCE:
+    for name, words, value in _RESOURCE_GAUGES:
         read = partial(by_resource, value)
         CallbackMetric(registry, name, words, read, label="resource")
 
 
-_OF_RESOURCE: tuple[tuple[str, str, Callable[[Standing], float | None]], ...] = (
+_RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Standing], float | None]], ...] = (
     (
         "api_exporter_resource_up",
         "Whether the newest refresh succeeded and the metrics have not ended.",
