@@ -30,12 +30,15 @@ from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
 from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.attention import attention
-from api_exporter.telemetry.certificates import CertificateEnds
-from api_exporter.telemetry.credential import certificate_readable, token_readable
+from api_exporter.telemetry.gauges import (
+    attention,
+    certificate_ends,
+    certificate_readable,
+    page_size,
+    token_readable,
+)
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
-from api_exporter.telemetry.size import page_size
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.certificates import Trusts
 from api_exporter.upstream.client import Client
@@ -179,7 +182,7 @@ class Account(MultiService):
         def own_ends() -> float | None:
             return trust.own_end
 
-        CertificateEnds(registry, upstream=upstream_ends, client=own_ends)
+        certificate_ends(registry, upstream=upstream_ends, client=own_ends)
         self._rounds = Rounds(
             collectors=selected.collectors,
             inventory=Inventory(

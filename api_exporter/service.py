@@ -24,6 +24,7 @@ from api_exporter.serving.site import max_connections
 from api_exporter.settings import configuration
 from api_exporter.settings.options import Options
 from api_exporter.settings.values import Settings
+from api_exporter.telemetry.account import summary
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
@@ -188,7 +189,6 @@ def assemble(
     )
     state: Callable[[], str]
     if settings.several:  # nobody else pays for importing their pages
-        from api_exporter.telemetry.accounts import summary  # noqa: PLC0415
         from api_exporter.web.accounts import of_several  # noqa: PLC0415
 
         tree = of_several(shown, around)

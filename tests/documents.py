@@ -19,14 +19,20 @@ from api_exporter.ports import Attempt
 from api_exporter.settings.setting import Setting
 from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.accounts import Accounts
-from api_exporter.telemetry.attention import attention
-from api_exporter.telemetry.certificates import CertificateEnds
-from api_exporter.telemetry.credential import certificate_readable, token_readable
-from api_exporter.telemetry.door import reload_successful, unauthorized
 from api_exporter.telemetry.drop_in import ScrapesTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
-from api_exporter.telemetry.size import page_size
+from api_exporter.telemetry.gauges import (
+    attention,
+    certificate_ends,
+    certificate_readable,
+    page_size,
+    token_readable,
+)
+from api_exporter.telemetry.process import (
+    account_gauges,
+    reload_successful,
+    unauthorized,
+)
 from tests.bodies import inventory
 from tests.manual import manual
 from tests.wired import process_telemetry
@@ -210,12 +216,12 @@ def _own() -> str:
     EventsTelemetry(telemetry.registry)
     ScrapesTelemetry(telemetry.registry)
     attention(telemetry.registry, lambda: {"critical": 0})
-    CertificateEnds(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
+    certificate_ends(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
     page_size(telemetry.registry, Pages(["peers"]))
     process = process_telemetry()
     unauthorized(process.registry)
     reload_successful(process.registry, lambda: True)
-    process.registry.register(Accounts({"acme": telemetry}))
+    account_gauges(process.registry, {"acme": telemetry})
     telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)

@@ -21,10 +21,9 @@ from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.attention import attention
+from api_exporter.telemetry.gauges import attention, page_size
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.process import ProcessTelemetry
-from api_exporter.telemetry.size import page_size
 from api_exporter.version import Build
 
 

@@ -10,7 +10,7 @@ from api_exporter.door.front import Front
 from api_exporter.door.guard import Guard
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.site import BoundedSite
-from api_exporter.telemetry.door import reload_successful, unauthorized
+from api_exporter.telemetry.process import reload_successful, unauthorized
 
 
 class GuardedSite(BoundedSite):

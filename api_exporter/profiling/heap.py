@@ -7,13 +7,12 @@ no functions and nothing of blocks that have been freed.
 
 import tracemalloc
 from _tracemalloc import _get_traces as get_traces
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.profiling.in_thread import InThread
-from api_exporter.profiling.pprof import Frame, Profile, Sample, ValueType, encode
+from api_exporter.profiling.pprof import Frame, Profile, Sample, ValueType
 
 DEPTH = 5
 """Frames that are kept of a stack while we trace: every one of them costs time."""
@@ -26,54 +25,31 @@ Trace = (
 """tracemalloc's own: domain, bytes, frames from the leaf on, their number."""
 
 
-async def profile(
-    clock: IReactorTime,
-    in_thread: InThread,
-    seconds: int,
-    started: float,
-    *,
-    comment: str = "",
-) -> bytes:
-    """The live blocks: all since tracing began, or those of the next seconds.
-
-    Args:
-        started: now, in seconds since the epoch.
-        comment: what else the profile is to say about itself.
-    """
+async def profile(clock: IReactorTime, seconds: int) -> Callable[[], Profile]:
+    """The live blocks: all since tracing began, or those of the next seconds."""
     if tracemalloc.is_tracing():
-        traces, traced = get_traces(), 0
-    else:
-        traces, traced = await _trace(clock, seconds), seconds
-    which = f"allocated within {traced} seconds" if traced else "since tracing began"
-    said = f"Blocks that are alive, {which}."
-
-    def encoded() -> bytes:
-        return encode(
-            Profile(
-                types=(
-                    ValueType("inuse_objects", "count"),
-                    ValueType("inuse_space", "bytes"),
-                ),
-                samples=samples(traces),
-                period=1,
-                started=int(started * 1e9),
-                duration=traced * 1_000_000_000,
-                comments=(said, comment) if comment else (said,),
-            )
-        )
-
-    return await in_thread(encoded)
-
-
-async def _trace(clock: IReactorTime, seconds: int) -> Sequence[Trace]:
+        return _profile(get_traces(), 0, "since tracing began")
     tracemalloc.start(DEPTH)
     try:
         await deferLater(clock, seconds)
         # Not in a thread: it is one call that never lets go of the interpreter's lock.
         # And not take_snapshot, whose public form costs 10 µs a block to go through.
-        return get_traces()
+        traces = get_traces()
     finally:
         tracemalloc.stop()
+    return _profile(traces, seconds, f"allocated within {seconds} seconds")
+
+
+def _profile(
+    traces: Sequence[Trace], seconds: int, which: str
+) -> Callable[[], Profile]:
+    return lambda: Profile(
+        types=(ValueType("inuse_objects", "count"), ValueType("inuse_space", "bytes")),
+        samples=samples(traces),
+        period=1,
+        duration=seconds * 1_000_000_000,
+        comment=f"Blocks that are alive, {which}.",
+    )
 
 
 def samples(traces: Iterable[Trace]) -> list[Sample]:

@@ -45,30 +45,32 @@ class Profile(Struct, frozen=True, kw_only=True):
     Attributes:
         types: of each sample's values; tools show the last one unless asked otherwise.
         period: how much of the last type lies between two samples.
-        started: nanoseconds since the epoch.
         duration: nanoseconds; 0 for what has none.
     """
 
     types: tuple[ValueType, ...]
     samples: Iterable[Sample]
     period: int
-    started: int
     duration: int = 0
-    comments: tuple[str, ...] = ()
+    comment: str = ""
 
 
-def encode(profile: Profile) -> bytes:
-    """The profile as it is sent."""
+def encode(profile: Profile, started: float) -> bytes:
+    """The profile as it is sent.
+
+    Args:
+        started: seconds since the epoch.
+    """
     tables = _Tables()
     default = profile.types[-1]
     head = [_bytes(1, tables.value_type(kind)) for kind in profile.types]
     samples = [_bytes(2, tables.sample(sample)) for sample in profile.samples]
     tail = [
-        _number(9, profile.started),
+        _number(9, int(started * 1e9)),
         _number(10, profile.duration),
         _bytes(11, tables.value_type(default)),
         _number(12, profile.period),
-        _numbers(13, [tables.string(comment) for comment in profile.comments]),
+        _numbers(13, [tables.string(profile.comment)] if profile.comment else []),
         _number(14, tables.string(default.name)),
     ]
     # Last, because all of the others add to them.

@@ -5,7 +5,7 @@ page, from what is known of it; only counters and histograms live on.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -13,14 +13,14 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.ports import REASONS, Attempt, UpstreamError
-from api_exporter.telemetry.gauges import Gauges
+from api_exporter.telemetry.gauges import resource_gauges
 from api_exporter.telemetry.standing import Standing
 
 RECENT = 20
 """Requests on the wire that are remembered."""
 
 
-class Ended(Protocol):
+class RefreshObserver(Protocol):
     """Is told of each refresh that has ended, after so many seconds."""
 
     def __call__(self, resource: str, seconds: float, *, failed: bool) -> object: ...
@@ -54,45 +54,46 @@ class AccountTelemetry:
         self.recent: deque[Attempt] = deque(maxlen=RECENT)
         self.registry = registry
         self.changed: Callable[[], object] = lambda: None
-        self.ended: Ended = lambda resource, seconds, *, failed: None  # noqa: ARG005
-        registry.register(Gauges(self.standings, budget))
-        self._refreshes = Counter(
+        self.ended: RefreshObserver = lambda resource, seconds, *, failed: None  # noqa: ARG005
+        resource_gauges(registry, self.standings, budget)
+
+        def counter(
+            name: str, words: str, label: str, known: Iterable[str] = ()
+        ) -> Counter:
+            made = Counter(name, words, [label], registry=registry)
+            for value in known:
+                made.labels(value)
+            return made
+
+        self._refreshes = counter(
             "api_exporter_refreshes",
             "Refreshes that have ended, failed ones included.",
-            ["resource"],
-            registry=registry,
+            "resource",
+            periods,
         )
-        self._failures = Counter(
+        self._failures = counter(
             "api_exporter_refresh_failures",
             "Refreshes that have failed.",
-            ["resource"],
-            registry=registry,
+            "resource",
+            periods,
         )
-        self._reasons = Counter(
+        self._reasons = counter(
             "api_exporter_refresh_failure_reasons",
             "Refreshes that have failed, by reason.",
-            ["reason"],
-            registry=registry,
+            "reason",
+            REASONS,
         )
-        for name in periods:
-            self._refreshes.labels(name)
-            self._failures.labels(name)
-        for reason in REASONS:
-            self._reasons.labels(reason)
-        self._collector_failures = Counter(
+        self._collector_failures = counter(
             "api_exporter_collector_failures",
             "Families of a collector that could not be made because of a defect.",
-            ["collector"],
-            registry=registry,
+            "collector",
+            collectors,
         )
-        for name in collectors:
-            self._collector_failures.labels(name)
-        self._requests = Counter(
+        self._requests = counter(
             "api_exporter_upstream_requests",
             "Attempts on the wire by HTTP status, none where no answer came,"
             " other where there is no such status.",
-            ["code"],
-            registry=registry,
+            "code",
         )
         self._request_seconds = Histogram(
             "api_exporter_upstream_request_duration_seconds",
@@ -219,3 +220,9 @@ def _code(status: int | None) -> str:
     if status is None:
         return "none"
     return str(status) if 100 <= status < 600 else "other"
+
+
+def summary(accounts: Collection[AccountTelemetry]) -> str:
+    """Their state in one line, such as `48 of 50 accounts up`."""
+    up = sum(telemetry.standings[UP].up is True for telemetry in accounts)
+    return f"{up} of {len(accounts)} accounts up"

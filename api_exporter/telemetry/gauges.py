@@ -1,52 +1,85 @@
-"""The gauges of all resources, made afresh for every page."""
+"""Gauges of an account that are read when somebody scrapes."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.standing import Standing
 
+Value = float | Mapping[str, float] | None
 
-class Gauges(Collector):
-    """Absent until there is something to tell."""
+
+class CallbackMetric(Collector):
+    """A metric whose value a function tells; without one it is absent.
+
+    Args:
+        read: a number, or numbers by the values of a label.
+    """
 
     def __init__(
         self,
-        standings: Mapping[str, Standing],
-        budget: Callable[[], float | None],
+        registry: CollectorRegistry,
+        name: str,
+        words: str,
+        read: Callable[[], Value],
+        *,
+        label: str = "",
+        family: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
     ) -> None:
-        self._standings = standings
-        self._budget = budget
+        self._name = name
+        self._words = words
+        self._read = read
+        self._label = label
+        self._family = family
+        registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
-        up = self._standings[UP].up
-        if up is not None:
-            yield GaugeMetricFamily(
-                "netbird_api_up",
-                "Whether the newest attempt to read the peers succeeded, and their"
-                " metrics have not ended.",
-                value=up,
-            )
-        budget = self._budget()
-        if budget is not None:
-            yield GaugeMetricFamily(
-                "api_exporter_request_budget_per_minute",
-                "Requests a minute that we allow ourselves, all accounts of the token"
-                " together: since one was refused, or where the limit is stated.",
-                value=budget,
-            )
-        for name, words, value in _GAUGES:
-            family = GaugeMetricFamily(name, words, labels=["resource"])
-            for resource, standing in self._standings.items():
-                known = value(standing)
-                if known is not None:
-                    family.add_metric([resource], known)
+        value = self._read()
+        if isinstance(value, Mapping):
+            family = self._family(self._name, self._words, labels=[self._label])
+            for label, number in value.items():
+                family.add_metric([label], number)
             yield family
+        elif value is not None:
+            yield self._family(self._name, self._words, value=value)
 
 
-_GAUGES = (
+def resource_gauges(
+    registry: CollectorRegistry,
+    standings: Mapping[str, Standing],
+    budget: Callable[[], float | None],
+) -> None:
+    """How each resource stands, and how many requests a minute there are for all."""
+
+    def by_resource(value: Callable[[Standing], float | None]) -> dict[str, float]:
+        values = ((name, value(standing)) for name, standing in standings.items())
+        return {name: known for name, known in values if known is not None}
+
+    CallbackMetric(
+        registry,
+        "netbird_api_up",
+        "Whether the newest attempt to read the peers succeeded, and their"
+        " metrics have not ended.",
+        lambda: standings[UP].up,
+    )
+    CallbackMetric(
+        registry,
+        "api_exporter_request_budget_per_minute",
+        "Requests a minute that we allow ourselves, all accounts of the token"
+        " together: since one was refused, or where the limit is stated.",
+        budget,
+    )
+    for name, words, value in _RESOURCE_GAUGES:
+        read = partial(by_resource, value)
+        CallbackMetric(registry, name, words, read, label="resource")
+
+
+_RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Standing], float | None]], ...] = (
     (
         "api_exporter_resource_up",
         "Whether the newest refresh succeeded and the metrics have not ended.",
@@ -83,3 +116,94 @@ _GAUGES = (
         lambda s: s.seconds if s.ended is not None else None,
     ),
 )
+
+
+def page_size(registry: CollectorRegistry, pages: Pages) -> None:
+    """How much a scrape brings, without our own part of it: what to set limits to."""
+    CallbackMetric(
+        registry,
+        "api_exporter_series",
+        "Samples on the page by collector; the exporter's own come on top.",
+        pages.series,
+        label="collector",
+    )
+    CallbackMetric(
+        registry,
+        "api_exporter_page_bytes",
+        "Length of the collectors' pages, not compressed; the exporter's own"
+        " metrics come on top.",
+        lambda: sum(pages.lengths().values()),
+    )
+    CallbackMetric(
+        registry,
+        "api_exporter_cut_labels",
+        "Labels on the collectors' pages that were cut because of their length.",
+        pages.cut,
+    )
+
+
+def attention(
+    registry: CollectorRegistry, counts: Callable[[], Mapping[str, int]]
+) -> None:
+    """An account's findings.
+
+    Args:
+        counts: by severity; empty while nothing is known.
+    """
+    CallbackMetric(
+        registry,
+        "api_exporter_attention",
+        "What needs attention in the network, as the status page lists it.",
+        counts,
+        label="severity",
+    )
+
+
+def token_readable(registry: CollectorRegistry, readable: Callable[[], bool]) -> None:
+    """For an account whose token is in a file."""
+    CallbackMetric(
+        registry,
+        "api_exporter_token_readable",
+        "Whether the token file could be read when it was last wanted.",
+        readable,
+    )
+
+
+def certificate_readable(
+    registry: CollectorRegistry, readable: Callable[[], bool]
+) -> None:
+    """For an account that shows a certificate of ours."""
+    CallbackMetric(
+        registry,
+        "api_exporter_client_certificate_readable",
+        "Whether our own certificate and its key could be read, and belong together,"
+        " when they were last looked at.",
+        readable,
+    )
+
+
+def certificate_ends(
+    registry: CollectorRegistry,
+    *,
+    upstream: Callable[[], float | None],
+    client: Callable[[], float | None],
+) -> None:
+    """When certificates end: the upstream's, and our own where a gateway wants one.
+
+    Args:
+        upstream: seconds since the epoch, None where it is not known.
+        client: likewise.
+    """
+    CallbackMetric(
+        registry,
+        "api_exporter_upstream_certificate_expiration_timestamp_seconds",
+        "When the upstream's certificate expires, as it was when it last"
+        " answered on a new connection.",
+        upstream,
+    )
+    CallbackMetric(
+        registry,
+        "api_exporter_client_certificate_expiration_timestamp_seconds",
+        "When our own certificate expires, that of UPSTREAM_CLIENT_CERT_FILE.",
+        client,
+    )

@@ -1,21 +1,24 @@
-"""What is known of this process: its build, threads, lag and scrapes."""
+"""What is known of this process: build, threads, lag, scrapes, and who comes in."""
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
+    Counter,
     Gauge,
     GCCollector,
     Histogram,
     PlatformCollector,
     ProcessCollector,
 )
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client.core import CounterMetricFamily
 from twisted.python.threadpool import ThreadPool
 
 import twisted
+from api_exporter.netbird.resources import UP
+from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.gauges import CallbackMetric
 from api_exporter.version import Build
 
 
@@ -62,26 +65,67 @@ class ProcessTelemetry:
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
             registry=registry,
         )
-        Gauge(
+        CallbackMetric(
+            registry,
             "api_exporter_reactor_threads",
             "Threads of the event loop's pools.",
-            registry=registry,
-        ).set_function(lambda: sum(len(pool.threads) for pool in threads))
-        Gauge(
+            lambda: sum(len(pool.threads) for pool in threads),
+        )
+        CallbackMetric(
+            registry,
             "api_exporter_reactor_threads_in_use",
             "Threads of the event loop's pools that are at work.",
-            registry=registry,
-        ).set_function(lambda: sum(len(pool.working) for pool in threads))
-        registry.register(_Dropped(dropped))
-
-
-class _Dropped(Collector):
-    def __init__(self, dropped: Callable[[], int]) -> None:
-        self._dropped = dropped
-
-    def collect(self) -> Iterator[Metric]:
-        yield CounterMetricFamily(
+            lambda: sum(len(pool.working) for pool in threads),
+        )
+        CallbackMetric(
+            registry,
             "api_exporter_log_lines_dropped",
             "Log lines that nobody took in time.",
-            value=self._dropped(),
+            dropped,
+            family=CounterMetricFamily,
         )
+
+
+def unauthorized(registry: CollectorRegistry) -> Callable[[], None]:
+    """Counts those who may not come in."""
+    return Counter(
+        "api_exporter_web_unauthorized",
+        "Requests without a right password or token, where one is asked for, and"
+        " connections with a client certificate that is not taken.",
+        registry=registry,
+    ).inc
+
+
+def reload_successful(registry: CollectorRegistry, fine: Callable[[], bool]) -> None:
+    """A gauge where there is a file that says who may come in."""
+    CallbackMetric(
+        registry,
+        "api_exporter_web_config_last_reload_successful",
+        "Whether WEB_CONFIG_FILE and WEB_BEARER_TOKENS_FILE were good when they were"
+        " last looked at. What was good before stays in force.",
+        fine,
+    )
+
+
+def account_gauges(
+    registry: CollectorRegistry, accounts: Mapping[str, AccountTelemetry]
+) -> None:
+    """The gauges of several accounts, beside those of the process."""
+
+    def up() -> dict[str, float]:
+        ups = ((name, account.standings[UP].up) for name, account in accounts.items())
+        return {name: up for name, up in ups if up is not None}
+
+    CallbackMetric(
+        registry,
+        "api_exporter_accounts",
+        "Accounts that this process serves.",
+        lambda: len(accounts),
+    )
+    CallbackMetric(
+        registry,
+        "api_exporter_account_up",
+        "netbird_api_up of the account.",
+        up,
+        label="account",
+    )

@@ -7,7 +7,7 @@ from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Pages
 from api_exporter.serving.page import NO_ACCOUNT, ReadOnly, Refusal
-from api_exporter.telemetry.accounts import Accounts
+from api_exporter.telemetry.process import account_gauges
 from api_exporter.web import tree
 from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import AllHealth
@@ -22,7 +22,7 @@ from api_exporter.web.tree import Around
 def of_several(accounts: Mapping[str, Shown], around: Around) -> Resource:
     """All pages; those of an account with `?account=NAME`."""
     telemetries = {name: shown.telemetry for name, shown in accounts.items()}
-    around.process.registry.register(Accounts(telemetries))
+    account_gauges(around.process.registry, telemetries)
 
     def metrics(pages: Pages, shown: Shown | None) -> Metrics:
         own = around.process if shown is None else shown.telemetry

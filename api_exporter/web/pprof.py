@@ -1,9 +1,11 @@
 """`/debug/pprof/`: profiles of this process on demand, one of a kind at a time."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from math import ceil
 
+from msgspec import Struct
 from twisted.application.service import Service
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
@@ -14,9 +16,12 @@ from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.profiling.in_thread import InThread
-from api_exporter.profiling.kinds import KINDS, Kind, Work
-from api_exporter.serving.page import ReadOnly, Text, keep_at_home
+from api_exporter.profiling import cpu, heap, stacks
+from api_exporter.profiling.pprof import Profile, encode
+from api_exporter.serving.page import ReadOnly, Text, keep_at_home, keep_private
+
+InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
+"""Runs what would hold up the event loop in another thread."""
 
 SECONDS = range(1, 301)
 """How long a profile may take."""
@@ -39,34 +44,47 @@ _INDEX = """<!DOCTYPE html>
 _log = Logger()
 
 
-class Slot:
-    """Room for one profile at a time.
+class Kind(Struct, frozen=True, kw_only=True):
+    """A kind of profile, of which there is one at a time.
 
     Attributes:
-        running: the profile that is being made, if any.
+        uses: what no two profiles can use at the same time.
+        seconds: how long it takes when nobody says.
+        record: takes so many seconds. Cancelling it ends it and leaves nothing behind.
+            What it comes back with makes the profile, in any thread.
     """
 
-    def __init__(self, clock: IReactorTime) -> None:
-        self.running: Deferred[bytes] | None = None
-        self._clock = clock
-        self._until = 0.0
+    title: str
+    uses: str
+    seconds: int
+    record: Callable[[IReactorTime, int], Awaitable[Callable[[], Profile]]]
 
-    def start(self, work: Work, seconds: int) -> Deferred[bytes]:
-        self._until = self._clock.seconds() + seconds
-        self.running = Deferred.fromCoroutine(work)
-        return self.running.addBoth(self._end)
 
-    def _end(self, result: bytes | Failure) -> bytes | Failure:
-        self.running = None
-        return result
+MEMORY = Kind(
+    title="live memory, by default of the next 5 seconds; "
+    "at once and of all times where tracemalloc has run from the start",
+    uses="tracemalloc",
+    seconds=5,
+    record=heap.profile,
+)
 
-    def wait(self) -> int:
-        """Seconds after which another try makes sense."""
-        return max(1, ceil(self._until - self._clock.seconds()))
-
-    def stop(self) -> None:
-        if self.running is not None:
-            self.running.cancel()
+KINDS = {
+    "profile": Kind(
+        title="CPU time, by default of the next 30 seconds",
+        uses="the CPU sampler",
+        seconds=30,
+        record=cpu.profile,
+    ),
+    "heap": MEMORY,
+    "allocs": MEMORY,
+    "goroutine": Kind(
+        title="the stacks of all threads now",
+        uses="the threads' stacks",
+        seconds=1,
+        record=stacks.profile,
+    ),
+}
+"""By the names that tools ask for: Alloy and Parca ask for memory as `allocs`."""
 
 
 class ProfilePage(ReadOnly):
@@ -75,17 +93,17 @@ class ProfilePage(ReadOnly):
     def __init__(
         self,
         kind: Kind,
-        slot: Slot,
         clock: IReactorTime,
         now: Callable[[], float],
         in_thread: InThread,
     ) -> None:
         super().__init__()
         self._kind = kind
-        self._slot = slot
         self._clock = clock
         self._now = now
         self._in_thread = in_thread
+        self._running: Deferred[bytes] | None = None
+        self._until = 0.0
 
     def render_GET(self, request: Request) -> bytes | int:
         """The profile, when its time has come."""
@@ -95,29 +113,22 @@ class ProfilePage(ReadOnly):
             seconds = _whole_number(request, "seconds", SECONDS, self._kind.seconds)
         except ValueError as error:
             return _refuse(request, 400, str(error))
-        if self._slot.running is not None:
-            request.setHeader(b"Retry-After", b"%d" % self._slot.wait())
+        if self._running is not None:
+            wait = max(1, ceil(self._until - self._clock.seconds()))
+            request.setHeader(b"Retry-After", b"%d" % wait)
             return _refuse(request, 409, f"{self._kind.uses} is in use; try later")
-        file_name = f"{self._kind.name}.pb.gz".encode()
-        request.setHeader(b"Content-Type", b"application/octet-stream")
-        request.setHeader(b"Content-Disposition", b"attachment; filename=" + file_name)
-        request.setHeader(b"X-Content-Type-Options", b"nosniff")
-        request.setHeader(b"Cache-Control", b"no-store")
         if request.method == b"HEAD":
-            return b""
-        self._serve(request, seconds)
-        return NOT_DONE_YET
-
-    def _serve(self, request: Request, seconds: int) -> None:
-        work = self._kind.make(self._clock, self._in_thread, seconds, self._now())
-        running = self._slot.start(work, seconds)
+            return _attach(request, b"")
+        self._until = self._clock.seconds() + seconds
+        running = self._running = Deferred.fromCoroutine(self._make(seconds))
         gone = request.notifyFinish()
         gone.addErrback(lambda _: running.cancel())
 
         def ended(failure: Failure) -> bytes:
             if failure.check(CancelledError):
                 return _refuse(request, 503, "the exporter is being stopped")
-            _log.failure("No {kind} profile", failure, kind=self._kind.name)
+            kind = _name(request).decode()
+            _log.failure("No {kind} profile", failure, kind=kind)
             return _refuse(request, 500, "no profile could be made; see the log")
 
         def answer(body: bytes) -> None:
@@ -125,7 +136,23 @@ class ProfilePage(ReadOnly):
                 request.write(body)
                 request.finish()
 
-        running.addErrback(ended).addCallback(answer)
+        running.addBoth(self._end)
+        running.addCallbacks(partial(_attach, request), ended).addCallback(answer)
+        return NOT_DONE_YET
+
+    async def _make(self, seconds: int) -> bytes:
+        started = self._now()
+        profile = await self._kind.record(self._clock, seconds)
+        return await self._in_thread(lambda: encode(profile(), started))
+
+    def _end(self, result: bytes | Failure) -> bytes | Failure:
+        self._running = None
+        return result
+
+    def stop(self) -> None:
+        """End the profile that is being made; its client is told."""
+        if self._running is not None:
+            self._running.cancel()
 
 
 class Pprof(Text):
@@ -137,30 +164,30 @@ class Pprof(Text):
         self, clock: IReactorTime, now: Callable[[], float], in_thread: InThread
     ) -> None:
         super().__init__()
-        self._slots = {kind.uses: Slot(clock) for kind in KINDS}
+        self._pages = {
+            kind: ProfilePage(kind, clock, now, in_thread) for kind in KINDS.values()
+        }
         self.putChild(b"", self)
-        for kind in KINDS:
-            page = ProfilePage(kind, self._slots[kind.uses], clock, now, in_thread)
-            self.putChild(kind.name.encode(), page)
+        for name, kind in KINDS.items():
+            self.putChild(name.encode(), self._pages[kind])
 
     def stop(self) -> None:
-        """End the profiles that are being made; their clients are told."""
-        for slot in self._slots.values():
-            slot.stop()
+        """End all profiles that are being made."""
+        for page in self._pages.values():
+            page.stop()
 
     def render_GET(self, request: Request) -> bytes:
         """The index, whose links work below the slash only."""
         keep_at_home(request)
-        *_, last = request.prepath or [b""]
-        if last:
-            request.redirect(last + b"/")
+        if name := _name(request):
+            request.redirect(name + b"/")
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
         """Links to all profiles."""
         items = "".join(
-            f'<li><a href="{kind.name}">{kind.name}</a>: {kind.title}</li>\n'
-            for kind in KINDS
+            f'<li><a href="{name}">{name}</a>: {kind.title}</li>\n'
+            for name, kind in KINDS.items()
         )
         return _INDEX.format(items=items)
 
@@ -189,6 +216,11 @@ class Profiles(Service):
         self.pages.stop()
 
 
+def _name(request: Request) -> bytes:
+    """The last part of the path."""
+    return (request.prepath or [b""])[-1]
+
+
 def _whole_number(request: Request, name: str, allowed: range, default: int) -> int:
     """A parameter of the query; raises what is wrong with it in one line."""
     values = (request.args or {}).get(name.encode())
@@ -205,11 +237,19 @@ def _whole_number(request: Request, name: str, allowed: range, default: int) -> 
     raise ValueError(f"{name} must be {wanted}, not {shown}")
 
 
+def _attach(request: Request, body: bytes) -> bytes:
+    """A file, as browsers and Grafana Alloy want it."""
+    keep_private(request)
+    request.setHeader(b"Content-Type", b"application/octet-stream")
+    file = b"attachment; filename=%s.pb.gz" % _name(request)
+    request.setHeader(b"Content-Disposition", file)
+    return body
+
+
 def _refuse(request: Request, status: int, line: str) -> bytes:
     request.setResponseCode(status)
-    request.responseHeaders.removeHeader(b"Content-Disposition")
+    keep_private(request)
     request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
-    request.setHeader(b"X-Content-Type-Options", b"nosniff")
     # Asks `go tool pprof` to show the line.
     request.setHeader(b"X-Go-Pprof", b"1")
     return f"{line}\n".encode()

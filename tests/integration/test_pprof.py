@@ -161,7 +161,7 @@ class GoToolPprofTests(TestCase):
         for path in ("/heap", "/allocs"):
             await self.check_held(await self.fetch(f"{path}?seconds=300"), held)
         comments = await self.tool("-comments", await self.fetch("/allocs"))
-        self.assertIn("The same live profile as heap.", comments)
+        self.assertIn("Blocks that are alive, since tracing began.", comments)
 
     async def check_held(self, file: str, held: bytearray) -> None:
         top = await self.tool("-top", "-unit=B", "-nodefraction=0", file)

@@ -269,8 +269,9 @@ class StatusPageTests(TestCase):
         browser = await self.opened(watched.advance(60))
         shown = _object(
             await browser.value(
-                "Object.fromEntries([...document.querySelectorAll('tr')]"
-                ".filter(row => row.cells.length == 7).map(row =>"
+                "Object.fromEntries([...document.querySelectorAll("
+                "'[aria-label=Resources] tr')]"
+                ".filter(row => row.cells.length == 6).map(row =>"
                 " [row.cells[0].innerText, row.cells[1].innerText]))"
             )
         )

@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -10,10 +11,14 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.profiling import cpu
+from api_exporter.profiling.cpu import Charges
+from api_exporter.profiling.pprof import Frame, Profile, Stack, encode
 from tests.profiling import reader
-from tests.profiling.in_thread import at_once
 
 NOW = 1_700_000_000
+
+WORK = (Frame("work", "file.py", 1),)
+WAIT = (Frame("wait", "file.py", 2),)
 
 
 def spin(nanoseconds: int) -> None:
@@ -28,8 +33,11 @@ class ProfileTests(SynchronousTestCase):
         self.clock = Clock()
         self.switch_interval = sys.getswitchinterval()
 
-    def start(self) -> Deferred[bytes]:
-        return Deferred.fromCoroutine(cpu.profile(self.clock, at_once, 3, NOW))
+    def start(self) -> Deferred[Callable[[], Profile]]:
+        return Deferred.fromCoroutine(cpu.profile(self.clock, 3))
+
+    def read(self, profile: Deferred[Callable[[], Profile]]) -> reader.Read:
+        return reader.read(encode(self.successResultOf(profile)(), NOW))
 
     def assertStopped(self) -> None:  # noqa: N802 - as unittest names such things
         """Nothing is left of the profile."""
@@ -44,7 +52,7 @@ class ProfileTests(SynchronousTestCase):
         spin(300_000_000)
         self.assertNoResult(profile)
         self.clock.advance(3)
-        read = reader.read(self.successResultOf(profile))
+        read = self.read(profile)
         used = time.process_time_ns() - before
         self.assertStopped()
         self.assertEqual([("samples", "count"), ("cpu", "nanoseconds")], read.types)
@@ -62,7 +70,7 @@ class ProfileTests(SynchronousTestCase):
         worker.start()
         worker.join()
         self.clock.advance(3)
-        read = reader.read(self.successResultOf(profile))
+        read = self.read(profile)
         of_worker = [
             v[1] for _, v, label in read.samples if label["thread"] == "worker"
         ]
@@ -74,6 +82,57 @@ class ProfileTests(SynchronousTestCase):
         profile.cancel()
         self.failureResultOf(profile, CancelledError)
         self.assertStopped()
+
+
+class ChargesTests(SynchronousTestCase):
+    """Of a thread that never starts: its clock is not real."""
+
+    def setUp(self) -> None:
+        self.thread = threading.Thread(name="worker")
+        self.charges = Charges({self.thread: 1000})
+
+    def add(self, now: int, where: Stack, *, running: bool) -> None:
+        clocks = {self.thread: now}
+        found = dict.fromkeys(self.charges.busy(clocks), where)
+        self.charges.add(clocks, found, {self.thread: now + running})
+
+    def found(self) -> dict[Stack, tuple[int, ...]]:
+        samples = self.charges.samples()
+        self.assertLessEqual({sample.thread for sample in samples}, {"worker"})
+        return {sample.stack: sample.values for sample in samples}
+
+    def test_difference(self) -> None:
+        """A stack is charged with what the clock has moved since the sample before."""
+        self.add(1010, WORK, running=True)
+        self.add(1050, WORK, running=True)
+        self.assertEqual({WORK: (2, 50)}, self.found())
+
+    def test_idle(self) -> None:
+        """A thread whose clock stands still is not seen at all."""
+        self.add(1000, WAIT, running=False)
+        self.assertEqual({}, self.found())
+
+    def test_blocked(self) -> None:
+        """Time of a thread that waits goes to where it was last seen to run."""
+        self.add(1010, WORK, running=True)
+        self.add(1015, WAIT, running=False)
+        self.assertEqual({WORK: (2, 15)}, self.found())
+
+    def test_never_seen_running(self) -> None:
+        """Time of a thread that was never seen to run goes to where it waits."""
+        self.add(1010, WAIT, running=False)
+        self.assertEqual({WAIT: (1, 10)}, self.found())
+
+    def test_new_thread(self) -> None:
+        """A thread that began after the last sample is charged with all of its time."""
+        self.charges = Charges({})
+        self.add(7, WORK, running=True)
+        self.assertEqual({WORK: (1, 7)}, self.found())
+
+    def test_ended(self) -> None:
+        """A thread that ends in the moment after a sample loses nothing."""
+        self.charges.add({self.thread: 1010}, {self.thread: WORK}, {})
+        self.assertEqual({WORK: (1, 10)}, self.found())
 
 
 class ClocksTests(SynchronousTestCase):

@@ -1,15 +1,15 @@
 """Live memory of this very process."""
 
 import tracemalloc
+from collections.abc import Callable
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.profiling import heap
-from api_exporter.profiling.pprof import Frame
+from api_exporter.profiling.pprof import Frame, Profile, encode
 from tests.profiling import reader
-from tests.profiling.in_thread import at_once
 
 SIZE = 1_000_000
 
@@ -31,9 +31,11 @@ class ProfileTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
 
-    def start(self, comment: str = "") -> Deferred[bytes]:
-        work = heap.profile(self.clock, at_once, 5, NOW, comment=comment)
-        return Deferred.fromCoroutine(work)
+    def start(self) -> Deferred[Callable[[], Profile]]:
+        return Deferred.fromCoroutine(heap.profile(self.clock, 5))
+
+    def read(self, profile: Deferred[Callable[[], Profile]]) -> reader.Read:
+        return reader.read(encode(self.successResultOf(profile)(), NOW))
 
     def test_window(self) -> None:
         """Where nothing is traced, it traces for its time, and no longer."""
@@ -43,7 +45,7 @@ class ProfileTests(SynchronousTestCase):
         self.clock.advance(5)
         self.assertFalse(tracemalloc.is_tracing())
         self.assertEqual([], self.clock.getDelayedCalls())
-        read = reader.read(self.successResultOf(profile))
+        read = self.read(profile)
         self.assertEqual(
             [("inuse_objects", "count"), ("inuse_space", "bytes")], read.types
         )
@@ -60,7 +62,7 @@ class ProfileTests(SynchronousTestCase):
         profile = self.start()
         hold()
         self.clock.advance(5)
-        read = reader.read(self.successResultOf(profile))
+        read = self.read(profile)
         self.assertLess(read.by_leaf().get(HOLDING.function, 0), SIZE / 100)
 
     def test_traced_from_the_start(self) -> None:
@@ -68,12 +70,10 @@ class ProfileTests(SynchronousTestCase):
         tracemalloc.start(3)
         self.addCleanup(tracemalloc.stop)
         held = hold()
-        read = reader.read(self.successResultOf(self.start("And more.")))
+        read = self.read(self.start())
         self.assertTrue(tracemalloc.is_tracing())
         self.assertEqual(0, read.duration)
-        self.assertEqual(
-            ["Blocks that are alive, since tracing began.", "And more."], read.comments
-        )
+        self.assertEqual(["Blocks that are alive, since tracing began."], read.comments)
         self.assertLess(abs(read.by_leaf()[HOLDING.function] - len(held)), SIZE / 100)
 
     def test_cancelled(self) -> None:

@@ -24,15 +24,15 @@ SAMPLES = st.builds(
 )
 
 
-def profile(*samples: Sample, comments: tuple[str, ...] = ()) -> Profile:
-    return Profile(
+def encoded(*samples: Sample, comment: str = "") -> bytes:
+    profile = Profile(
         types=(ValueType("samples", "count"), ValueType("cpu", "nanoseconds")),
         samples=samples,
         period=10,
-        started=1_700_000_000_000_000_000,
         duration=5,
-        comments=comments,
+        comment=comment,
     )
+    return encode(profile, 1_700_000_000)
 
 
 class VarintTests(SynchronousTestCase):
@@ -54,7 +54,7 @@ class EncodeTests(SynchronousTestCase):
     @given(st.lists(SAMPLES))
     def test_samples(self, samples: list[Sample]) -> None:
         """Stacks, values and threads come back as they were, in their order."""
-        read = reader.read(encode(profile(*samples)))
+        read = reader.read(encoded(*samples))
         expected = [
             (s.stack, s.values, {"thread": s.thread} if s.thread else {})
             for s in samples
@@ -63,32 +63,32 @@ class EncodeTests(SynchronousTestCase):
 
     def test_head(self) -> None:
         """What is said of the whole profile is read back; the last type is shown."""
-        read = reader.read(encode(profile(comments=("one", "two"))))
+        read = reader.read(encoded(comment="one"))
         self.assertEqual([("samples", "count"), ("cpu", "nanoseconds")], read.types)
         self.assertEqual(("cpu", "nanoseconds"), read.period_type)
         self.assertEqual("cpu", read.default_type)
         self.assertEqual(10, read.period)
         self.assertEqual(1_700_000_000_000_000_000, read.started)
         self.assertEqual(5, read.duration)
-        self.assertEqual(["one", "two"], read.comments)
+        self.assertEqual(["one"], read.comments)
 
     def test_told_once(self) -> None:
         """A thousand samples of one stack cost little more than their numbers."""
         stack = tuple(Frame(f"function{n}", "file.py", n) for n in range(50))
-        many = encode(profile(*[Sample(stack, (1, n)) for n in range(1000)]))
+        many = encoded(*[Sample(stack, (1, n)) for n in range(1000)])
         self.assertEqual(1, gzip.decompress(many).count(b"function49"))
 
     def test_odd_file_names(self) -> None:
         """A file name that is not UTF-8 does not spoil the profile."""
         stack = (Frame("f", "caf\udce9.py", 1),)
-        read = reader.read(encode(profile(Sample(stack, (1, 1)))))
+        read = reader.read(encoded(Sample(stack, (1, 1))))
         self.assertEqual("caf?.py", read.samples[0][0][0].file)
 
     def test_addresses(self) -> None:
         """A line has an address of its own, and the same one in every profile."""
         one, two = Frame("f", "a.py", 1), Frame("f", "a.py", 2)
-        first = reader.read(encode(profile(Sample((one, two), (1, 1)))))
-        second = reader.read(encode(profile(Sample((two, one), (1, 1)))))
+        first = reader.read(encoded(Sample((one, two), (1, 1))))
+        second = reader.read(encoded(Sample((two, one), (1, 1))))
         self.assertEqual(first.addresses, second.addresses)
         self.assertEqual({one: address(one), two: address(two)}, first.addresses)
         self.assertNotEqual(address(one), address(two))

@@ -1,11 +1,16 @@
-"""Stacks of named lines."""
+"""Stacks of named lines, and what all threads are doing."""
 
 import sys
+import threading
 
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.profiling.pprof import Frame, Stack
+from api_exporter.profiling import stacks
+from api_exporter.profiling.pprof import Frame, Stack, encode
 from api_exporter.profiling.stacks import MAX_DEPTH, stack
+from tests.profiling import reader
 
 
 def here(known: dict[Frame, Frame]) -> Stack:
@@ -39,3 +44,29 @@ class StackTests(SynchronousTestCase):
     def test_nothing(self) -> None:
         """A thread without a frame has an empty stack."""
         self.assertEqual((), stack(None, {}))
+
+
+class ProfileTests(SynchronousTestCase):
+    def test_profile(self) -> None:
+        """Every thread is there once, with its name and its stack, at once."""
+        end = threading.Event()
+        worker = threading.Thread(target=end.wait, name="worker")
+        worker.start()
+        self.addCleanup(worker.join)
+        self.addCleanup(end.set)
+        profile = Deferred.fromCoroutine(stacks.profile(Clock(), 30))
+        read = reader.read(encode(self.successResultOf(profile)(), 1_700_000_000))
+        self.assertEqual([("goroutine", "count")], read.types)
+        self.assertEqual(1_700_000_000 * 10**9, read.started)
+        found = {label["thread"]: stack for stack, _, label in read.samples}
+        self.assertIn("threading.Event.wait", [f.function for f in found["worker"]])
+        self.assertIn(
+            f"{__name__}.ProfileTests.test_profile",
+            [f.function for f in found[threading.current_thread().name]],
+        )
+        self.assertEqual({(1,)}, {values for _, values, _ in read.samples})
+
+    def test_unknown(self) -> None:
+        """A thread that Python did not start has a stack and no name."""
+        (sample,) = stacks.samples([], {-1: sys._getframe()})
+        self.assertEqual("?", sample.thread)

@@ -5,12 +5,16 @@ policy. What is visible is asked for again every few seconds, a hidden page neve
 """
 
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from html import escape
 
 from twisted.web.server import Request
+from twisted.web.template import Tag, flattenString, tags
 
-from api_exporter.serving.page import keep_at_home
+from api_exporter.serving.page import Text, keep_at_home
+from api_exporter.web.kept import Kept
+from api_exporter.web.status import words
 
 STYLE = """
 :root { color-scheme: light dark;
@@ -52,9 +56,6 @@ section { margin-top: 1rem; padding: 1.1rem 1.25rem; background: var(--card);
 .findings b { font-weight: 600; }
 .findings .when { color: var(--soft); }
 .findings .when, .findings a { white-space: nowrap; }
-.strip { margin-bottom: .8rem; color: var(--soft); font-size: .8rem; }
-.strip svg { display: block; max-width: 100%; border-bottom: 1px solid var(--soft); }
-.strip rect { fill: var(--tone); }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr));
   gap: .9rem 1.5rem; margin: 0; }
@@ -185,9 +186,63 @@ def protect(request: Request) -> None:
     keep_at_home(request)
 
 
-def html(*, title: str, main: str, footer: str) -> str:
-    """The whole page around what changes, which is ready markup."""
-    return f"""<!DOCTYPE html>
+def markup(tag: Tag) -> str:
+    """A tag as text. Nothing in it has to be waited for, so it is there at once."""
+    made: list[bytes] = []
+    flattenString(None, tag).addCallback(made.append)
+    return made[0].decode()
+
+
+class LivePage(Text):
+    """A page that keeps itself fresh, made once a second at most, for all who look.
+
+    Args:
+        footer: ready markup.
+        seconds: a clock.
+        now: seconds since the epoch.
+    """
+
+    media_type = b"text/html; charset=utf-8"
+
+    def __init__(
+        self,
+        *,
+        version: str,
+        footer: str,
+        seconds: Callable[[], float],
+        now: Callable[[], float],
+    ) -> None:
+        super().__init__()
+        self._version = version
+        self._footer = footer
+        self._now = now
+        self._kept = Kept(self.document, seconds)
+
+    def document(self) -> str:
+        """The page, made anew; see `html`."""
+        raise NotImplementedError
+
+    def render_GET(self, request: Request) -> bytes:
+        """The page, which runs nothing but its own script and stands in no frame."""
+        protect(request)
+        return super().render_GET(request)
+
+    def text(self, _request: Request) -> str:
+        """The whole document."""
+        return self._kept()
+
+    def top(self, now: float, account: str = "") -> Tag:
+        """Who says so, and when."""
+        return tags.div(
+            tags.span(f"api-exporter {self._version}"),
+            tags.span("Account ", tags.b(account)) if account else "",
+            tags.span(f"{words.day(now)} ", words.second(now), " UTC"),
+            class_="top",
+        )
+
+    def html(self, *, title: str, main: str) -> str:
+        """The whole page around what changes, which is ready markup."""
+        return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -201,7 +256,7 @@ def html(*, title: str, main: str, footer: str) -> str:
 {main}
 <p id="lost" role="status" hidden>The exporter does not answer.
 This is what it said last.</p>
-{footer}
+{self._footer}
 <script>{SCRIPT}</script>
 </body>
 </html>

@@ -8,11 +8,11 @@ from twisted.web.template import tags
 
 from api_exporter.attention.finding import counted
 from api_exporter.serving.authorization import ALL, Accounts
-from api_exporter.serving.page import Text, may_know
-from api_exporter.web.kept import Kept
+from api_exporter.serving.page import may_know
 from api_exporter.web.shown import Shown
-from api_exporter.web.status import document, findings, words
-from api_exporter.web.status.page import footer, markup
+from api_exporter.web.status import findings, words
+from api_exporter.web.status.document import LivePage, markup
+from api_exporter.web.status.page import footer
 from api_exporter.web.status.verdict import Tone, Verdict, verdict
 
 _WORST_FIRST: tuple[Tone, ...] = ("bad", "warn", "none", "good")
@@ -41,16 +41,14 @@ _ATTENTION = '<td class="n" data-before="needs attention:">{counts}</td>'
 _VOID = f'<td class="n void">{words.NOTHING}</td>'
 
 
-class Overview(Text):
-    """The list of accounts, made once a second at most.
+class Overview(LivePage):
+    """The list of accounts.
 
     Args:
         accounts: by name.
         seconds: a clock.
         now: seconds since the epoch.
     """
-
-    media_type = b"text/html; charset=utf-8"
 
     def __init__(
         self,
@@ -62,24 +60,21 @@ class Overview(Text):
         seconds: Callable[[], float],
         now: Callable[[], float],
     ) -> None:
-        super().__init__()
+        super().__init__(
+            version=version,
+            footer=footer(metrics_path, pprof=pprof),
+            seconds=seconds,
+            now=now,
+        )
         self._accounts = accounts
-        self._version = version
-        self._now = now
-        self._footer = footer(metrics_path, pprof=pprof)
-        self._kept = Kept(self._document, seconds)
-
-    def render_GET(self, request: Request) -> bytes:
-        """The page, which runs nothing but its own script and stands in no frame."""
-        document.protect(request)
-        return super().render_GET(request)
 
     def text(self, request: Request) -> str:
         """The whole document; of some accounts, where the client may know of these."""
         known = may_know(request)
-        return self._kept() if known is ALL else self._document(known)
+        return self._kept() if known is ALL else self.document(known)
 
-    def _document(self, known: Accounts = ALL) -> str:
+    def document(self, known: Accounts = ALL) -> str:
+        """A row for each account that the client may know of."""
         now = self._now()
         found = {
             name: verdict(shown.telemetry.standings, shown.inventory, now)
@@ -89,18 +84,12 @@ class Overview(Text):
         working = sum(one.tone in _WORKING for one in found.values())
         tone, headline = _headline(found, working)
         order = sorted(found, key=lambda n: (_WORST_FIRST.index(found[n].tone), n))
-        top = tags.div(
-            tags.span(f"api-exporter {self._version}"),
-            tags.span(f"{words.day(now)} ", words.second(now), " UTC"),
-            class_="top",
-        )
         verdicts = tags.section(tags.h1(headline), class_=f"verdict {tone}")
         rows = "".join(self._row(name, found[name]) for name in order)
         table = _TABLE.format(rows=rows) if rows else ""
-        return document.html(
+        return self.html(
             title=f"{working} of {len(found)} – api-exporter",
-            main=f"<main>{markup(top)}{markup(verdicts)}{table}</main>",
-            footer=self._footer,
+            main=f"<main>{markup(self.top(now))}{markup(verdicts)}{table}</main>",
         )
 
     def _row(self, name: str, found: Verdict) -> str:

@@ -2,26 +2,24 @@
 
 from collections.abc import Callable, Mapping
 
-from twisted.web.server import Request
-from twisted.web.template import Flattenable, Tag, flattenString, tags
+from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.serving.page import Text
 from api_exporter.telemetry.standing import Standing
-from api_exporter.web.kept import Kept
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.shown import Shown
 from api_exporter.web.status import document, findings, tables, verdict, words
 from api_exporter.web.status.chart import chart
+from api_exporter.web.status.document import LivePage
 from api_exporter.web.status.verdict import Verdict
 
 DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
 """Nothing is there where it is a placeholder (deploy/addresses)."""
 
 
-class Status(Text):
-    """The status page, made once a second at most, however many look at it.
+class Status(LivePage):
+    """The status page of an account.
 
     Args:
         account: its name, empty where it is the only one.
@@ -32,8 +30,6 @@ class Status(Text):
         seconds: a clock.
         now: seconds since the epoch.
     """
-
-    media_type = b"text/html; charset=utf-8"
 
     def __init__(
         self,
@@ -49,63 +45,35 @@ class Status(Text):
         seconds: Callable[[], float],
         now: Callable[[], float],
     ) -> None:
-        super().__init__()
+        super().__init__(
+            version=version,
+            footer=footer(metrics_path, account, pprof=pprof),
+            seconds=seconds,
+            now=now,
+        )
         self._shown = shown
-        self._version = version
         self._runbooks = runbooks
         self._upstream = "a simulated network" if simulated else shown.url
         self._uptime = uptime
-        self._now = now
         self._account = account
-        self._footer = footer(metrics_path, account, pprof=pprof)
-        self._kept = Kept(self._document, seconds)
 
-    def render_GET(self, request: Request) -> bytes:
-        """The page, which runs nothing but its own script and stands in no frame."""
-        document.protect(request)
-        return super().render_GET(request)
-
-    def text(self, _request: Request) -> str:
-        """The whole document."""
-        return self._kept()
-
-    def _document(self) -> str:
-        now, inventory = self._now(), self._shown.inventory
-        found = verdict.verdict(self._shown.telemetry.standings, inventory, now)
+    def document(self) -> str:
+        """Each section in its place: the answer comes first."""
+        now, shown = self._now(), self._shown
+        standings, pages = shown.telemetry.standings, shown.pages
+        found = verdict.verdict(standings, shown.inventory, now)
         main = Tag("main")(
-            self._top(now),
+            self.top(now, self._account),
             _headline(found),
-            findings.section(self._shown.attention.found, now, self._runbooks),
-            self._facts(inventory, now),
+            findings.section(shown.attention.found, now, self._runbooks),
+            self._facts(shown.inventory, now),
             self._peers(now),
-            tables.resources(
-                self._shown.telemetry.standings,
-                self._series(),
-                now,
-                note=self._shown.stretched,
-            ),
-            tables.collectors(
-                self._shown.collectors,
-                self._shown.pages.series(),
-                self._shown.pages.lengths(),
-            ),
-            tables.calls(self._shown.telemetry.recent),
+            tables.resources(standings, now, note=shown.stretched),
+            tables.collectors(shown.collectors, pages.series(), pages.lengths()),
+            tables.calls(shown.telemetry.recent),
         )
-        return document.html(
-            title=" – ".join(
-                filter(None, (found.short, self._account, "api-exporter"))
-            ),
-            main=markup(main),
-            footer=self._footer,
-        )
-
-    def _top(self, now: float) -> Tag:
-        return tags.div(
-            tags.span(f"api-exporter {self._version}"),
-            tags.span("Account ", tags.b(self._account)) if self._account else "",
-            tags.span(f"{words.day(now)} ", words.second(now), " UTC"),
-            class_="top",
-        )
+        title = filter(None, (found.short, self._account, "api-exporter"))
+        return self.html(title=" – ".join(title), main=document.markup(main))
 
     def _facts(self, inventory: Inventory, now: float) -> Tag:
         uptime = self._uptime()
@@ -144,15 +112,6 @@ class Status(Text):
             if runs
             else tags.p("Nothing has been read in the last hours.", class_="legend"),
         )
-
-    def _series(self) -> dict[str, int]:
-        """By resource. A collector's all count where its subject is, so once."""
-        series: dict[str, int] = {}
-        counts = self._shown.pages.series()
-        for collector in self._shown.collectors:
-            subject = collector.reads[0]
-            series[subject] = series.get(subject, 0) + counts[collector.name]
-        return series
 
 
 def _headline(found: Verdict) -> Tag:
@@ -194,11 +153,6 @@ def footer(metrics_path: str, account: str = "", *, pprof: bool) -> str:
         (RUNBOOKS, "Runbooks"),
         *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
     ]
-    return markup(tags.footer([tags.a(word, href=href) for href, word in links]))
-
-
-def markup(tag: Tag) -> str:
-    """A tag as text. Nothing in it has to be waited for, so it is there at once."""
-    made: list[bytes] = []
-    flattenString(None, tag).addCallback(made.append)
-    return made[0].decode()
+    return document.markup(
+        tags.footer([tags.a(word, href=href) for href, word in links])
+    )

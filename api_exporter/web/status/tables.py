@@ -3,7 +3,7 @@
 On a narrow screen a row becomes a few lines, and a cell says itself what it is.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Reversible, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
 
@@ -13,7 +13,6 @@ from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import words
-from api_exporter.web.status.strip import strip
 from api_exporter.web.status.verdict import Tone
 
 _TONES: dict[str, Tone] = {
@@ -33,15 +32,10 @@ _LEGEND = {
     "off": "no enabled collector reads it",
 }
 
-_NUMBERS = ("Last success", "Every", "Records", "Series", "Milliseconds")
+_NUMBERS = ("Last success", "Every", "Records", "Milliseconds")
 
 
-def resources(
-    standings: Mapping[str, Standing],
-    series: Mapping[str, int],
-    now: float,
-    note: str = "",
-) -> Tag:
+def resources(standings: Mapping[str, Standing], now: float, note: str = "") -> Tag:
     """A row for each resource that there is, the enabled ones first, then a note.
 
     What to do about the peers the headline has told already.
@@ -56,22 +50,19 @@ def resources(
         if waiting and word in {"starting", "late"}:
             word = "waiting"
         states.add(word)
-        rows.append(_row(resource, standing, word, series.get(resource.name), now))
+        rows.append(_row(resource, standing, word, now))
         if standing is not None and standing.error is not None and word == "failing":
             rows.append(_failure(standing, standing.error, advised, now))
+    legend = [
+        tags.span(tags.b(word), f": {told}. ")
+        for word, told in _LEGEND.items()
+        if word in states
+    ]
     return tags.section(
         tags.h2("Resources"),
         _table("Resources", ("Resource", "State", *_NUMBERS), rows),
         tags.p(f"{note[0].upper()}{note[1:]}.") if note else "",
-        tags.p(
-            "A collector's series are counted once, at the resource that it is about.",
-            [
-                tags.span(" ", tags.b(word), f": {_LEGEND[word]}.")
-                for word in _LEGEND
-                if word in states
-            ],
-            class_="legend",
-        ),
+        tags.p(legend, class_="legend") if legend else "",
     )
 
 
@@ -87,7 +78,6 @@ def _row(
     resource: Resource,
     standing: Standing | None,
     word: str,
-    series: int | None,
     now: float,
 ) -> Tag:
     name = tags.td(
@@ -106,7 +96,6 @@ def _row(
         _number(None if success is None else words.ago(success, now)),
         _number(words.short(standing.period), before="every"),
         _number(_records(standing) if read else None, after="records"),
-        _number(None if series is None else f"{series:,}", after="series"),
         _number(
             None if ended is None else words.milliseconds(standing.seconds), after="ms"
         ),
@@ -153,12 +142,11 @@ def collectors(
     )
 
 
-def calls(recent: Iterable[Attempt]) -> Tag:
+def calls(recent: Reversible[Attempt]) -> Tag:
     """The newest requests on the wire, the newest first."""
     rows: list[Tag] = []
     above = ""
-    newest = list(recent)
-    for attempt in reversed(newest):
+    for attempt in reversed(recent):
         status = "no answer" if attempt.status is None else str(attempt.status)
         problem = attempt.error
         tone: Tone = "bad" if problem else "good"
@@ -180,7 +168,7 @@ def calls(recent: Iterable[Attempt]) -> Tag:
     heads = ("Path", "Status", "Time (UTC)", "Bytes", "Milliseconds", "Attempt")
     return tags.section(
         tags.h2("Newest calls of the upstream"),
-        [strip(newest), _table("Newest calls", heads, rows)]
+        _table("Newest calls", heads, rows)
         if rows
         else tags.p("None yet.", class_="legend"),
     )

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.certificates import CertificateEnds
+from api_exporter.telemetry.gauges import certificate_ends
 
 NAME = "api_exporter_{}_certificate_expiration_timestamp_seconds"
 
@@ -13,7 +13,7 @@ class CertificateEndsTests(SynchronousTestCase):
         """What is not known is not told."""
         known: dict[str, float] = {}
         registry = CollectorRegistry()
-        CertificateEnds(
+        certificate_ends(
             registry,
             upstream=lambda: known.get("upstream"),
             client=lambda: known.get("client"),
