@@ -37,7 +37,8 @@ def installed() -> Path:
     directory = Path(tempfile.mkdtemp(prefix="api-exporter-"))
     atexit.register(shutil.rmtree, directory)
     source = directory / "source"
-    for name in ("api_exporter", "twisted"):  # without what earlier builds left behind
+    # Without what earlier builds left behind.
+    for name in ("api_exporter", "deploy", "docs", "twisted"):
         shutil.copytree(ROOT / name, source / name)
     for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
