@@ -9,14 +9,13 @@ a test fails when it is stale.
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from api_exporter.attention.rules import GROUP, TARGET, filled, numbers
 from api_exporter.attention.thresholds import shipped
+from api_exporter.settings.definitions import SETTINGS
 from api_exporter.settings.setting import Setting
-from api_exporter.settings.table import SETTINGS
 from tests.prometheus import ROOT, RULES, THRESHOLDS
 
 CHART = ROOT / "deploy/helm/api-exporter"
@@ -112,7 +111,7 @@ def schema() -> str:
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
-def _told(setting: Setting[Any]) -> dict[str, object]:
+def _told(setting: Setting) -> dict[str, object]:
     kind = "address" if setting.secret else "setting"
     return {"$ref": f"#/$defs/{kind}", "description": setting.meaning}
 

@@ -16,8 +16,8 @@ from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
+from api_exporter.settings.definitions import SECTIONS
 from api_exporter.settings.setting import Setting
-from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
 from api_exporter.telemetry.attention import attention
@@ -241,7 +241,7 @@ def configuration() -> str:
             CONFIGURATION,
             *(
                 f"## {title}\n\n{table(heads, map(_setting, settings))}"
-                for title, settings in GROUPS.items()
+                for title, settings in SECTIONS.items()
             ),
             "## Names\n",
             f"`COLLECTORS`: {code('default', *(c.name for c in COLLECTORS))}.\n",
@@ -257,7 +257,7 @@ def configuration() -> str:
     )
 
 
-def _setting(setting: Setting[object]) -> tuple[str, ...]:
+def _setting(setting: Setting) -> tuple[str, ...]:
     default = code(*filter(None, [setting.default]))
     return (
         code(setting.name),

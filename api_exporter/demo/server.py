@@ -17,7 +17,7 @@ from api_exporter.demo.customers import Customers
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.network import Network
 from api_exporter.settings.credential import Token
-from api_exporter.settings.values import Settings
+from api_exporter.settings.definitions import Settings
 
 TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
 """What the simulated API wants to see."""

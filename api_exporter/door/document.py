@@ -19,11 +19,13 @@ class Document:
 
     Attributes:
         problems: mistakes that were found so far; none repeats a value.
+        retryable: whether waiting may mend them: none is of the document itself.
     """
 
     def __init__(self, name: str, text: str) -> None:
         self._name = name
         self.problems: list[str] = []
+        self.retryable = True
         try:
             self.root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
@@ -41,6 +43,7 @@ class Document:
 
     def wrong(self, node: Node, key: str, words: str) -> None:
         """One mistake more."""
+        self.retryable = False
         self.problems.append(f"{self.place(node)}: {key}: {words}")
 
     def entries(self, node: Node | None, key: str) -> Iterator[tuple[str, Node]]:

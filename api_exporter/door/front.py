@@ -17,7 +17,7 @@ from api_exporter.door.rules import Rules, rules
 from api_exporter.door.tokens import Tokens, tokens
 from api_exporter.serving.authorization import ALL
 from api_exporter.settings.addresses import Endpoint
-from api_exporter.settings.values import Settings
+from api_exporter.settings.definitions import Settings
 
 if TYPE_CHECKING:  # imported below, by those who pay for it
     from OpenSSL import SSL
@@ -118,21 +118,19 @@ class Front:
 
 def opened(settings: Settings, seconds: Callable[[], float]) -> Front | None:
     """What the settings ask for, None where that is nothing; raises Wrong."""
-    problems: list[str] = []
-    web, bearer, path = None, None, settings.web_config_file
+    errors: list[Wrong] = []
+    web, bearer, ruled, path = None, None, None, settings.web_config_file
     if path is not None:
         if any(
             isinstance(address, Endpoint) and address.startswith("ssl:")
             for address in settings.listen_address
         ):
-            problems.append(
-                f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set: only one"
-                " of them may be"
-            )
+            both = f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set"
+            errors.append(Wrong([f"{both}: only one of them may be"]))
         try:
             web = Live(partial(_web, path), seconds, partial(_told, WEB))
         except Wrong as error:
-            problems += _named(WEB, error)
+            errors.append(_named(WEB, error))
     if (file := settings.web_bearer_tokens_file) is not None:
         try:
             bearer = Live(
@@ -141,18 +139,20 @@ def opened(settings: Settings, seconds: Callable[[], float]) -> Front | None:
                 partial(_told, TOKENS),
             )
         except Wrong as error:
-            problems += _named(TOKENS, error)
+            errors.append(_named(TOKENS, error))
     try:
         ruled = rules(settings.metrics_path, settings.web_open_paths)
     except ValueError as error:
-        raise Wrong([*problems, f"WEB_OPEN_PATHS: {error}"]) from None
-    if problems:
-        raise Wrong(problems)
+        errors.append(Wrong([f"WEB_OPEN_PATHS: {error}"]))
+    if errors or ruled is None:
+        problems = [problem for error in errors for problem in error.problems]
+        raise Wrong(problems, retryable=all(error.retryable for error in errors))
     return None if web is None and bearer is None else Front(web, bearer, ruled)
 
 
-def _named(setting: str, error: Wrong) -> list[str]:
-    return [type(problem)(f"{setting}: {problem}") for problem in error.problems]
+def _named(setting: str, error: Wrong) -> Wrong:
+    problems = [f"{setting}: {problem}" for problem in error.problems]
+    return Wrong(problems, retryable=error.retryable)
 
 
 def _told(setting: str, error: Wrong | None) -> None:

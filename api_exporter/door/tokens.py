@@ -12,7 +12,6 @@ from api_exporter.door.live import Read
 from api_exporter.door.refusals import Wrong
 from api_exporter.door.rules import Credential
 from api_exporter.serving.authorization import ALL
-from api_exporter.settings.setting import Passing
 
 SHORTEST = 16
 """Characters of a token, at least."""
@@ -51,7 +50,7 @@ def tokens(path: Path, read: Read, *, several: bool) -> Tokens:
         raise Wrong([f"{path}: it holds a non-ASCII character"]) from None
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else str(error)
-        raise Wrong([Passing(f"{path}: {words}")]) from None
+        raise Wrong([f"{path}: {words}"], retryable=True) from None
     known: dict[bytes, Credential] = {}
     problems = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -68,7 +67,7 @@ def tokens(path: Path, read: Read, *, several: bool) -> Tokens:
             problems.append(f"{path}:{number}: the token is there twice")
         known[digest] = credential
     if not known and not problems:
-        problems.append(Passing(f"{path}: it holds no token"))
+        raise Wrong([f"{path}: it holds no token"], retryable=True)
     if problems:
         raise Wrong(problems)
     return Tokens(tuple(known.items()))

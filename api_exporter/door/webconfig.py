@@ -13,7 +13,6 @@ from api_exporter.door.document import Document
 from api_exporter.door.live import Read
 from api_exporter.door.refusals import Wrong
 from api_exporter.door.tls import Tls, tls
-from api_exporter.settings.setting import Passing
 
 KEYS = ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit")
 
@@ -73,7 +72,7 @@ def web_config(path: Path, read: Read) -> WebConfig:
         raise Wrong([f"{path}: it is not UTF-8 text"]) from None
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else str(error)
-        raise Wrong([Passing(f"{path}: {words}")]) from None
+        raise Wrong([f"{path}: {words}"], retryable=True) from None
     document = Document(str(path), text)
     found = document.section(document.root, "", KEYS)
     users = _users(document, found.get("basic_auth_users"))
@@ -86,7 +85,7 @@ def web_config(path: Path, read: Read) -> WebConfig:
         limit=_limit(document, found.get("rate_limit")),
     )
     if document.problems:
-        raise Wrong(document.problems)
+        raise Wrong(document.problems, retryable=document.retryable)
     return made
 
 

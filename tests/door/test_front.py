@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door.front import Front, opened
 from api_exporter.door.refusals import Wrong
-from api_exporter.settings.reading import read
+from api_exporter.settings.environment import read
 from tests.door.certificates import rsa_key
 from tests.door.folder import HASH, SERVER, Folder
 from tests.logbook import logbook
@@ -55,16 +55,16 @@ class FrontTests(SynchronousTestCase):
         expected = "WEB_OPEN_PATHS: '/debug/pprof' is neither /metrics nor /sd"
         self.assertEqual(expected, paths)
 
-    def test_lasting(self) -> None:
+    def test_retryable(self) -> None:
         """A file that may still come is worth another try; a wrong one is not."""
-        for web, tokens, lasting in (
-            (None, "/none", False),
-            ("x: 1", "/none", True),
-            (SERVER.replace("server.key", "later.key"), "/none", False),
+        for web, tokens, retryable in (
+            (None, "/none", True),
+            ("x: 1", "/none", False),
+            (SERVER.replace("server.key", "later.key"), "/none", True),
         ):
             with self.assertRaises(Wrong) as raised:
                 self.opened(web, WEB_BEARER_TOKENS_FILE=tokens)
-            self.assertIs(lasting, raised.exception.lasting)
+            self.assertIs(retryable, raised.exception.retryable)
 
     def test_ssl_endpoint(self) -> None:
         """Only one of the two may say how connections are encrypted."""

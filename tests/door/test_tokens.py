@@ -84,7 +84,7 @@ class TokensTests(SynchronousTestCase):
             with self.assertRaises(Wrong) as raised:
                 self.read(content)
             self.assertIn("it holds no token", str(raised.exception))
-            self.assertFalse(raised.exception.lasting)
+            self.assertTrue(raised.exception.retryable)
         with self.assertRaises(Wrong) as raised:
             self.read("ü".encode() * 20)
         self.assertIn("it holds a non-ASCII character", str(raised.exception))

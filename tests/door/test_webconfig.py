@@ -108,7 +108,7 @@ class TableTests(SynchronousTestCase):
             self.assert_bad(text, *expected)
         with self.assertRaises(Wrong) as raised:
             web_config(self.folder.path / "none.yml", Path.read_bytes)
-        self.assertFalse(raised.exception.lasting)
+        self.assertTrue(raised.exception.retryable)
         self.assertIn("No such file or directory", str(raised.exception))
 
     def test_headers(self) -> None:
@@ -222,7 +222,7 @@ class TableTests(SynchronousTestCase):
         with self.assertRaises(Wrong) as raised:
             web_config(self.folder.file, Path.read_bytes)
         self.assertIn("it is not UTF-8 text", str(raised.exception))
-        self.assertTrue(raised.exception.lasting)
+        self.assertFalse(raised.exception.retryable)
 
     def test_quoted(self) -> None:
         """An empty text is no section, list, number or duration: nothing is left out

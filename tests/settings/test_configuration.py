@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.configuration import configured
+from api_exporter.settings.configuration import load
 from api_exporter.settings.options import Options
 from tests.authority import Authority, written
 from tests.logbook import logbook
@@ -18,7 +18,7 @@ class WarningTests(SynchronousTestCase):
         options.parseOptions([])
         book = logbook(self)
         required = {"UPSTREAM_API_URL": "http://10.0.0.1"}
-        configured(options, {**required, **settings})
+        load(options, {**required, **settings})
         return book.lines()
 
     def test_readable_by_all(self) -> None:

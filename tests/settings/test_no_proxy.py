@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings import parsers
 from api_exporter.settings.no_proxy import excluded
 from api_exporter.settings.proxy import Proxy
-from api_exporter.settings.way import way
+from api_exporter.settings.proxy_selection import select_proxy
 
 TABLE = Path(__file__).parent / "no_proxy.json"
 
@@ -48,7 +48,9 @@ class TableTests(SynchronousTestCase):
         self.assertGreater(len(rows()), 140)
         for row in rows():
             try:
-                taken = told(way(parsers.url(row.url), None, row.environ).proxy)
+                taken = told(
+                    select_proxy(parsers.url(row.url), None, row.environ).proxy
+                )
             except ValueError:
                 self.assertTrue(row.error, row)
                 continue

@@ -5,9 +5,8 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings import file
-from api_exporter.settings.reading import read
-from api_exporter.settings.setting import SettingsError
-from api_exporter.settings.synonyms import misnamed
+from api_exporter.settings.environment import read, synonyms
+from api_exporter.settings.errors import ConfigurationError
 
 URL = (
     "NETBIRD_API_URL is set, which is netbird-api-exporter's name: here it is"
@@ -25,7 +24,7 @@ class SynonymsTests(SynchronousTestCase):
     def problems(self, environ: dict[str, str]) -> list[str]:
         try:
             read(environ)
-        except SettingsError as error:
+        except ConfigurationError as error:
             return error.problems
         return []
 
@@ -41,7 +40,7 @@ class SynonymsTests(SynchronousTestCase):
             ({**THEIRS, "UPSTREAM_API_TOKEN": ""}, [URL, TOKEN]),
             ({**THEIRS, **OURS}, []),
         ):
-            self.assertEqual(lines, misnamed(environ))
+            self.assertEqual(lines, synonyms(environ))
 
     def test_refused(self) -> None:
         """It is said first, before what is missing, and no token is repeated."""

@@ -1,4 +1,4 @@
-"""By which way an upstream is reached: directly or through a proxy, and who says so."""
+"""Which proxy, if any, stands between an account and its upstream, and who says so."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -17,35 +17,35 @@ VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 _PORTS = {"http": 80, "https": 443}
 
 
-class Way(Struct, frozen=True):
-    """How to get to an upstream.
+class ProxySelection(Struct, frozen=True):
+    """The proxy that is taken.
 
     Attributes:
-        proxy: None where it is reached directly.
-        because: the variable that says so, or what keeps a proxy from being taken.
+        proxy: None where the upstream is reached directly.
+        reason: the variable that says so, or what keeps a proxy from being taken.
     """
 
     proxy: Proxy | None = None
-    because: str = ""
+    reason: str = ""
 
     def __str__(self) -> str:
-        words = "direct" if self.proxy is None else f"through {self.proxy}"
-        return f"{words} ({self.because})" if self.because else words
+        taken = "direct" if self.proxy is None else f"through {self.proxy}"
+        return f"{taken} ({self.reason})" if self.reason else taken
 
 
-DIRECT = Way()
+DIRECT = ProxySelection()
 
 
-def way(
+def select_proxy(
     url: str, own: "Proxy | Literal['none'] | None", environ: Mapping[str, str]
-) -> Way:
-    """The way to an upstream; raises ValueError with a line for a person.
+) -> ProxySelection:
+    """For the upstream at that address; raises ValueError with a line for a person.
 
     Args:
         own: what UPSTREAM_PROXY says, which wins.
     """
     if own is not None:
-        return DIRECT if own == NONE else Way(own, OWN)
+        return DIRECT if own == NONE else ProxySelection(own, OWN)
     parts = urlsplit(url)
     name, text = _set(environ, f"{parts.scheme.upper()}_PROXY")
     if not text:
@@ -58,13 +58,13 @@ def way(
         )
     exempt, listed = _set(environ, "NO_PROXY")
     port = parts.port or _PORTS[parts.scheme]
-    assert parts.hostname is not None  # the setting's parser has looked
+    assert parts.hostname is not None  # the setting's parser has checked
     if excluded("", parts.hostname, port):
-        return Way(None, "loopback")
+        return ProxySelection(None, "loopback")
     if excluded(listed, parts.hostname, port):
-        return Way(None, exempt)
+        return ProxySelection(None, exempt)
     try:
-        return Way(proxy(text), name)
+        return ProxySelection(proxy(text), name)
     except ValueError as error:
         raise ValueError(
             f"{name}: its value is not allowed: it must be the address of an http or"
