@@ -135,7 +135,11 @@ def _default(setting: Setting) -> str:
 
 def _text(words: str) -> str:
     """Markdown of our documents, in roff: names bold, links their words alone."""
-    words = re.sub(r" ?\(\[[^]]*\]\([^)]*\)\)", "", words)
-    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words)
-    words = words.replace("\\", "\\e").replace("-", "\\-").replace("’", "'")
+    words = plain(words).replace("\\", "\\e").replace("-", "\\-").replace("’", "'")
     return re.sub(r"`([^`]*)`", r"\\fB\1\\fR", words)
+
+
+def plain(words: str) -> str:
+    """Markdown without links: their words alone, or nothing where they are an aside."""
+    words = re.sub(r" ?\(\[[^]]*\]\([^)]*\)\)", "", words)
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words)
