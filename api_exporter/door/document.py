@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from api_exporter.door.refusals import Wrong
+from api_exporter.settings.errors import ConfigurationError
 
 _TRUTHS = {"true": True, "yes": True, "on": True}
 _TRUTHS |= {"false": False, "no": False, "off": False}
@@ -31,11 +31,13 @@ class Document:
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             words = re.sub(r"'[^']{4,}'", "…", error.problem or "no YAML")
-            raise Wrong([f"{name}:{line}: {words}"]) from None
+            raise ConfigurationError(f"{name}:{line}: {words}") from None
         except yaml.YAMLError:
-            raise Wrong([f"{name}: it holds a character that YAML forbids"]) from None
+            raise ConfigurationError(
+                f"{name}: it holds a character that YAML forbids"
+            ) from None
         except RecursionError:
-            raise Wrong([f"{name}: it is nested too deeply"]) from None
+            raise ConfigurationError(f"{name}: it is nested too deeply") from None
 
     def place(self, node: Node) -> str:
         """File and line of a value."""

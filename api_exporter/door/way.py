@@ -17,7 +17,6 @@ from api_exporter.serving.authorization import ALL
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.definitions import Settings
-from api_exporter.settings.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from api_exporter.door.front import Front
@@ -38,12 +37,8 @@ def front(settings: Settings, seconds: Callable[[], float]) -> "Front | None":
     if not any(wanted):
         return None
     from api_exporter.door.front import opened  # noqa: PLC0415
-    from api_exporter.door.refusals import Wrong  # noqa: PLC0415
 
-    try:
-        return opened(settings, seconds)
-    except Wrong as error:
-        raise ConfigurationError(*error.problems, retryable=error.retryable) from None
+    return opened(settings, seconds)
 
 
 class Way(Struct, frozen=True):

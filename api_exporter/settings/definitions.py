@@ -52,7 +52,8 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     upstream_api_token: Token | None = setting(
         parsers.optional(token),
         "an access token",
-        "Bearer token for the management API. Either this or `UPSTREAM_API_TOKEN_FILE`"
+        "Bearer token for the management API, best that of a service user with the role"
+        " auditor. Either this or `UPSTREAM_API_TOKEN_FILE`"
         " is required.",
         secret=True,
     )

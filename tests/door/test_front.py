@@ -4,8 +4,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door.front import Front, opened
-from api_exporter.door.refusals import Wrong
 from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
 from tests.door.certificates import rsa_key
 from tests.door.folder import HASH, SERVER, Folder
 from tests.logbook import logbook
@@ -31,7 +31,7 @@ class FrontTests(SynchronousTestCase):
         return opened(read({**environ, **settings}), self.clock.seconds)
 
     def why_not(self, web: str | None = None, **settings: str) -> list[str]:
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             self.opened(web, **settings)
         problems: list[str] = raised.exception.problems
         return problems
@@ -62,7 +62,7 @@ class FrontTests(SynchronousTestCase):
             ("x: 1", "/none", False),
             (SERVER.replace("server.key", "later.key"), "/none", True),
         ):
-            with self.assertRaises(Wrong) as raised:
+            with self.assertRaises(ConfigurationError) as raised:
                 self.opened(web, WEB_BEARER_TOKENS_FILE=tokens)
             self.assertIs(retryable, raised.exception.retryable)
 

@@ -53,7 +53,7 @@ class DoorsTestCase(TestCase):
         self.seconds = 0.0
 
     def front(self, text: str) -> Front:
-        """What a file asks for; raises Wrong."""
+        """What a file asks for; raises ConfigurationError."""
         found = opened(
             read(
                 {
