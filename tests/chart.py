@@ -14,7 +14,7 @@ import yaml
 
 from api_exporter.attention.rules import GROUP, TARGET, filled, numbers
 from api_exporter.attention.thresholds import shipped
-from api_exporter.settings.definitions import SETTINGS
+from api_exporter.settings.definitions import OF_ACCOUNT, SETTINGS
 from api_exporter.settings.setting import Setting
 from tests.prometheus import ROOT, RULES, THRESHOLDS
 
@@ -93,9 +93,7 @@ def schema() -> str:
     own = found["$defs"]
     settings = {s.name: s for s in SETTINGS}
     both = [name for name in settings if name not in OWN | {ADDRESS}]
-    of_account = [
-        s.name for s in SETTINGS if s.of_account and s.name not in OWN - OF_FILES
-    ]
+    of_account = [s.name for s in OF_ACCOUNT if s.name not in OWN - OF_FILES]
     own["settings"]["properties"] = {name: _told(settings[name]) for name in both}
     own["accountSettings"]["properties"] = {
         name: _told(settings[name]) for name in of_account

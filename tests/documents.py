@@ -17,7 +17,7 @@ from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
-from api_exporter.settings.definitions import SECTIONS
+from api_exporter.settings.definitions import OF_ACCOUNT, SECTIONS
 from api_exporter.settings.setting import Setting
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.accounts import Accounts
@@ -277,7 +277,7 @@ def _setting(setting: Setting) -> tuple[str, ...]:
     return (
         code(setting.name),
         "required" if setting.default is None else default,
-        "account" if setting.of_account else "process",
+        "account" if setting in OF_ACCOUNT else "process",
         setting.allowed,
         setting.meaning,
     )

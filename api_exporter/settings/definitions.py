@@ -53,8 +53,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         parsers.optional(token),
         "an access token",
         "Bearer token for the management API, best that of a service user with the role"
-        " auditor. Either this or `UPSTREAM_API_TOKEN_FILE`"
-        " is required.",
+        " auditor. Either this or `UPSTREAM_API_TOKEN_FILE` is required.",
         secret=True,
     )
     upstream_api_token_file: TokenFile | None = setting(
@@ -359,10 +358,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         return "" not in self.accounts
 
 
-OF_ACCOUNT = settings_of(AccountSettings, of_account=True)
+OF_ACCOUNT = settings_of(AccountSettings)
 """Those that a file of ACCOUNTS_DIR may set."""
 
-OF_PROCESS = settings_of(Settings, of_account=False)
+OF_PROCESS = settings_of(Settings)
 
 SETTINGS = OF_ACCOUNT + OF_PROCESS
 

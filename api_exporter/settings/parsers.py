@@ -138,6 +138,13 @@ def listed(text: str) -> Iterator[str]:
     return filter(None, map(str.strip, text.split(",")))
 
 
+def names(text: str) -> tuple[str, ...]:
+    """The same, each once; raises ValueError where there is none."""
+    if not (found := tuple(dict.fromkeys(listed(text)))):
+        raise ValueError("it names none")
+    return found
+
+
 def open_paths(text: str) -> frozenset[str]:
     """Paths; which of them are allowed depends on where the metrics are."""
     return frozenset(listed(text))
@@ -171,11 +178,9 @@ def personal(text: str) -> frozenset[str]:
     """Kinds of personal data: all, none, or those of a list."""
     if text.lower() in {"true", "false"}:
         return frozenset(PERSONAL if text.lower() == "true" else ())
-    kinds = frozenset(listed(text))
+    kinds = frozenset(names(text))
     for kind in sorted(kinds.difference(PERSONAL)):
         raise ValueError(f"{kind!r} is none of {', '.join(PERSONAL)}")
-    if not kinds:
-        raise ValueError("it names none")
     return kinds
 
 
@@ -202,12 +207,10 @@ def collectors(text: str) -> frozenset[str]:
     default = {c.name for c in COLLECTORS if c.default}
     known = {c.name: {c.name} for c in COLLECTORS} | {"default": default}
     on: set[str] = set()
-    for name in listed(text):
+    for name in names(text):
         if name not in known:
             raise ValueError(f"{name!r} is none of {', '.join(known)}")
         on |= known[name]
-    if not on:
-        raise ValueError("it names none")
     return frozenset(on)
 
 
@@ -215,23 +218,17 @@ def peer_detail(text: str) -> frozenset[str] | None:
     """Groups, by name or id, from `groups:a,b`; nobody's for `none`, None for `all`."""
     if text.lower() in {"all", "none"}:
         return None if text.lower() == "all" else frozenset()
-    word, colon, names = text.partition(":")
+    word, colon, groups = text.partition(":")
     if not colon or word.strip().lower() != "groups":
         raise ValueError
-    groups = frozenset(listed(names))
-    if not groups:
-        raise ValueError("it names no group")
-    return groups
+    return frozenset(names(groups))
 
 
 def groups(text: str) -> tuple[str, ...]:
     """Names or ids of groups, each once."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ValueError("it is not UTF-8")
-    found = dict.fromkeys(listed(text))
-    if text and not found:
-        raise ValueError("it names no group")
-    return tuple(found)
+    return names(text) if text else ()
 
 
 _MOST_THRESHOLDS = 1024 * 1024
@@ -251,10 +248,8 @@ def page(text: str) -> str:
 
 def patterns(text: str) -> tuple[str, ...]:
     """Names of metrics, in which `*` stands for anything."""
-    found = dict.fromkeys(listed(text))
+    found = names(text) if text else ()
     for pattern in found:
         if not re.fullmatch(r"[A-Za-z0-9_*]{1,256}", pattern):
             raise ValueError(f"{pattern!r} is no metric's name")
-    if text and not found:
-        raise ValueError("it names none")
-    return tuple(found)
+    return found

@@ -23,7 +23,6 @@ class Setting(Struct, frozen=True):
         secret: the value is never repeated.
         path: a file's, which in an account's file is relative to that.
         name: the field's in capitals.
-        of_account: whether it belongs to an account; else it belongs to the process.
     """
 
     parse: Callable[[str], Any]
@@ -34,7 +33,6 @@ class Setting(Struct, frozen=True):
     secret: bool = False
     path: bool = False
     name: str = ""
-    of_account: bool = False
 
     def read(
         self,
@@ -75,16 +73,13 @@ def setting(
     return cast("T", Setting(parse, allowed, meaning, **more))
 
 
-def settings_of(struct: type[Struct], *, of_account: bool) -> tuple[Setting, ...]:
+def settings_of(struct: type[Struct]) -> tuple[Setting, ...]:
     """Those of a struct's fields, named, each with its section."""
     found: list[Setting] = []
     for field in fields(struct):
         if isinstance(row := field.default, Setting):
             section = row.section or found[-1].section
-            name = field.name.upper()
-            found.append(
-                replace(row, name=name, section=section, of_account=of_account)
-            )
+            found.append(replace(row, name=field.name.upper(), section=section))
     return tuple(found)
 
 

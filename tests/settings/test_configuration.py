@@ -47,3 +47,16 @@ class WarningTests(SynchronousTestCase):
             [line] = self.warned(UPSTREAM_API_TOKEN="secret")
             words = f"warning SSL_CERT_FILE names {path}, which cannot be read"
             self.assertEqual(words, line)
+
+    def test_environment(self) -> None:
+        """What libraries read gets from the file into the environment; no setting."""
+        file = Path(self.mktemp())
+        file.write_text("UPSTREAM_API_TOKEN=secret\nSSL_CERT_FILE=/a\nMINE=file\n")
+        ours = {"MINE": "ours", "UPSTREAM_API_URL": "http://10.0.0.1"}
+        self.patch(os, "environ", dict(ours))
+        options = Options()
+        options.parseOptions(["--config", str(file)])
+        token = load(options, {}).accounts[""].upstream_api_token
+        assert token is not None
+        self.assertEqual("secret", token.reveal())
+        self.assertEqual({**ours, "SSL_CERT_FILE": "/a"}, os.environ)

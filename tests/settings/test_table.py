@@ -516,9 +516,9 @@ class RefusedTests(SynchronousTestCase):
             ["servers", "group:servers", "groups", "no"],
             "all, none, or groups: and names or ids of groups",
         )
-        self.refuses("IMPORTANT_GROUPS", [","], "(it names no group)")
+        self.refuses("IMPORTANT_GROUPS", [","], "(it names none)")
         self.refuses("IMPORTANT_GROUPS", ["a\udcff"], "(it is not UTF-8)")
-        self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names no group)")
+        self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names none)")
 
     def test_metrics(self) -> None:
         """What cannot be the name of a metric is refused."""
