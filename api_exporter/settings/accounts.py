@@ -42,22 +42,20 @@ def secrets_of(environ: Mapping[str, str]) -> set[str]:
     return {value for value in values if len(value) >= _SHORTEST_SECRET}
 
 
-def files(folder: Path) -> dict[str, Path]:
-    """By the account's name. What has another name, or is a folder, is none.
+def files(folder: Path) -> tuple[dict[str, Path], list[Path]]:
+    """The files of accounts by name, and those that only seem to be meant as such.
 
     A link that leads nowhere is an account whose file is missing.
     """
-    named = [(_FILE.fullmatch(path.name), path) for path in sorted(folder.iterdir())]
-    return {m[1]: path for m, path in named if m and not os.path.isdir(path)}
-
-
-def misnamed(folder: Path) -> list[Path]:
-    """Files that seem to be meant as accounts, and are none."""
-    return [
-        path
-        for path in sorted(folder.glob("*.conf"))
-        if not (_FILE.fullmatch(path.name) or os.path.isdir(path))
-    ]
+    found: dict[str, Path] = {}
+    misnamed = []
+    for path in sorted(folder.iterdir()):
+        if not os.path.isdir(path) and path.name.endswith(".conf"):
+            if match := _FILE.fullmatch(path.name):
+                found[match[1]] = path
+            else:
+                misnamed.append(path)
+    return found, misnamed
 
 
 def accounts(
@@ -68,10 +66,10 @@ def accounts(
     secrets: set[str],
 ) -> dict[str, AccountSettings]:
     """Those that this process keeps; more errors and secrets where there are any."""
-    found = files(folder)
+    found, misnamed = files(folder)
     if not found:
         problem = f"ACCOUNTS_DIR: {folder} holds no account, which is a NAME.conf"
-        more = f" ({NAMES})" if misnamed(folder) else ""
+        more = f" ({NAMES})" if misnamed else ""
         errors.append(ConfigurationError(f"{problem}{more}", retryable=True))
     read = {
         name: _of_file(name, path, environ, errors, secrets)

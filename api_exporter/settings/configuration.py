@@ -8,7 +8,7 @@ from typing import Any
 from twisted.logger import Logger
 
 from api_exporter.settings import file
-from api_exporter.settings.accounts import NAMES, files, misnamed
+from api_exporter.settings.accounts import NAMES, files
 from api_exporter.settings.definitions import BY_NAME, Settings
 from api_exporter.settings.environment import read
 from api_exporter.settings.errors import ConfigurationError
@@ -36,9 +36,10 @@ def load(options: Options, overriding: Mapping[str, str]) -> Settings:
         retryable = error.retryable or empty
         raise ConfigurationError(*error.problems, retryable=retryable) from None
     if settings.accounts_dir is not None:
-        for path in misnamed(settings.accounts_dir):
+        found, misnamed = files(settings.accounts_dir)
+        for path in misnamed:
             log.warn(MISNAMED, path=repr(str(path)))
-        for name, path in files(settings.accounts_dir).items():
+        for name, path in found.items():
             if name in settings.accounts and file.readable_by_all(path):
                 log.warn(READABLE, path=str(path), account=name)
     for path in sorted(set(_secret(settings))):

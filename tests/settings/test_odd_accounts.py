@@ -91,7 +91,7 @@ class FolderTests(FolderTestCase):
         """A folder that can be listed, and nothing else, has accounts all the same."""
         self.write("acme.conf")
         self.patch(os, "stat", _forbidden)
-        self.assertEqual(["acme"], list(files(self.folder)))
+        self.assertEqual(["acme"], list(files(self.folder)[0]))
 
     def test_not_there_yet(self) -> None:
         """A folder that is not there is the only mistake, and one that may pass."""
