@@ -28,7 +28,7 @@ from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.credential import Rereading
-from api_exporter.settings.values import AccountSettings
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import (
     attention,
@@ -165,7 +165,7 @@ class Account(MultiService):
         if isinstance(token, Rereading):
             token_readable(registry, lambda: token.readable)
         trust = self.client.trust
-        if settings.reach.identity is not None:
+        if settings.identity is not None:
             certificate_readable(registry, lambda: not trust.unusable)
         fetch: Fetch = self.client.upstream.fetch
         self._look: list[Callable[[], object]] = [token, self.client.look]

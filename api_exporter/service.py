@@ -22,8 +22,9 @@ from api_exporter.serving import listen
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.site import max_connections
 from api_exporter.settings import configuration
+from api_exporter.settings.definitions import Settings
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
-from api_exporter.settings.values import Settings
 from api_exporter.telemetry.account import summary
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
@@ -91,19 +92,19 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configured:
     """What the operator wants; raises SystemExit where that cannot be."""
     try:
         return _configure(options, reactor)
-    except configuration.Refused as error:
-        raise life.refusal(error.problems, lasting=error.lasting) from None
+    except ConfigurationError as error:
+        raise life.refusal(error.problems, lasting=not error.retryable) from None
 
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     if not options["demo"]:
-        settings = configuration.configured(options, {})
+        settings = configuration.load(options, {})
         return Configured(settings, None, front(settings, reactor.seconds))
     # Nobody but the demo pays for importing it.
     from api_exporter.demo import server as demo  # noqa: PLC0415
 
     listening = demo.bind()
-    settings = configuration.configured(options, demo.environ(listening))
+    settings = configuration.load(options, demo.environ(listening))
     simulation = demo.server(
         listening,
         settings=settings,

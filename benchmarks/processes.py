@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from api_exporter.settings.table import SETTINGS
+from api_exporter.settings.definitions import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 

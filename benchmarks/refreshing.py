@@ -33,7 +33,7 @@ from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
-from api_exporter.settings import reading
+from api_exporter.settings import environment
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.upstream.client import Client
 
@@ -69,7 +69,7 @@ class Exporter:
         self.receiving = 0.0
         self._made: dict[str, Made] = {}
         environ = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN, **settings}
-        checked = reading.read(environ).accounts[""]
+        checked = environment.read(environ).accounts[""]
         self.selected = selection(
             checked.collectors,
             dict.fromkeys(BY_NAME, NEVER),

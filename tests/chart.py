@@ -9,14 +9,13 @@ a test fails when it is stale.
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from api_exporter.attention.rules import GROUP, TARGET, filled, numbers
 from api_exporter.attention.thresholds import shipped
+from api_exporter.settings.definitions import OF_ACCOUNT, SETTINGS
 from api_exporter.settings.setting import Setting
-from api_exporter.settings.table import SETTINGS
 from tests.prometheus import ROOT, RULES, THRESHOLDS
 
 CHART = ROOT / "deploy/helm/api-exporter"
@@ -94,12 +93,10 @@ def schema() -> str:
     own = found["$defs"]
     settings = {s.name: s for s in SETTINGS}
     both = [name for name in settings if name not in OWN | {ADDRESS}]
-    of_account = [
-        s.name for s in SETTINGS if s.of_account and s.name not in OWN - OF_FILES
-    ]
-    own["settings"]["properties"] = {name: _told(settings[name]) for name in both}
+    of_account = [s.name for s in OF_ACCOUNT if s.name not in OWN - OF_FILES]
+    own["settings"]["properties"] = {name: _property(settings[name]) for name in both}
     own["accountSettings"]["properties"] = {
-        name: _told(settings[name]) for name in of_account
+        name: _property(settings[name]) for name in of_account
     }
     own["alert"]["enum"] = list(thresholds.severities)
     names = own["thresholds"]["properties"]
@@ -112,7 +109,7 @@ def schema() -> str:
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
-def _told(setting: Setting[Any]) -> dict[str, object]:
+def _property(setting: Setting) -> dict[str, object]:
     kind = "address" if setting.secret else "setting"
     return {"$ref": f"#/$defs/{kind}", "description": setting.meaning}
 
@@ -135,8 +132,8 @@ def _rows(
             if isinstance(value, yaml.MappingNode)
             else []
         )
-        if any(told for _, _, told in below):
-            yield from ((k, v, told or f"{meaning}") for k, v, told in below)
+        if any(comment for _, _, comment in below):
+            yield from ((k, v, comment or meaning) for k, v, comment in below)
         else:
             plain = yaml.safe_load(yaml.serialize(value))
             yield name, json.dumps(plain, ensure_ascii=False), meaning

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import wrap
 
 from prometheus_client import CollectorRegistry
 
@@ -16,8 +17,8 @@ from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
+from api_exporter.settings.definitions import OF_ACCOUNT, SECTIONS
 from api_exporter.settings.setting import Setting
-from api_exporter.settings.table import GROUPS
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.drop_in import ScrapesTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
@@ -34,7 +35,7 @@ from api_exporter.telemetry.process import (
     unauthorized,
 )
 from tests.bodies import inventory
-from tests.manual import manual
+from tests.manual import manual, plain
 from tests.wired import process_telemetry
 
 ROOT = Path(__file__).parent.parent
@@ -95,6 +96,20 @@ mistakes are reported at once, before anything is started.
 With `ACCOUNTS_DIR`, what is **of** an account may stand in the file of one, too, and
 then holds for that account alone ([several accounts](accounts.md)).
 """
+
+
+EXAMPLE = """\
+# Made from the code by `make docs`: change it there.
+# Settings of api-exporter, for /etc/api-exporter/config (mode 640). A change needs a
+# restart. NAME=value lines that a shell, systemd and --config read alike: no spaces
+# around "=". What is commented out shows the default; without one it is not set.
+"""
+
+REPLACED = {
+    "UPSTREAM_API_URL": "https://api.netbird.io",
+    "UPSTREAM_API_TOKEN": "nbp_replace_this",
+}
+"""What has to be set, and stands in the example."""
 
 
 def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
@@ -247,7 +262,7 @@ def configuration() -> str:
             CONFIGURATION,
             *(
                 f"## {title}\n\n{table(heads, map(_setting, settings))}"
-                for title, settings in GROUPS.items()
+                for title, settings in SECTIONS.items()
             ),
             "## Names\n",
             f"`COLLECTORS`: {code('default', *(c.name for c in COLLECTORS))}.\n",
@@ -263,21 +278,41 @@ def configuration() -> str:
     )
 
 
-def _setting(setting: Setting[object]) -> tuple[str, ...]:
+def _setting(setting: Setting) -> tuple[str, ...]:
     default = code(*filter(None, [setting.default]))
     return (
         code(setting.name),
         "required" if setting.default is None else default,
-        "account" if setting.of_account else "process",
+        "account" if setting in OF_ACCOUNT else "process",
         setting.allowed,
         setting.meaning,
     )
+
+
+def example() -> str:
+    """Every setting in a file, those that are not required commented out."""
+    return EXAMPLE + "".join(
+        f"\n# ---- {title} ----\n" + "".join(map(_lines, settings))
+        for title, settings in SECTIONS.items()
+    )
+
+
+def _lines(setting: Setting) -> str:
+    comment = "".join(
+        f"# {line}\n"
+        for text in (setting.meaning, f"Allowed: {setting.allowed}.")
+        for line in wrap(plain(text), 86, break_on_hyphens=False)
+    )
+    value = REPLACED.get(setting.name)
+    line = f"#{setting.name}={setting.default}" if value is None else ""
+    return f"\n{comment}{line or f'{setting.name}={value}'}\n"
 
 
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/metrics.md": metrics,
     "docs/configuration.md": configuration,
     "deploy/debian/api-exporter.1": manual,
+    "deploy/api-exporter.env.example": example,
 }
 
 if __name__ == "__main__":

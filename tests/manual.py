@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import chain
 
 from api_exporter.cli import CommandOptions
+from api_exporter.settings.definitions import SECTIONS
 from api_exporter.settings.setting import Setting
-from api_exporter.settings.table import GROUPS
 
 HEAD = """\
 .\\" Made from the code by `make docs`: change it there.
@@ -120,14 +120,14 @@ def _settings() -> Iterator[str]:
         ".SH SETTINGS\nA setting that is empty counts as not set. All mistakes are"
         " reported at once,\nbefore anything is started.\n"
     )
-    for title, settings in GROUPS.items():
+    for title, settings in SECTIONS.items():
         yield f".SS {_text(title)}\n"
         for setting in settings:
             yield f".TP\n.B {setting.name}\n{_text(setting.meaning)}\n.br\n"
             yield f"Allowed: {_text(setting.allowed)}.{_default(setting)}\n"
 
 
-def _default(setting: Setting[object]) -> str:
+def _default(setting: Setting) -> str:
     if setting.default is None:
         return " Required."
     return f" Default: {_text(setting.default)}." if setting.default else ""
@@ -135,7 +135,11 @@ def _default(setting: Setting[object]) -> str:
 
 def _text(words: str) -> str:
     """Markdown of our documents, in roff: names bold, links their words alone."""
-    words = re.sub(r" ?\(\[[^]]*\]\([^)]*\)\)", "", words)
-    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words)
-    words = words.replace("\\", "\\e").replace("-", "\\-").replace("’", "'")
+    words = plain(words).replace("\\", "\\e").replace("-", "\\-").replace("’", "'")
     return re.sub(r"`([^`]*)`", r"\\fB\1\\fR", words)
+
+
+def plain(words: str) -> str:
+    """Markdown without links: their words alone, or nothing where they are an aside."""
+    words = re.sub(r" ?\(\[[^]]*\]\([^)]*\)\)", "", words)
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", words)

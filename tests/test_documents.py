@@ -2,7 +2,7 @@ from collections import Counter
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.table import SETTINGS
+from api_exporter.settings.definitions import SETTINGS
 from tests.bodies import inventory
 from tests.collectors import incumbent
 from tests.collectors.samples import PREFIX, page, parsed

@@ -4,7 +4,7 @@ import re
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.synonyms import SYNONYMS
+from api_exporter.settings.environment import SYNONYMS
 from tests.collectors.incumbent import LABELS, LEFT_OUT, OF_SCRAPES, PREFIX
 from tests.documents import metrics
 from tests.migrating import DOCUMENT, alerts, pairs

@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import service
 from api_exporter.account import Account, Shared
-from api_exporter.settings import reading
+from api_exporter.settings import environment
 
 STEP = 0.05
 
@@ -21,7 +21,7 @@ class StartTests(SynchronousTestCase):
             token = f"UPSTREAM_API_TOKEN=token-{number % tokens}\n"
             (folder / f"a{number:03}.conf").write_text(token)
         environ = {"ACCOUNTS_DIR": str(folder), "UPSTREAM_API_URL": "http://10.0.0.1"}
-        settings = reading.read(environ)
+        settings = environment.read(environ)
         reactor = MemoryReactorClock()
         shared = Shared(reactor, settings.accounts.values())  # type: ignore[arg-type]
         accounts = service.accounts(settings, reactor, shared)  # type: ignore[arg-type]

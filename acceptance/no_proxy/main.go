@@ -1,5 +1,5 @@
 // Prints what Go's httpproxy makes of a table of environments and addresses, as JSON. Our own rules
-// are held against it by tests/settings/test_no_proxy.py.
+// are held against it by tests/settings/test_proxy_selection.py.
 package main
 
 import (

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from api_exporter.settings import file
 from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
+from api_exporter.settings.errors import ConfigurationError
 
 LONGEST = 10.0
 """Seconds after which no answer counts as one."""
@@ -122,7 +123,7 @@ def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
         environ = _settings(config, environ)
         text = environ.get("LISTEN_ADDRESS", "").strip() or DEFAULT
         found = addresses(text)
-    except file.ConfigurationError as error:
+    except ConfigurationError as error:
         raise CannotAsk("; ".join(error.problems)) from None
     except ValueError as error:
         raise CannotAsk(f"LISTEN_ADDRESS is not allowed: {error}") from None

@@ -28,8 +28,8 @@ from api_exporter.daemon.threads import own_threads
 from api_exporter.exposition.text import render
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
-from api_exporter.settings.values import AccountSettings
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetching import UNREACHABLE
 from api_exporter.web.runbooks import installed

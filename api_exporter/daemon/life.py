@@ -15,7 +15,7 @@ from twisted.python.components import Componentized
 from api_exporter.daemon import logs
 from api_exporter.daemon.outlets import LogFile
 from api_exporter.serving.listen import CannotServe
-from api_exporter.settings.values import Settings
+from api_exporter.settings.definitions import Settings
 
 log = Logger()
 

@@ -15,7 +15,7 @@ from twisted.web.server import Site
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import Network
 from api_exporter.settings.credential import Token, base62
-from api_exporter.settings.values import Settings
+from api_exporter.settings.definitions import Settings
 
 TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
 """What the simulated API wants to see, where it has a single account."""

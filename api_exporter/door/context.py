@@ -10,8 +10,8 @@ from OpenSSL import SSL
 from OpenSSL.crypto import X509, X509StoreFlags
 
 from api_exporter.door import names
-from api_exporter.door.refusals import Wrong
 from api_exporter.door.tls import SECTION, Tls
+from api_exporter.settings.errors import ConfigurationError
 
 NO_RENEGOTIATION = 1 << 30
 """OpenSSL's SSL_OP_NO_RENEGOTIATION, which pyOpenSSL does not name in all versions."""
@@ -36,7 +36,7 @@ class ServerConnection(SSL.Connection):
 
 
 def context(tls: Tls) -> SSL.Context:
-    """For the connections that begin from now on; raises Wrong."""
+    """For the connections that begin from now on; raises ConfigurationError."""
     made = _unverified(tls)
     if tls.min_version < _OLD and not _speaks(_unverified(tls), tls.min_version):
         words = "the OpenSSL that is installed does not speak it"
@@ -51,13 +51,13 @@ def context(tls: Tls) -> SSL.Context:
             made.set_verify(SSL.VERIFY_PEER | required, _judge(tls))
     except MemoryError:  # where memory must not be both written and executed
         words = "this process may not make callbacks (MemoryDenyWriteExecute)"
-        raise Wrong([f"{SECTION}: {words}"]) from None
+        raise ConfigurationError(f"{SECTION}: {words}") from None
     return made
 
 
-def _wrong(tls: Tls, key: str, words: str) -> Wrong:
+def _wrong(tls: Tls, key: str, words: str) -> ConfigurationError:
     place = tls.places.get(f"{key}_file") or tls.places.get(key) or SECTION
-    return Wrong([f"{place}: {words}"])
+    return ConfigurationError(f"{place}: {words}")
 
 
 def _unverified(tls: Tls) -> SSL.Context:

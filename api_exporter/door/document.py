@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from api_exporter.door.refusals import Wrong
+from api_exporter.settings.errors import ConfigurationError
 
 _TRUTHS = {"true": True, "yes": True, "on": True}
 _TRUTHS |= {"false": False, "no": False, "off": False}
@@ -19,21 +19,25 @@ class Document:
 
     Attributes:
         problems: mistakes that were found so far; none repeats a value.
+        retryable: whether waiting may mend them: none is of the document itself.
     """
 
     def __init__(self, name: str, text: str) -> None:
         self._name = name
         self.problems: list[str] = []
+        self.retryable = True
         try:
             self.root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             words = re.sub(r"'[^']{4,}'", "…", error.problem or "no YAML")
-            raise Wrong([f"{name}:{line}: {words}"]) from None
+            raise ConfigurationError(f"{name}:{line}: {words}") from None
         except yaml.YAMLError:
-            raise Wrong([f"{name}: it holds a character that YAML forbids"]) from None
+            raise ConfigurationError(
+                f"{name}: it holds a character that YAML forbids"
+            ) from None
         except RecursionError:
-            raise Wrong([f"{name}: it is nested too deeply"]) from None
+            raise ConfigurationError(f"{name}: it is nested too deeply") from None
 
     def place(self, node: Node) -> str:
         """File and line of a value."""
@@ -41,6 +45,7 @@ class Document:
 
     def wrong(self, node: Node, key: str, words: str) -> None:
         """One mistake more."""
+        self.retryable = False
         self.problems.append(f"{self.place(node)}: {key}: {words}")
 
     def entries(self, node: Node | None, key: str) -> Iterator[tuple[str, Node]]:

@@ -12,12 +12,12 @@ from twisted.logger import Logger
 from api_exporter.door import names
 from api_exporter.door.limiter import Limiter
 from api_exporter.door.live import Live, Read
-from api_exporter.door.refusals import Wrong
 from api_exporter.door.rules import Rules, rules
 from api_exporter.door.tokens import Tokens, tokens
 from api_exporter.serving.authorization import ALL
 from api_exporter.settings.addresses import Endpoint
-from api_exporter.settings.values import Settings
+from api_exporter.settings.definitions import Settings
+from api_exporter.settings.errors import ConfigurationError
 
 if TYPE_CHECKING:  # imported below, by those who pay for it
     from OpenSSL import SSL
@@ -117,22 +117,20 @@ class Front:
 
 
 def opened(settings: Settings, seconds: Callable[[], float]) -> Front | None:
-    """What the settings ask for, None where that is nothing; raises Wrong."""
-    problems: list[str] = []
-    web, bearer, path = None, None, settings.web_config_file
+    """What the settings ask for, None for nothing; raises ConfigurationError."""
+    errors: list[ConfigurationError] = []
+    web, bearer, ruled, path = None, None, None, settings.web_config_file
     if path is not None:
         if any(
             isinstance(address, Endpoint) and address.startswith("ssl:")
             for address in settings.listen_address
         ):
-            problems.append(
-                f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set: only one"
-                " of them may be"
-            )
+            both = f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set"
+            errors.append(ConfigurationError(f"{both}: only one of them may be"))
         try:
             web = Live(partial(_web, path), seconds, partial(_told, WEB))
-        except Wrong as error:
-            problems += _named(WEB, error)
+        except ConfigurationError as error:
+            errors.append(_named(WEB, error))
     if (file := settings.web_bearer_tokens_file) is not None:
         try:
             bearer = Live(
@@ -140,27 +138,33 @@ def opened(settings: Settings, seconds: Callable[[], float]) -> Front | None:
                 seconds,
                 partial(_told, TOKENS),
             )
-        except Wrong as error:
-            problems += _named(TOKENS, error)
+        except ConfigurationError as error:
+            errors.append(_named(TOKENS, error))
     try:
         ruled = rules(settings.metrics_path, settings.web_open_paths)
     except ValueError as error:
-        raise Wrong([*problems, f"WEB_OPEN_PATHS: {error}"]) from None
-    if problems:
-        raise Wrong(problems)
+        errors.append(ConfigurationError(f"WEB_OPEN_PATHS: {error}"))
+    if errors or ruled is None:
+        problems = [problem for error in errors for problem in error.problems]
+        raise ConfigurationError(
+            *problems, retryable=all(error.retryable for error in errors)
+        )
     return None if web is None and bearer is None else Front(web, bearer, ruled)
 
 
-def _named(setting: str, error: Wrong) -> list[str]:
-    return [type(problem)(f"{setting}: {problem}") for problem in error.problems]
+def _named(setting: str, error: ConfigurationError) -> ConfigurationError:
+    problems = [f"{setting}: {problem}" for problem in error.problems]
+    return ConfigurationError(*problems, retryable=error.retryable)
 
 
-def _told(setting: str, error: Wrong | None) -> None:
+def _told(setting: str, error: ConfigurationError | None) -> None:
     if error is None:
         _log.info("{setting}: it has changed, and is in force", setting=setting)
         return
     _log.error(
-        "{setting}: {why}; what was in force before stays", setting=setting, why=error
+        "{setting}: {why}; what was in force before stays",
+        setting=setting,
+        why="; ".join(error.problems),
     )
 
 
@@ -181,7 +185,7 @@ def _web(path: Path, read: Read, before: Web | None) -> Web:
     limiter = None if config.limit is None else Limiter(*config.limit)
     if before is not None:
         if problems := [f"{path}: {p}" for p in _too_late(before.config, config)]:
-            raise Wrong(problems)
+            raise ConfigurationError(*problems)
         if before.config.limit == config.limit:
             limiter = before.limiter
     for warning in config.warnings:

@@ -5,8 +5,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from api_exporter.door.refusals import Wrong
 from api_exporter.settings.credential import regular
+from api_exporter.settings.errors import ConfigurationError
 
 T = TypeVar("T")
 
@@ -20,7 +20,10 @@ Read = Callable[[Path], bytes]
 """What a file holds; raises OSError, or ValueError where it is none of ours."""
 
 Load = Callable[[Read, T | None], T]
-"""Makes a value of files; raises Wrong. It is given the value in force, if any."""
+"""Makes a value of files; raises ConfigurationError.
+
+It is given the value in force, if any.
+"""
 
 
 class Live(Generic[T]):
@@ -40,7 +43,7 @@ class Live(Generic[T]):
         self,
         load: Load[T],
         seconds: Callable[[], float],
-        told: Callable[[Wrong | None], None],
+        told: Callable[[ConfigurationError | None], None],
     ) -> None:
         self._load = load
         self._seconds = seconds
@@ -64,7 +67,7 @@ class Live(Generic[T]):
         self._seen = {}
         try:
             self.value = self._loaded(self.value)
-        except Wrong as error:
+        except ConfigurationError as error:
             self.fine = False
             self._told(error)
         else:
@@ -72,14 +75,16 @@ class Live(Generic[T]):
             self._told(None)
 
     def _loaded(self, before: T | None) -> T:
-        """Whatever goes wrong is a Wrong: nobody is kept out by what a file holds."""
+        """Whatever a file holds, nobody is kept out: every error is of one kind."""
         try:
             return self._load(self._read, before)
-        except Wrong:
+        except ConfigurationError:
             raise
         except Exception as error:  # noqa: BLE001 - its words may repeat a secret
             paths = ", ".join(map(str, self._seen))
-            raise Wrong([f"{paths}: a defect: {type(error).__name__}"]) from None
+            raise ConfigurationError(
+                f"{paths}: a defect: {type(error).__name__}"
+            ) from None
 
     def _read(self, path: Path) -> bytes:
         try:

@@ -10,7 +10,6 @@ from yaml.nodes import Node
 from api_exporter.door import names
 from api_exporter.door.document import Document
 from api_exporter.door.live import Read
-from api_exporter.settings.setting import Passing
 
 T = TypeVar("T")
 
@@ -170,7 +169,7 @@ class _Section:
         except (OSError, ValueError) as error:
             words = error.strerror if isinstance(error, OSError) else str(error)
             place = f"{self._document.place(node)}: {SECTION}.{name}_file"
-            self._document.problems.append(Passing(f"{place}: {path}: {words}"))
+            self._document.problems.append(f"{place}: {path}: {words}")
             return b""
 
     def one_of(self, name: str, allowed: Mapping[str, T], default: T) -> T:

@@ -9,10 +9,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from api_exporter.door.live import Read
-from api_exporter.door.refusals import Wrong
 from api_exporter.door.rules import Credential
 from api_exporter.serving.authorization import ALL
-from api_exporter.settings.setting import Passing
+from api_exporter.settings.errors import ConfigurationError
 
 SHORTEST = 16
 """Characters of a token, at least."""
@@ -40,7 +39,7 @@ class Tokens(Struct, frozen=True):
 
 
 def tokens(path: Path, read: Read, *, several: bool) -> Tokens:
-    """What the file says now; raises Wrong, which never repeats a word of it.
+    """What the file says now; raises ConfigurationError, without a word of it.
 
     Args:
         several: whether there are accounts with names.
@@ -48,10 +47,10 @@ def tokens(path: Path, read: Read, *, several: bool) -> Tokens:
     try:
         text = read(path).decode("ascii")
     except UnicodeDecodeError:
-        raise Wrong([f"{path}: it holds a non-ASCII character"]) from None
+        raise ConfigurationError(f"{path}: it holds a non-ASCII character") from None
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else str(error)
-        raise Wrong([Passing(f"{path}: {words}")]) from None
+        raise ConfigurationError(f"{path}: {words}", retryable=True) from None
     known: dict[bytes, Credential] = {}
     problems = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -68,9 +67,9 @@ def tokens(path: Path, read: Read, *, several: bool) -> Tokens:
             problems.append(f"{path}:{number}: the token is there twice")
         known[digest] = credential
     if not known and not problems:
-        problems.append(Passing(f"{path}: it holds no token"))
+        raise ConfigurationError(f"{path}: it holds no token", retryable=True)
     if problems:
-        raise Wrong(problems)
+        raise ConfigurationError(*problems)
     return Tokens(tuple(known.items()))
 
 

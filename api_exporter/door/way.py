@@ -16,8 +16,7 @@ from twisted.web.server import Request
 from api_exporter.serving.authorization import ALL
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.site import BoundedSite
-from api_exporter.settings.configuration import Refused
-from api_exporter.settings.values import Settings
+from api_exporter.settings.definitions import Settings
 
 if TYPE_CHECKING:
     from api_exporter.door.front import Front
@@ -26,7 +25,10 @@ log = Logger()
 
 
 def front(settings: Settings, seconds: Callable[[], float]) -> "Front | None":
-    """Who may come in, as files say, None where everybody may; raises Refused."""
+    """Who may come in, as files say, None where everybody may.
+
+    Raises ConfigurationError.
+    """
     wanted = (
         settings.web_config_file,
         settings.web_bearer_tokens_file,
@@ -35,12 +37,8 @@ def front(settings: Settings, seconds: Callable[[], float]) -> "Front | None":
     if not any(wanted):
         return None
     from api_exporter.door.front import opened  # noqa: PLC0415
-    from api_exporter.door.refusals import Wrong  # noqa: PLC0415
 
-    try:
-        return opened(settings, seconds)
-    except Wrong as error:
-        raise Refused(error.problems, lasting=error.lasting) from None
+    return opened(settings, seconds)
 
 
 class Way(Struct, frozen=True):

@@ -11,9 +11,8 @@ from yaml.nodes import Node
 from api_exporter.door import duration
 from api_exporter.door.document import Document
 from api_exporter.door.live import Read
-from api_exporter.door.refusals import Wrong
 from api_exporter.door.tls import Tls, tls
-from api_exporter.settings.setting import Passing
+from api_exporter.settings.errors import ConfigurationError
 
 KEYS = ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit")
 
@@ -63,17 +62,17 @@ class WebConfig(Struct, frozen=True, kw_only=True):
 
 
 def web_config(path: Path, read: Read) -> WebConfig:
-    """What the file says now; raises Wrong."""
+    """What the file says now; raises ConfigurationError."""
     try:
         content = read(path)
-        if len(content) > LONGEST:
-            raise Wrong([f"{path}: it has more than {LONGEST} bytes"])
         text = content.decode()
     except UnicodeDecodeError:
-        raise Wrong([f"{path}: it is not UTF-8 text"]) from None
+        raise ConfigurationError(f"{path}: it is not UTF-8 text") from None
     except (OSError, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) else str(error)
-        raise Wrong([Passing(f"{path}: {words}")]) from None
+        raise ConfigurationError(f"{path}: {words}", retryable=True) from None
+    if len(content) > LONGEST:
+        raise ConfigurationError(f"{path}: it has more than {LONGEST} bytes")
     document = Document(str(path), text)
     found = document.section(document.root, "", KEYS)
     users = _users(document, found.get("basic_auth_users"))
@@ -86,7 +85,7 @@ def web_config(path: Path, read: Read) -> WebConfig:
         limit=_limit(document, found.get("rate_limit")),
     )
     if document.problems:
-        raise Wrong(document.problems)
+        raise ConfigurationError(*document.problems, retryable=document.retryable)
     return made
 
 

@@ -11,8 +11,8 @@ from twisted.logger import Logger
 from api_exporter.events.journal import Journal, Run
 from api_exporter.events.output import Output
 from api_exporter.events.sinks import Sink, ToFile, ToOutput
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
-from api_exporter.settings.values import AccountSettings
 from api_exporter.telemetry.events import EventsTelemetry
 
 T = TypeVar("T")

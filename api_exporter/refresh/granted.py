@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from api_exporter.collectors.selection import Selection, selection
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.limits import stretched, told
-from api_exporter.settings.values import AccountSettings
+from api_exporter.settings.definitions import AccountSettings
 
 _WHERE_WRITTEN = {"events": 60.0}
 """Seconds between refreshes of what is written to a file."""

@@ -1,82 +1,102 @@
-"""The accounts of a folder: a `NAME.conf` each, above what the environment says."""
+"""Accounts: the environment's only one, or a folder's `NAME.conf` each, checked."""
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
 from api_exporter.settings import file
-from api_exporter.settings.setting import Passing, masked
+from api_exporter.settings.certificate import IdentityFiles
+from api_exporter.settings.definitions import (
+    BY_NAME,
+    OF_ACCOUNT,
+    SETTINGS,
+    AccountSettings,
+)
+from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.parsers import STANDARD_OUTPUT
+from api_exporter.settings.proxy_selection import DIRECT, select_proxy
+from api_exporter.settings.setting import masked
 from api_exporter.settings.shard import Shard
-from api_exporter.settings.table import OF_ACCOUNT, SETTINGS, TOGETHER
-from api_exporter.settings.values import AccountSettings, account, secrets_of
 
 _FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")
 
 NAMES = "a name may hold a-z, A-Z, digits, dots, underscores and hyphens"
 
-_ALLOWED = {setting.name: setting for setting in OF_ACCOUNT}
-_KNOWN = {setting.name for setting in SETTINGS}
+_ALLOWED = [setting.name for setting in OF_ACCOUNT]
+
+_TOKEN, _TOKEN_FILE = "UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"
+_CERTIFICATE, _KEY = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"
+_CURSOR = "EVENTS_CURSOR_FILE"
+
+_TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
+"""Of each of these, one in an account's file replaces all of the environment's."""
+
+_SHORTEST_SECRET = 8
+"""Characters: shorter ones would be found everywhere."""
 
 
-def files(folder: Path) -> dict[str, Path]:
-    """By the account's name. What has another name, or is a folder, is none.
+def secrets_of(environ: Mapping[str, str]) -> set[str]:
+    """What no problem may repeat."""
+    values = {environ.get(s.name, "").strip() for s in SETTINGS if s.secret}
+    return {value for value in values if len(value) >= _SHORTEST_SECRET}
+
+
+def files(folder: Path) -> tuple[dict[str, Path], list[Path]]:
+    """The files of accounts by name, and those that only seem to be meant as such.
 
     A link that leads nowhere is an account whose file is missing.
     """
-    named = [(_FILE.fullmatch(path.name), path) for path in sorted(folder.iterdir())]
-    return {m[1]: path for m, path in named if m and not os.path.isdir(path)}
-
-
-def misnamed(folder: Path) -> list[Path]:
-    """Files that seem to be meant as accounts, and are none."""
-    return [
-        path
-        for path in sorted(folder.glob("*.conf"))
-        if not (_FILE.fullmatch(path.name) or os.path.isdir(path))
-    ]
+    found: dict[str, Path] = {}
+    misnamed = []
+    for path in sorted(folder.iterdir()):
+        if not os.path.isdir(path) and path.name.endswith(".conf"):
+            if match := _FILE.fullmatch(path.name):
+                found[match[1]] = path
+            else:
+                misnamed.append(path)
+    return found, misnamed
 
 
 def accounts(
     folder: Path,
     shard: Shard | None,
     environ: Mapping[str, str],
-    problems: list[str],
+    errors: list[ConfigurationError],
     secrets: set[str],
 ) -> dict[str, AccountSettings]:
-    """Those that this process keeps; more problems and secrets where there are any."""
-    found = files(folder)
+    """Those that this process keeps; more errors and secrets where there are any."""
+    found, misnamed = files(folder)
     if not found:
         problem = f"ACCOUNTS_DIR: {folder} holds no account, which is a NAME.conf"
-        more = f" ({NAMES})" if misnamed(folder) else ""
-        problems.append(Passing(f"{problem}{more}"))
+        more = f" ({NAMES})" if misnamed else ""
+        errors.append(ConfigurationError(f"{problem}{more}", retryable=True))
     read = {
-        name: _account(name, path, environ, problems, secrets)
+        name: _of_file(name, path, environ, errors, secrets)
         for name, path in found.items()
         if shard is None or shard.keeps(name)
     }
     kept = {name: settings for name, settings in read.items() if settings is not None}
-    problems += _disagreeing(kept)
+    errors += map(ConfigurationError, _disagreeing(kept))
     return kept
 
 
-def _account(
+def _of_file(
     name: str,
     path: Path,
     environ: Mapping[str, str],
-    problems: list[str],
+    errors: list[ConfigurationError],
     secrets: set[str],
 ) -> AccountSettings | None:
-    lines = _lines(path, problems)
+    lines = _lines(path, errors)
     if lines is None:
         return None
     own = {line.name: line.value for line in lines.values() if line.value.strip()}
     secrets |= secrets_of(own)
     inherited = {k: v for k, v in environ.items() if v.strip()}
-    for together in TOGETHER:
-        names = {setting.name for setting in together}
-        if names & own.keys():
-            inherited = {k: v for k, v in inherited.items() if k not in names}
+    for together in _TOGETHER:
+        if together & own.keys():
+            inherited = {k: v for k, v in inherited.items() if k not in together}
     for setting in OF_ACCOUNT:
         if setting.path and own.get(setting.name, "-").strip() != "-":
             own[setting.name] = str(path.parent / own[setting.name].strip())
@@ -86,28 +106,28 @@ def _account(
             return f"{path}:{lines[setting].number}: "
         return "" if setting in inherited else f"{path}: "
 
-    return account(name, {**inherited, **own}, problems, place)
+    return account(name, {**inherited, **own}, errors, place)
 
 
-def _lines(path: Path, problems: list[str]) -> dict[str, file.Line] | None:
-    """By name, or None with more problems. A mistaken line is a problem, too."""
+def _lines(path: Path, errors: list[ConfigurationError]) -> dict[str, file.Line] | None:
+    """By name, or None with an error more. A mistaken line is an error, too."""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe may never end
-        problems.append(f"{path}: it is no regular file")
+        errors.append(ConfigurationError(f"{path}: it is no regular file"))
         return None
     try:
         lines = file.lines(path)
-    except file.ConfigurationError as error:
-        wrap = str if error.lasting else Passing
-        problems += map(wrap, error.problems)
+    except ConfigurationError as error:
+        errors.append(error)
         return None
     for line in lines:
         if line.name not in _ALLOWED:
-            known = line.name in _KNOWN
+            known = line.name in BY_NAME
             why = "does not belong to an account" if known else "is no setting"
-            problems.append(
+            problem = (
                 f"{path}:{line.number}: {_shown(line)} {why}: allowed are"
                 f" {', '.join(_ALLOWED)}"
             )
+            errors.append(ConfigurationError(problem))
     return {line.name: line for line in lines}
 
 
@@ -132,3 +152,66 @@ def _disagreeing(accounts: Mapping[str, AccountSettings]) -> list[str]:
         for limits in stated.values()
         if len(limits) > 1
     ]
+
+
+def account(
+    name: str,
+    environ: Mapping[str, str],
+    errors: list[ConfigurationError],
+    place: Callable[[str], str] = lambda _: "",
+) -> AccountSettings | None:
+    """An account's, or None with more errors.
+
+    Args:
+        place: what a problem with the setting of that name begins with.
+    """
+    own: list[ConfigurationError] = []
+    values = {s.name.lower(): s.read(environ, own, place(s.name)) for s in OF_ACCOUNT}
+    given = {name for name, text in environ.items() if text.strip()}
+    for setting, problem in _contradictions(values, given):
+        own.append(ConfigurationError(f"{place(setting)}{problem}"))
+    proxy_selection = DIRECT
+    if (url := values["upstream_api_url"]) is not None:
+        try:
+            proxy_selection = select_proxy(url, values["upstream_proxy"], environ)
+        except ValueError as error:
+            own.append(ConfigurationError(str(error)))
+    identity = None
+    certificate, key = (values[setting.lower()] for setting in (_CERTIFICATE, _KEY))
+    if certificate is not None and (key is not None or _KEY not in given):
+        identity = IdentityFiles(certificate, key or certificate)
+        try:
+            identity.read()
+        except ValueError as error:
+            problem = f"{place(_CERTIFICATE)}{_CERTIFICATE}: {error}"
+            own.append(ConfigurationError.of(error, problem))
+    errors += own
+    if own:
+        return None
+    return AccountSettings(
+        name=name, proxy_selection=proxy_selection, identity=identity, **values
+    )
+
+
+def _contradictions(
+    values: Mapping[str, object], given: Set[str]
+) -> Iterator[tuple[str, str]]:
+    """Settings that want another one, or exclude it: which, and a line for each."""
+    if not given & {_TOKEN, _TOKEN_FILE}:
+        yield (
+            _TOKEN,
+            f"{_TOKEN} is not set: it must be {BY_NAME[_TOKEN].allowed},"
+            f" or {_TOKEN_FILE} {BY_NAME[_TOKEN_FILE].allowed}",
+        )
+    elif given >= {_TOKEN, _TOKEN_FILE}:
+        both = f"{_TOKEN} and {_TOKEN_FILE} are both set: only one of them may be"
+        yield _TOKEN_FILE, both
+    if values["events_file"] == STANDARD_OUTPUT and not values["events_cursor_file"]:
+        yield (
+            _CURSOR,
+            f"{_CURSOR} is not set: where EVENTS_FILE is -, it must be"
+            f" {BY_NAME[_CURSOR].allowed}",
+        )
+    if values[_KEY.lower()] is not None and _CERTIFICATE not in given:
+        alone = f"{_KEY} is set, but not {_CERTIFICATE}: a key alone proves nothing"
+        yield _KEY, alone

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from api_exporter.settings.credential import NotYet, regular
+from api_exporter.settings.credential import content
+from api_exporter.settings.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -69,11 +70,13 @@ class IdentityFiles(Struct, frozen=True):
         try:
             chain = _chain(self.certificate)
         except ValueError as error:
-            raise type(error)(f"{self.certificate}: {error}") from None
+            problem = f"{self.certificate}: {error}"
+            raise ConfigurationError.of(error, problem) from None
         try:
             key = _key(self.key)
         except ValueError as error:
-            raise type(error)(f"{self.key}: {error}") from None
+            problem = f"{self.key}: {error}"
+            raise ConfigurationError.of(error, problem) from None
         leaf = chain[0]
         if key.public_key() != leaf.public_key():
             raise ValueError(
@@ -163,13 +166,10 @@ def _key(path: Path) -> "UsableKey":
 
 
 def _content(path: Path) -> bytes:
-    try:
-        content = regular(path, MOST)
-    except OSError as error:
-        raise NotYet(error.strerror) from None
-    if not content.strip():
-        raise NotYet("it is empty")
-    return content
+    found = content(path, MOST)
+    if not found.strip():
+        raise ConfigurationError("it is empty", retryable=True)
+    return found
 
 
 def _day(seconds: float) -> str:

@@ -1,18 +1,18 @@
-"""What the program is told: options, configuration file and environment, checked."""
+"""Options, configuration file and environment, read into the settings."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from twisted.logger import Logger
 
 from api_exporter.settings import file
-from api_exporter.settings.accounts import NAMES, files, misnamed
+from api_exporter.settings.accounts import NAMES, files
+from api_exporter.settings.definitions import BY_NAME, Settings
+from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
-from api_exporter.settings.reading import read
-from api_exporter.settings.setting import Setting, SettingsError
-from api_exporter.settings.values import Settings
 
 log = Logger()
 
@@ -22,42 +22,27 @@ READABLE = "{path} can be read by everybody on this machine"
 NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
 
 
-class Refused(Exception):
-    """Why the program does not start: everything that is wrong, a line each.
-
-    Attributes:
-        lasting: whether it stays wrong until somebody changes it.
-    """
-
-    def __init__(self, problems: list[str], *, lasting: bool) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-        self.lasting = lasting
-
-
-def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
-    """Read the configuration file and the environment; raises Refused.
-
-    What the file sets gets into the environment of the process, because libraries read
-    theirs there, too: SSL_CERT_FILE for one.
+def load(options: Options, overriding: Mapping[str, str]) -> Settings:
+    """The settings; raises ConfigurationError.
 
     Args:
-        overriding: variables that win over both; an empty one counts as not set.
+        overriding: variables that win over all; an empty one counts as not set.
     """
-    empty = not _loaded(options)
+    environ, empty = _environment(options)
     try:
-        settings = read({**os.environ, **overriding})
-    except SettingsError as error:
+        settings = read({**environ, **overriding})
+    except ConfigurationError as error:
         # Somebody may be about to write an empty file.
-        lasting = error.lasting and not empty
-        raise Refused(error.problems, lasting=lasting) from None
+        retryable = error.retryable or empty
+        raise ConfigurationError(*error.problems, retryable=retryable) from None
     if settings.accounts_dir is not None:
-        for path in misnamed(settings.accounts_dir):
+        found, misnamed = files(settings.accounts_dir)
+        for path in misnamed:
             log.warn(MISNAMED, path=repr(str(path)))
-        for name, path in files(settings.accounts_dir).items():
+        for name, path in found.items():
             if name in settings.accounts and file.readable_by_all(path):
                 log.warn(READABLE, path=str(path), account=name)
-    for path in sorted(_secret(settings)):
+    for path in sorted(set(_secret(settings))):
         if file.readable_by_all(path):
             log.warn(READABLE, path=str(path))
     authorities = os.environ.get("SSL_CERT_FILE")
@@ -66,38 +51,40 @@ def configured(options: Options, overriding: Mapping[str, str]) -> Settings:
     return settings
 
 
-def _secret(settings: Settings) -> set[Path]:
+def _secret(settings: Settings) -> Iterator[Path]:
     """Files with a secret in them that settings name."""
-    paths = {settings.web_bearer_tokens_file}
+    if settings.web_bearer_tokens_file is not None:
+        yield settings.web_bearer_tokens_file
     for account in settings.accounts.values():
         if account.upstream_api_token_file is not None:
-            paths.add(account.upstream_api_token_file.path)
-        if account.reach.identity is not None:
-            paths.add(account.reach.identity.key)
-    return {path for path in paths if path is not None}
+            yield account.upstream_api_token_file.path
+        if account.identity is not None:
+            yield account.identity.key
 
 
-def chosen(options: Options, *settings: Setting[object]) -> dict[str, Any]:
-    """Values of these settings alone, by their names; raises Refused."""
-    _loaded(options)
-    problems: list[str] = []
-    values = {s.name: s.read(os.environ, problems) for s in settings}
-    if problems:
-        raise Refused(problems, lasting=True)
+def load_some(options: Options, *names: str) -> list[Any]:
+    """Values of these settings alone; raises ConfigurationError."""
+    environ, _ = _environment(options)
+    errors: list[ConfigurationError] = []
+    values = [BY_NAME[name].read(environ, errors) for name in names]
+    if errors:
+        raise ConfigurationError(*(p for error in errors for p in error.problems))
     return values
 
 
-def _loaded(options: Options) -> bool:
-    """Whether the configuration file, if there is any, says anything."""
-    return options["config"] is None or bool(_load(Path(options["config"])))
+def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
+    """The environment above the configuration file, and whether one is there that says
+    nothing.
 
-
-def _load(path: Path) -> Mapping[str, str]:
-    try:
-        found = file.load(path)
-    except file.ConfigurationError as error:
-        raise Refused(error.problems, lasting=error.lasting) from None
-    os.environ.update(file.below(os.environ, found))
+    What is no setting gets into the environment of the process, because libraries read
+    theirs there: SSL_CERT_FILE for one.
+    """
+    if options["config"] is None:
+        return os.environ, False
+    path = Path(options["config"])
+    found = file.load(path)
     if file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
-    return found
+    others = {name: text for name, text in found.items() if name not in BY_NAME}
+    os.environ.update(file.below(os.environ, others))
+    return file.below(os.environ, found), not found

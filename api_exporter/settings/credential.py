@@ -9,6 +9,8 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from api_exporter.settings.errors import ConfigurationError
+
 
 class Token:
     """A secret that no log, traceback or page shows by accident."""
@@ -64,10 +66,6 @@ MOST = 64 * 1024
 """Bytes of a token file, at most."""
 
 
-class NotYet(ValueError):
-    """What waiting may mend: a file that cannot be read yet, or is empty."""
-
-
 class TokenFile(Struct, frozen=True):
     """A file that holds the token and may be replaced at any time."""
 
@@ -76,15 +74,11 @@ class TokenFile(Struct, frozen=True):
     def read(self) -> Token:
         """What the file holds now, without white space around it; raises ValueError."""
         try:
-            content = regular(self.path, MOST)
-        except OSError as error:
-            raise NotYet(error.strerror) from None
-        try:
-            text = content.decode("ascii").strip()
+            text = content(self.path, MOST).decode("ascii").strip()
         except UnicodeDecodeError:
             raise ValueError("it holds a non-ASCII character") from None
         if not text:
-            raise NotYet("it is empty")
+            raise ConfigurationError("it is empty", retryable=True)
         return token(text)
 
 
@@ -103,6 +97,14 @@ def regular(path: Path, most: int) -> bytes:
     if len(content) > most:
         raise ValueError(f"it has more than {most} bytes")
     return content
+
+
+def content(path: Path, most: int) -> bytes:
+    """The same of a file that a setting names; that may become readable later."""
+    try:
+        return regular(path, most)
+    except OSError as error:
+        raise ConfigurationError(str(error.strerror), retryable=True) from None
 
 
 def token_file(text: str) -> TokenFile:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from api_exporter.settings.errors import ConfigurationError
+
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 SETTING = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -20,21 +22,8 @@ _DOUBLE = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
 MOST = 1024 * 1024
 """Bytes of a configuration file, at most."""
 
-MOST_TOLD = 20
-"""Wrong lines that are told one by one."""
-
-
-class ConfigurationError(Exception):
-    """What is wrong with a configuration file: a line for each wrong line.
-
-    Attributes:
-        lasting: whether it stays wrong until somebody changes it.
-    """
-
-    def __init__(self, problems: list[str], *, lasting: bool = True) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-        self.lasting = lasting
+MOST_PROBLEMS = 20
+"""Wrong lines that are named one by one."""
 
 
 class Line(NamedTuple):
@@ -57,13 +46,13 @@ def lines(path: Path) -> list[Line]:
             content = file.read(MOST + 1)
     except OSError as error:
         problem = f"{path}: {error.strerror}"
-        raise ConfigurationError([problem], lasting=False) from None
+        raise ConfigurationError(problem, retryable=True) from None
     if len(content) > MOST:
-        raise ConfigurationError([f"{path}: it has more than {MOST} bytes"])
+        raise ConfigurationError(f"{path}: it has more than {MOST} bytes")
     try:
         text = content.decode()  # line ends as they are
     except UnicodeDecodeError:
-        raise ConfigurationError([f"{path}: it is not UTF-8 text"]) from None
+        raise ConfigurationError(f"{path}: it is not UTF-8 text") from None
     found = []
     problems = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -77,10 +66,9 @@ def lines(path: Path) -> list[Line]:
             continue
         found.append(Line(number, name, value))
     if problems:
-        told = problems[:MOST_TOLD]
-        if more := len(problems) - len(told):
-            told.append(f"{path}: {more} more lines are wrong")
-        raise ConfigurationError(told)
+        if more := len(problems[MOST_PROBLEMS:]):
+            problems[MOST_PROBLEMS:] = [f"{path}: {more} more lines are wrong"]
+        raise ConfigurationError(*problems)
     return found
 
 

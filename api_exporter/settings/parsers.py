@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +14,8 @@ from api_exporter.attention.thresholds import Thresholds, changed
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.netbird.resources import BY_NAME
-from api_exporter.settings.credential import NotYet, regular
+from api_exporter.settings.credential import content
+from api_exporter.settings.errors import ConfigurationError
 
 T = TypeVar("T")
 
@@ -115,7 +116,7 @@ def folder(text: str) -> Path:
     try:
         os.listdir(text)
     except OSError as error:
-        raise NotYet(error.strerror) from None
+        raise ConfigurationError(str(error.strerror), retryable=True) from None
     return Path(text)
 
 
@@ -132,9 +133,21 @@ def file(text: str) -> Path:
     return Path(text).absolute()
 
 
+def listed(text: str) -> Iterator[str]:
+    """What stands between commas."""
+    return filter(None, map(str.strip, text.split(",")))
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The same, each once; raises ValueError where there is none."""
+    if not (found := tuple(dict.fromkeys(listed(text)))):
+        raise ValueError("it names none")
+    return found
+
+
 def open_paths(text: str) -> frozenset[str]:
     """Paths; which of them are allowed depends on where the metrics are."""
-    return frozenset(filter(None, (path.strip() for path in text.split(","))))
+    return frozenset(listed(text))
 
 
 def rate_limit(text: str) -> tuple[int, int]:
@@ -165,18 +178,16 @@ def personal(text: str) -> frozenset[str]:
     """Kinds of personal data: all, none, or those of a list."""
     if text.lower() in {"true", "false"}:
         return frozenset(PERSONAL if text.lower() == "true" else ())
-    kinds = frozenset(filter(None, (kind.strip() for kind in text.split(","))))
+    kinds = frozenset(names(text))
     for kind in sorted(kinds.difference(PERSONAL)):
         raise ValueError(f"{kind!r} is none of {', '.join(PERSONAL)}")
-    if not kinds:
-        raise ValueError("it names none")
     return kinds
 
 
 def intervals(text: str) -> dict[str, float]:
     """Seconds by resource from `peers=15s,groups=1m`."""
     found: dict[str, float] = {}
-    for item in filter(None, (item.strip() for item in text.split(","))):
+    for item in listed(text):
         name, equals, period = (part.strip() for part in item.partition("="))
         if name not in BY_NAME:
             raise ValueError(f"{name!r} is none of {', '.join(BY_NAME)}")
@@ -196,12 +207,10 @@ def collectors(text: str) -> frozenset[str]:
     default = {c.name for c in COLLECTORS if c.default}
     known = {c.name: {c.name} for c in COLLECTORS} | {"default": default}
     on: set[str] = set()
-    for name in filter(None, (name.strip() for name in text.split(","))):
+    for name in names(text):
         if name not in known:
             raise ValueError(f"{name!r} is none of {', '.join(known)}")
         on |= known[name]
-    if not on:
-        raise ValueError("it names none")
     return frozenset(on)
 
 
@@ -209,23 +218,17 @@ def peer_detail(text: str) -> frozenset[str] | None:
     """Groups, by name or id, from `groups:a,b`; nobody's for `none`, None for `all`."""
     if text.lower() in {"all", "none"}:
         return None if text.lower() == "all" else frozenset()
-    word, colon, names = text.partition(":")
+    word, colon, groups = text.partition(":")
     if not colon or word.strip().lower() != "groups":
         raise ValueError
-    groups = frozenset(filter(None, (name.strip() for name in names.split(","))))
-    if not groups:
-        raise ValueError("it names no group")
-    return groups
+    return frozenset(names(groups))
 
 
 def groups(text: str) -> tuple[str, ...]:
     """Names or ids of groups, each once."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ValueError("it is not UTF-8")
-    found = dict.fromkeys(filter(None, (name.strip() for name in text.split(","))))
-    if text and not found:
-        raise ValueError("it names no group")
-    return tuple(found)
+    return names(text) if text else ()
 
 
 _MOST_THRESHOLDS = 1024 * 1024
@@ -233,11 +236,7 @@ _MOST_THRESHOLDS = 1024 * 1024
 
 def thresholds(text: str) -> Thresholds:
     """Those of a file, above those that came with the program."""
-    try:
-        content = regular(Path(text), _MOST_THRESHOLDS)
-    except OSError as error:
-        raise NotYet(error.strerror) from None
-    return changed(content)
+    return changed(content(Path(text), _MOST_THRESHOLDS))
 
 
 def page(text: str) -> str:
@@ -249,10 +248,8 @@ def page(text: str) -> str:
 
 def patterns(text: str) -> tuple[str, ...]:
     """Names of metrics, in which `*` stands for anything."""
-    found = dict.fromkeys(filter(None, (name.strip() for name in text.split(","))))
+    found = names(text) if text else ()
     for pattern in found:
         if not re.fullmatch(r"[A-Za-z0-9_*]{1,256}", pattern):
             raise ValueError(f"{pattern!r} is no metric's name")
-    if text and not found:
-        raise ValueError("it names none")
-    return tuple(found)
+    return found

@@ -46,11 +46,8 @@ class Proxy(Struct, frozen=True, kw_only=True):
 
     def secrets(self) -> tuple[str, ...]:
         """What must be shown nowhere."""
-        return () if self.login is None else tuple(map(_revealed, self.login.secrets))
-
-
-def _revealed(secret: Token) -> str:
-    return secret.reveal()
+        hidden = () if self.login is None else self.login.secrets
+        return tuple(secret.reveal() for secret in hidden)
 
 
 def proxy(text: str) -> Proxy:

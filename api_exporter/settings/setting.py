@@ -1,67 +1,54 @@
-"""One setting: from the environment's text to a checked value."""
+"""One setting: how its text becomes a checked value, and its description."""
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
+from msgspec.structs import fields, replace
 
-from api_exporter.settings.credential import NotYet
+from api_exporter.settings.errors import ConfigurationError
 
-T_co = TypeVar("T_co", covariant=True)
-
-
-class Passing(str):
-    """A problem that waiting may mend."""
-
-    __slots__ = ()
+T = TypeVar("T")
 
 
-class SettingsError(Exception):
-    """Everything that is wrong with the settings, a line each.
+class Setting(Struct, frozen=True):
+    """A variable of the environment.
 
     Attributes:
-        lasting: whether any of it stays wrong until somebody changes it.
-    """
-
-    def __init__(self, problems: list[str], *, lasting: bool) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-        self.lasting = lasting
-
-
-class Setting(Struct, Generic[T_co], frozen=True):
-    """One variable of the environment.
-
-    Attributes:
-        default: as it would be written; None where the variable is required.
-        allowed: what a value must be, for a person.
         parse: raises ValueError, with a hint or without words.
+        allowed: what a value must be, for a person.
+        default: as it would be written; None where the variable is required.
+        section: of the documentation, which begins with this one.
         secret: the value is never repeated.
-        of_account: whether it belongs to an account; else it belongs to the process.
         path: a file's, which in an account's file is relative to that.
+        name: the field's in capitals.
     """
 
-    name: str
-    default: str | None
+    parse: Callable[[str], Any]
     allowed: str
     meaning: str
-    parse: Callable[[str], T_co]
+    default: str | None = ""
+    section: str = ""
     secret: bool = False
-    of_account: bool = False
     path: bool = False
+    name: str = ""
 
     def read(
-        self, environ: Mapping[str, str], problems: list[str], place: str = ""
-    ) -> T_co | None:
-        """The value, or None with one problem more. An empty variable is unset.
+        self,
+        environ: Mapping[str, str],
+        errors: list[ConfigurationError],
+        place: str = "",
+    ) -> Any:
+        """The value, or None with one error more. An empty variable is unset.
 
         Args:
             place: what a problem begins with: where the value comes from.
         """
         text = environ.get(self.name, "").strip() or self.default
         if text is None:
-            problems.append(f"{place}{self.name} is not set: it must be {self.allowed}")
+            problem = f"{place}{self.name} is not set: it must be {self.allowed}"
+            errors.append(ConfigurationError(problem))
             return None
         try:
             return self.parse(text)
@@ -72,9 +59,28 @@ class Setting(Struct, Generic[T_co], frozen=True):
                 f"{place}{self.name}: {value} is not allowed:"
                 f" it must be {self.allowed}{hint}"
             )
-            passing = isinstance(error, NotYet)
-            problems.append(Passing(problem) if passing else problem)
+            errors.append(ConfigurationError.of(error, problem))
             return None
+
+
+def setting(
+    parse: Callable[[str], T],
+    allowed: str,
+    meaning: str,
+    **more: Any,
+) -> T:
+    """A setting in the place of the value, of which the field's type is that."""
+    return cast("T", Setting(parse, allowed, meaning, **more))
+
+
+def settings_of(struct: type[Struct]) -> tuple[Setting, ...]:
+    """Those of a struct's fields, named, each with its section."""
+    found: list[Setting] = []
+    for field in fields(struct):
+        if isinstance(row := field.default, Setting):
+            section = row.section or found[-1].section
+            found.append(replace(row, name=field.name.upper(), section=section))
+    return tuple(found)
 
 
 def masked(text: str) -> str:

@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from api_exporter.ports import Attempt
 from api_exporter.settings.credential import Rereading, Source
-from api_exporter.settings.values import AccountSettings
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.agent import Reaching
 from api_exporter.upstream.backoff import Jitter
@@ -53,10 +53,10 @@ class Client(Service):
     ) -> None:
         self._log = log_of(settings.name, log)
         self._url = settings.upstream_api_url
-        self.way = way = settings.reach.way
+        self.way = way = settings.proxy_selection
         trusts = Trusts() if trusts is None else trusts
         authorities = settings.upstream_ca_file
-        self.trust = trusts.of(authorities, settings.reach.identity, now)
+        self.trust = trusts.of(authorities, settings.identity, now)
         self.shown: Shown | None = None
         self._agent = Reaching(
             reactor,
@@ -67,7 +67,7 @@ class Client(Service):
             seen=self._seen,
         )
         self._looking: LoopingCall | None = None
-        if settings.reach.identity is not None:
+        if settings.identity is not None:
             self._looking = LoopingCall(self.look)
             self._looking.clock = reactor
         self._wrong = ""

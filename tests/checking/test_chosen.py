@@ -6,8 +6,8 @@ import sys
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking.report import chosen
-from api_exporter.settings.reading import read
-from api_exporter.settings.values import AccountSettings
+from api_exporter.settings.definitions import AccountSettings
+from api_exporter.settings.environment import read
 
 
 def account() -> AccountSettings:

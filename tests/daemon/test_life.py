@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import life
 from api_exporter.daemon.outlets import LogFile
-from api_exporter.settings.reading import read
+from api_exporter.settings.environment import read
 
 SETTINGS = read({"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"})
 

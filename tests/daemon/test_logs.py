@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import logs
 from api_exporter.settings.credential import Token
-from api_exporter.settings.table import LOG_FORMATS, LOG_LEVELS
+from api_exporter.settings.definitions import LOG_FORMATS, LOG_LEVELS
 
 
 class Sheet(io.StringIO):

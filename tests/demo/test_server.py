@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo import server
-from api_exporter.settings.reading import read
+from api_exporter.settings.environment import read
 
 
 class EnvironTests(SynchronousTestCase):

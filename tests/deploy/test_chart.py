@@ -10,7 +10,7 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter._version import __version__
-from api_exporter.settings.table import SETTINGS
+from api_exporter.settings.definitions import SETTINGS
 from tests.chart import CHART, FILES, OWN, SCHEMA, VALUES, readme, values
 from tests.deploy.addresses import addresses
 from tests.deploy.programs import DEPLOY

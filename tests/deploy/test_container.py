@@ -7,7 +7,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter._version import __version__
-from api_exporter.settings.table import SETTINGS
+from api_exporter.settings.definitions import SETTINGS
 from tests.chart import DASHBOARDS, PROMETHEUS_RULE
 from tests.deploy.programs import DEPLOY
 from tests.deploy.yaml_files import documents

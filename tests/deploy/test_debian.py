@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions
-from api_exporter.settings.table import SETTINGS
+from api_exporter.settings.definitions import SETTINGS
 from tests.deploy.programs import DEPLOY, run
 from tests.deploy.test_systemd import UNITS, lines
 from tests.integration.programs import program

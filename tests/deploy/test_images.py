@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter._version import __version__
-from api_exporter.settings.table import SETTINGS
+from api_exporter.settings.definitions import SETTINGS
 from tests.deploy.addresses import addresses
 from tests.deploy.programs import DEPLOY, run
 from tests.deploy.yaml_files import documents

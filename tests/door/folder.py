@@ -5,8 +5,8 @@ from unittest import TestCase
 
 from cryptography import x509
 
-from api_exporter.door.refusals import Wrong
 from api_exporter.door.webconfig import WebConfig, web_config
+from api_exporter.settings.errors import ConfigurationError
 from tests.door.certificates import Authority, Issued
 
 HASH = "$2b$04$Ilc/nUZAZLzVbFriO.zgX..0qx5u6bAaG2RBjwQKeasH6VuuaAlsy"
@@ -46,6 +46,6 @@ class Folder:
         """What is wrong with a text, a line each, without the file's name."""
         try:
             self.read(text)
-        except Wrong as error:
+        except ConfigurationError as error:
             return [str(p).removeprefix(f"{self.file}:") for p in error.problems]
         return []

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.door import context as door
 from api_exporter.door import names
-from api_exporter.door.refusals import Wrong
+from api_exporter.settings.errors import ConfigurationError
 from tests.door.certificates import UNREADABLE, Authority, Issued, rsa_key
 from tests.door.folder import SERVER, Folder
 
@@ -63,7 +63,7 @@ class ContextTests(SynchronousTestCase):
         return door.context(found)
 
     def why_not(self, more: str) -> str:
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             self.context(more)
         [problem] = raised.exception.problems
         return str(problem).removeprefix(f"{self.folder.file}:")
@@ -352,7 +352,7 @@ class ContextTests(SynchronousTestCase):
         ):
             tls = folder.read(text).tls
             assert tls is not None
-            with self.assertRaises(Wrong) as raised:
+            with self.assertRaises(ConfigurationError) as raised:
                 door.context(tls)
             told = str(raised.exception).removeprefix(f"{folder.file}:")
             self.assertTrue(told.startswith(expected), told)

@@ -3,12 +3,12 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door.document import Document, joined
-from api_exporter.door.refusals import Wrong
+from api_exporter.settings.errors import ConfigurationError
 
 
 class DocumentTests(SynchronousTestCase):
     def assert_wrong(self, text: str, expected: str) -> None:
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             Document("web.yml", text)
         [problem] = raised.exception.problems
         self.assertTrue(problem.startswith(expected), problem)

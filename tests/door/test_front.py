@@ -4,8 +4,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door.front import Front, opened
-from api_exporter.door.refusals import Wrong
-from api_exporter.settings.reading import read
+from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
 from tests.door.certificates import rsa_key
 from tests.door.folder import HASH, SERVER, Folder
 from tests.logbook import logbook
@@ -31,7 +31,7 @@ class FrontTests(SynchronousTestCase):
         return opened(read({**environ, **settings}), self.clock.seconds)
 
     def why_not(self, web: str | None = None, **settings: str) -> list[str]:
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             self.opened(web, **settings)
         problems: list[str] = raised.exception.problems
         return problems
@@ -55,16 +55,16 @@ class FrontTests(SynchronousTestCase):
         expected = "WEB_OPEN_PATHS: '/debug/pprof' is neither /metrics nor /sd"
         self.assertEqual(expected, paths)
 
-    def test_lasting(self) -> None:
+    def test_retryable(self) -> None:
         """A file that may still come is worth another try; a wrong one is not."""
-        for web, tokens, lasting in (
-            (None, "/none", False),
-            ("x: 1", "/none", True),
-            (SERVER.replace("server.key", "later.key"), "/none", False),
+        for web, tokens, retryable in (
+            (None, "/none", True),
+            ("x: 1", "/none", False),
+            (SERVER.replace("server.key", "later.key"), "/none", True),
         ):
-            with self.assertRaises(Wrong) as raised:
+            with self.assertRaises(ConfigurationError) as raised:
                 self.opened(web, WEB_BEARER_TOKENS_FILE=tokens)
-            self.assertIs(lasting, raised.exception.lasting)
+            self.assertIs(retryable, raised.exception.retryable)
 
     def test_ssl_endpoint(self) -> None:
         """Only one of the two may say how connections are encrypted."""

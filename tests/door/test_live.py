@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door.live import INTERVAL, Live, Read
-from api_exporter.door.refusals import Wrong
+from api_exporter.settings.errors import ConfigurationError
 
 
 class LiveTests(SynchronousTestCase):
@@ -28,9 +28,9 @@ class LiveTests(SynchronousTestCase):
                 raise KeyError("secret")
             found = int(read(self.path)) + int(read(self.other))
         except (OSError, ValueError) as error:
-            raise Wrong([str(error)]) from None
+            raise ConfigurationError(str(error)) from None
         if before is not None and found < before:
-            raise Wrong(["it shrinks"])
+            raise ConfigurationError("it shrinks")
         return found
 
     def live(self) -> Live[int]:
@@ -106,7 +106,7 @@ class LiveTests(SynchronousTestCase):
             self.assertEqual(11, live())
         self.assertFalse(live.fine)
         self.assertEqual([f"{self.path}: a defect: KeyError"], self.told)
-        with self.assertRaises(Wrong):
+        with self.assertRaises(ConfigurationError):
             self.live()
         self.path.write_text("2")
         self.clock.advance(INTERVAL)
@@ -138,5 +138,5 @@ class LiveTests(SynchronousTestCase):
     def test_start(self) -> None:
         """What is broken at the start is refused there."""
         self.path.write_text("x")
-        with self.assertRaises(Wrong):
+        with self.assertRaises(ConfigurationError):
             self.live()

@@ -18,7 +18,7 @@ from api_exporter.door.site import GuardedSite, guarded
 from api_exporter.serving.authorization import ALL
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import Text
-from api_exporter.settings.reading import read
+from api_exporter.settings.environment import read
 from tests.door.folder import HASH, Folder
 from tests.logbook import logbook
 from tests.web.connection import CLIENT, Connection

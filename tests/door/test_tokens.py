@@ -5,10 +5,10 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.door.refusals import Wrong
 from api_exporter.door.rules import Credential
 from api_exporter.door.tokens import Tokens, tokens
 from api_exporter.serving.authorization import ALL
+from api_exporter.settings.errors import ConfigurationError
 
 SECRET = "t0ken-that-is-long-enough"
 
@@ -61,19 +61,19 @@ class TokensTests(SynchronousTestCase):
             (f"{SECRET}\n{SECRET}", "the token is there twice"),
             (f"{SECRET}\x01", "a token has at least"),
         ):
-            with self.assertRaises(Wrong) as raised:
+            with self.assertRaises(ConfigurationError) as raised:
                 self.read(f"good-token-of-somebody\n{line}\n")
             [problem] = raised.exception.problems
             number = 2 + line.count("\n")
             self.assertTrue(problem.startswith(f"{self.path}:{number}: {words}"))
             self.assertNotIn("t0ken", problem.removeprefix(str(self.path)))
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             self.read("short\nshorter\n")
         self.assertEqual(2, len(raised.exception.problems))
 
     def test_one_account(self) -> None:
         """Where accounts have no names no token can be limited to some."""
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             self.read(f"account=acme {SECRET}", several=False)
         self.assertIn(":1: account= needs ACCOUNTS_DIR", str(raised.exception))
         self.assertIsNotNone(self.read(SECRET, several=False).whose(SECRET.encode()))
@@ -81,15 +81,15 @@ class TokensTests(SynchronousTestCase):
     def test_no_tokens(self) -> None:
         """A file without any would open the door to everybody, or to nobody."""
         for content in ("", "# none\n"):
-            with self.assertRaises(Wrong) as raised:
+            with self.assertRaises(ConfigurationError) as raised:
                 self.read(content)
             self.assertIn("it holds no token", str(raised.exception))
-            self.assertFalse(raised.exception.lasting)
-        with self.assertRaises(Wrong) as raised:
+            self.assertTrue(raised.exception.retryable)
+        with self.assertRaises(ConfigurationError) as raised:
             self.read("ü".encode() * 20)
         self.assertIn("it holds a non-ASCII character", str(raised.exception))
         for path, words in ((Path("/none"), "No such file"), (Path("/"), "directory")):
-            with self.assertRaises(Wrong) as raised:
+            with self.assertRaises(ConfigurationError) as raised:
                 tokens(path, Path.read_bytes, several=True)
             self.assertIn(words, str(raised.exception))
 
@@ -99,7 +99,7 @@ class TokensTests(SynchronousTestCase):
         def refuse(_path: Path) -> bytes:
             raise ValueError("it is no regular file")
 
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             tokens(Path("/x"), refuse, several=True)
         self.assertEqual("/x: it is no regular file", str(raised.exception))
 

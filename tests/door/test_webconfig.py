@@ -5,8 +5,8 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.door import names
-from api_exporter.door.refusals import Wrong
 from api_exporter.door.webconfig import LONGEST, web_config
+from api_exporter.settings.errors import ConfigurationError
 from tests.door.certificates import lines
 from tests.door.folder import HASH, SERVER, Folder
 
@@ -106,9 +106,9 @@ class TableTests(SynchronousTestCase):
         )
         for text, expected in rows:
             self.assert_bad(text, *expected)
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             web_config(self.folder.path / "none.yml", Path.read_bytes)
-        self.assertFalse(raised.exception.lasting)
+        self.assertTrue(raised.exception.retryable)
         self.assertIn("No such file or directory", str(raised.exception))
 
     def test_headers(self) -> None:
@@ -219,10 +219,10 @@ class TableTests(SynchronousTestCase):
     def test_no_text(self) -> None:
         """What is no text is no configuration."""
         self.folder.file.write_bytes(b"\xff\xfe")
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             web_config(self.folder.file, Path.read_bytes)
         self.assertIn("it is not UTF-8 text", str(raised.exception))
-        self.assertTrue(raised.exception.lasting)
+        self.assertFalse(raised.exception.retryable)
 
     def test_quoted(self) -> None:
         """An empty text is no section, list, number or duration: nothing is left out
@@ -264,7 +264,7 @@ class TableTests(SynchronousTestCase):
         self.assertEqual(
             800, len(self.folder.read(f"basic_auth_users:\n{users}").users)
         )
-        with self.assertRaises(Wrong) as raised:
+        with self.assertRaises(ConfigurationError) as raised:
             self.folder.read("[" * (LONGEST + 1))
         self.assertEqual(
             [f"{self.folder.file}: it has more than 262144 bytes"],

@@ -14,7 +14,7 @@ from api_exporter.door.compare import in_thread
 from api_exporter.door.front import Front, opened
 from api_exporter.door.site import guarded
 from api_exporter.serving.page import Text
-from api_exporter.settings.reading import read
+from api_exporter.settings.environment import read
 from tests.door.folder import Folder
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, program
@@ -53,7 +53,7 @@ class DoorsTestCase(TestCase):
         self.seconds = 0.0
 
     def front(self, text: str) -> Front:
-        """What a file asks for; raises Wrong."""
+        """What a file asks for; raises ConfigurationError."""
         found = opened(
             read(
                 {

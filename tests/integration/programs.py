@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from unittest import SkipTest, TestCase
 
-from api_exporter.settings.table import SETTINGS
-from api_exporter.settings.way import VARIABLES
+from api_exporter.settings.definitions import SETTINGS
+from api_exporter.settings.proxy_selection import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 

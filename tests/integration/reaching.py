@@ -17,7 +17,7 @@ from twisted.trial.unittest import TestCase
 from twisted.web.server import Site
 
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings import reading
+from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
 from tests.authority import Authority, Issued, written
 from tests.integration.ports import listening
@@ -62,7 +62,7 @@ class ReachingTestCase(TestCase):
 
     def client(self, url: str, **settings: str) -> Client:
         """One whose idle connections end with the test."""
-        found = reading.read(
+        found = environment.read(
             {
                 "UPSTREAM_API_URL": url,
                 "UPSTREAM_API_TOKEN": SECRET,

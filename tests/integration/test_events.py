@@ -240,7 +240,7 @@ class OperationTests(EventsTestCase):
         code = (
             "import sys; from twisted.internet import reactor; import os;"
             "from api_exporter import service; from api_exporter.account import Shared;"
-            "from api_exporter.settings.reading import read; s = read(os.environ);"
+            "from api_exporter.settings.environment import read; s = read(os.environ);"
             "service.accounts(s, reactor, Shared(reactor, s.accounts.values()));"
             "print(sum(name.startswith('api_exporter.events') for name in sys.modules))"
         )

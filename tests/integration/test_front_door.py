@@ -4,7 +4,7 @@ import re
 
 from cryptography import x509
 
-from api_exporter.door.refusals import Wrong
+from api_exporter.settings.errors import ConfigurationError
 from tests.door.certificates import UNREADABLE, Authority, lines, rsa_key
 from tests.door.folder import HASH, SERVER, Folder
 from tests.integration.doors import DoorsTestCase
@@ -122,7 +122,7 @@ class BehaviourTests(DoorsTestCase):
     async def test_refused(self) -> None:
         """What the toolkit does not serve we do not, naming the header."""
         for name, text in REFUSED:
-            with self.assertRaises(Wrong) as raised:
+            with self.assertRaises(ConfigurationError) as raised:
                 self.serve(text)
             self.assertIn(
                 f":3: http_server_config.headers.{name}: ", str(raised.exception)

@@ -23,7 +23,7 @@ from twisted.trial.unittest import TestCase
 from zope.interface import implementer
 
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings import reading
+from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
@@ -108,7 +108,7 @@ class HostileTests(TestCase):
         """A server that answers so, without TLS unless told, and a client of it."""
         self.server = RawServer(answer)
         port = listening(self, self.server, endpoint)
-        settings = reading.read(
+        settings = environment.read(
             {
                 "UPSTREAM_API_URL": f"{scheme}://{host}:{port}",
                 "UPSTREAM_API_TOKEN": SECRET,

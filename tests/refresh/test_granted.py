@@ -3,18 +3,20 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.refresh.granted import Granted, granted
-from api_exporter.settings.values import AccountSettings, account
+from api_exporter.settings.accounts import account
+from api_exporter.settings.definitions import AccountSettings
+from api_exporter.settings.errors import ConfigurationError
 
 
 def accounts(**given: dict[str, str]) -> list[AccountSettings]:
     """Checked settings of accounts by name; with one token unless said otherwise."""
-    problems: list[str] = []
+    errors: list[ConfigurationError] = []
     usual = {
         "UPSTREAM_API_URL": "https://netbird.example",
         "UPSTREAM_API_TOKEN": "nbp_canary",
     }
-    made = [account(n, {**usual, **more}, problems) for n, more in given.items()]
-    assert not problems, problems
+    made = [account(n, {**usual, **more}, errors) for n, more in given.items()]
+    assert not errors, errors
     return [settings for settings in made if settings is not None]
 
 

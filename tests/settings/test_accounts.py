@@ -6,10 +6,9 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.reading import read
-from api_exporter.settings.setting import SettingsError
-from api_exporter.settings.table import OF_ACCOUNT
-from api_exporter.settings.values import AccountSettings
+from api_exporter.settings.definitions import OF_ACCOUNT, AccountSettings
+from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
 
 CANARY = "nbp_c4nary1"
 OTHER = "nbp_c4nary2"
@@ -30,7 +29,7 @@ class FolderTestCase(SynchronousTestCase):
         return read({"ACCOUNTS_DIR": str(self.folder), **environ}).accounts
 
     def problems(self, **environ: str) -> list[str]:
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             self.accounts(**environ)
         for problem in caught.exception.problems:
             self.assertNotIn("c4nary", problem)
@@ -154,13 +153,13 @@ class AcceptedTests(FolderTestCase):
 class RefusedTests(FolderTestCase):
     def test_none(self) -> None:
         """A folder without an account is a mistake that waiting may mend."""
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             self.accounts()
         self.assertEqual(
             [f"ACCOUNTS_DIR: {self.folder} holds no account, which is a NAME.conf"],
             caught.exception.problems,
         )
-        self.assertFalse(caught.exception.lasting)
+        self.assertTrue(caught.exception.retryable)
         self.write("müller.conf")
         [problem] = self.problems()
         self.assertIn("a name may hold a-z, A-Z, digits", problem)
@@ -226,21 +225,21 @@ class RefusedTests(FolderTestCase):
         """A link that leads nowhere is no account less, but a mistake."""
         path = self.folder / "acme.conf"
         path.symlink_to("nowhere")
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             self.accounts(UPSTREAM_API_URL=URL)
         self.assertEqual(
             [f"{path}: No such file or directory"], caught.exception.problems
         )
-        self.assertFalse(caught.exception.lasting)
+        self.assertTrue(caught.exception.retryable)
 
     def test_not_text(self) -> None:
         """A file that is no text will not become one by waiting."""
         path = self.folder / "acme.conf"
         path.write_bytes(b"\xff")
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             self.accounts(UPSTREAM_API_URL=URL)
         self.assertEqual([f"{path}: it is not UTF-8 text"], caught.exception.problems)
-        self.assertTrue(caught.exception.lasting)
+        self.assertFalse(caught.exception.retryable)
 
     def test_limits_that_differ(self) -> None:
         """One token has one limit."""
@@ -255,7 +254,7 @@ class RefusedTests(FolderTestCase):
 
     def test_shard_without_accounts(self) -> None:
         """A shard shares out accounts; without them it is a mistake."""
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             read(
                 {
                     "UPSTREAM_API_URL": URL,

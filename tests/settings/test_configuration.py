@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.configuration import configured
+from api_exporter.settings.configuration import load
 from api_exporter.settings.options import Options
 from tests.authority import Authority, written
 from tests.logbook import logbook
@@ -18,7 +18,7 @@ class WarningTests(SynchronousTestCase):
         options.parseOptions([])
         book = logbook(self)
         required = {"UPSTREAM_API_URL": "http://10.0.0.1"}
-        configured(options, {**required, **settings})
+        load(options, {**required, **settings})
         return book.lines()
 
     def test_readable_by_all(self) -> None:
@@ -47,3 +47,16 @@ class WarningTests(SynchronousTestCase):
             [line] = self.warned(UPSTREAM_API_TOKEN="secret")
             words = f"warning SSL_CERT_FILE names {path}, which cannot be read"
             self.assertEqual(words, line)
+
+    def test_environment(self) -> None:
+        """What libraries read gets from the file into the environment; no setting."""
+        file = Path(self.mktemp())
+        file.write_text("UPSTREAM_API_TOKEN=secret\nSSL_CERT_FILE=/a\nMINE=file\n")
+        ours = {"MINE": "ours", "UPSTREAM_API_URL": "http://10.0.0.1"}
+        self.patch(os, "environ", dict(ours))
+        options = Options()
+        options.parseOptions(["--config", str(file)])
+        token = load(options, {}).accounts[""].upstream_api_token
+        assert token is not None
+        self.assertEqual("secret", token.reveal())
+        self.assertEqual({**ours, "SSL_CERT_FILE": "/a"}, os.environ)

@@ -12,13 +12,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.credential import (
     MOST,
-    NotYet,
     Rereading,
     Token,
     TokenFile,
     token,
     token_file,
 )
+from api_exporter.settings.errors import ConfigurationError
 
 SECRET = "nbp_canary"
 
@@ -182,9 +182,11 @@ class TokenFileTests(SynchronousTestCase):
             self.path.write_text(content)
             with self.assertRaises(ValueError) as raised:
                 token_file(str(self.path))
-            self.assertEqual(passing, isinstance(raised.exception, NotYet), content)
-        with self.assertRaises(NotYet):
+            retryable = getattr(raised.exception, "retryable", False)
+            self.assertEqual(passing, retryable, content)
+        with self.assertRaises(ConfigurationError) as missing:
             token_file(f"{self.path}.missing")
+        self.assertTrue(missing.exception.retryable)
 
     def refused(self, path: Path) -> str:
         """Why a file is refused, at the start as later."""

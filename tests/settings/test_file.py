@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.file import (
     MOST,
-    ConfigurationError,
     assignment,
     below,
     load,
@@ -212,16 +212,16 @@ class LoadTests(SynchronousTestCase):
         os.close(writer)
         self.assertEqual({"A": "1"}, load(Path(f"/dev/fd/{reader}")))
 
-    def test_lasting(self) -> None:
+    def test_retryable(self) -> None:
         """A file that cannot be read yet is told apart from one that is wrong."""
-        for path, lasting in (
-            (Path("/nowhere/config"), False),
-            (self.file("x\n"), True),
-            (self.file(b"\xff"), True),
+        for path, retryable in (
+            (Path("/nowhere/config"), True),
+            (self.file("x\n"), False),
+            (self.file(b"\xff"), False),
         ):
             with self.assertRaises(ConfigurationError) as raised:
                 load(path)
-            self.assertEqual(lasting, raised.exception.lasting, path)
+            self.assertEqual(retryable, raised.exception.retryable, path)
 
     def test_several_lines(self) -> None:
         """A value cannot run over lines: where it begins is told."""

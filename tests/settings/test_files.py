@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from api_exporter.settings.definitions import Settings
+from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.parsers import STANDARD_OUTPUT
-from api_exporter.settings.reading import read
-from api_exporter.settings.setting import SettingsError
-from api_exporter.settings.values import Settings
 from tests.settings.test_accounts import CANARY, URL, FolderTestCase
 
 ONE = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": CANARY}
@@ -31,7 +31,7 @@ class OneTests(FolderTestCase):
 
     def test_cursor_required(self) -> None:
         """Beside standard output there is no place for a cursor."""
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             self.one(EVENTS_FILE="-")
         [problem] = caught.exception.problems
         expected = "EVENTS_CURSOR_FILE is not set: where EVENTS_FILE is -, it must be"
@@ -39,7 +39,7 @@ class OneTests(FolderTestCase):
 
     def test_same(self) -> None:
         """One file cannot be both."""
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             self.one(EVENTS_FILE="/nowhere/e", EVENTS_CURSOR_FILE="/nowhere/./e")
         self.assertEqual(
             [

@@ -4,9 +4,9 @@ import os
 import signal
 
 from api_exporter.settings.accounts import files
-from api_exporter.settings.configuration import configured
+from api_exporter.settings.configuration import load
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
-from api_exporter.settings.setting import SettingsError
 from api_exporter.settings.shard import Shard
 from tests.logbook import logbook
 from tests.settings.test_accounts import CANARY, URL, FolderTestCase
@@ -44,7 +44,7 @@ class OddFilesTests(FolderTestCase):
             "SHARD": "0/2",
             "UPSTREAM_API_URL": URL,
         }
-        self.assertEqual([mine], list(configured(options, environ).accounts))
+        self.assertEqual([mine], list(load(options, environ).accounts))
         self.assertEqual(
             [f"warning {path} can be read by everybody on this machine account={mine}"],
             book.lines(),
@@ -65,7 +65,7 @@ class OddFilesTests(FolderTestCase):
         options.parseOptions([])
         book = logbook(self)
         environ = {"ACCOUNTS_DIR": str(self.folder), "UPSTREAM_API_URL": URL}
-        self.assertEqual(["acme"], list(configured(options, environ).accounts))
+        self.assertEqual(["acme"], list(load(options, environ).accounts))
         self.assertEqual(
             [
                 f"warning {str(path)!r} is no account, and its network is not watched:"
@@ -91,17 +91,17 @@ class FolderTests(FolderTestCase):
         """A folder that can be listed, and nothing else, has accounts all the same."""
         self.write("acme.conf")
         self.patch(os, "stat", _forbidden)
-        self.assertEqual(["acme"], list(files(self.folder)))
+        self.assertEqual(["acme"], list(files(self.folder)[0]))
 
     def test_not_there_yet(self) -> None:
         """A folder that is not there is the only mistake, and one that may pass."""
         gone = self.folder / "gone"
         for shard in ("", "0/3"):
-            with self.assertRaises(SettingsError) as caught:
+            with self.assertRaises(ConfigurationError) as caught:
                 self.accounts(ACCOUNTS_DIR=str(gone), SHARD=shard)
             (problem,) = caught.exception.problems
             self.assertIn(f"ACCOUNTS_DIR: '{gone}' is not allowed", problem)
-            self.assertFalse(caught.exception.lasting)
+            self.assertTrue(caught.exception.retryable)
 
 
 def _forbidden(*_args: object, **_kwargs: object) -> None:

@@ -7,9 +7,9 @@ from cryptography.hazmat.primitives.asymmetric import dsa
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.certificate import IdentityFiles
-from api_exporter.settings.reading import read
-from api_exporter.settings.setting import SettingsError
-from api_exporter.settings.values import AccountSettings
+from api_exporter.settings.definitions import AccountSettings
+from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
 from tests.authority import Authority, written
 
 REQUIRED = {
@@ -33,10 +33,10 @@ class ReachTestCase(SynchronousTestCase):
     def account(self, **given: str) -> AccountSettings:
         return read({**REQUIRED, **given}).accounts[""]
 
-    def refused(self, **given: str) -> SettingsError:
+    def refused(self, **given: str) -> ConfigurationError:
         """Why they are; there is one problem."""
-        error: SettingsError = self.assertRaises(
-            SettingsError, read, {**REQUIRED, **given}
+        error: ConfigurationError = self.assertRaises(
+            ConfigurationError, read, {**REQUIRED, **given}
         )
         self.assertEqual(1, len(error.problems), error)
         self.assertNotIn("c4nary", str(error))
@@ -45,16 +45,12 @@ class ReachTestCase(SynchronousTestCase):
 
 class ProxyTests(ReachTestCase):
     def test_taken(self) -> None:
-        """What the settings and the environment say becomes one way."""
-        self.assertEqual("direct", str(self.account().reach.way))
-        for given in ({"HTTPS_PROXY": "x:1"}, {"https_proxy": "x:1"}):
-            [name] = given
-            way = self.account(**given).reach.way
-            self.assertEqual(f"through x:1 ({name})", str(way))
+        """What the settings and the environment say becomes one selection."""
+        self.assertEqual("direct", str(self.account().proxy_selection))
         own = self.account(UPSTREAM_PROXY="x:1", HTTPS_PROXY="y:2", NO_PROXY="*")
-        self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(own.reach.way))
+        self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(own.proxy_selection))
         none = self.account(UPSTREAM_PROXY="none", HTTPS_PROXY="y:2")
-        self.assertEqual("direct", str(none.reach.way))
+        self.assertEqual("direct", str(none.proxy_selection))
 
     def test_refused(self) -> None:
         """No value that may hold a password is repeated."""
@@ -67,7 +63,7 @@ class ProxyTests(ReachTestCase):
             ):
                 error = self.refused(**{name: value})
                 self.assertIn(f"{name}: its value is not allowed: it must", str(error))
-                self.assertTrue(error.lasting)
+                self.assertFalse(error.retryable)
 
     def test_wrong_address(self) -> None:
         """Where the upstream's address is wrong, that alone is told."""
@@ -89,7 +85,7 @@ class CertificateTests(ReachTestCase):
         ):
             path = self.file(name, *parts)
             account = self.account(UPSTREAM_CLIENT_CERT_FILE=path)
-            files = account.reach.identity
+            files = account.identity
             self.assertEqual(IdentityFiles(Path(path), Path(path)), files)
             assert files is not None
             identity = files.read()
@@ -98,7 +94,7 @@ class CertificateTests(ReachTestCase):
             self.assertEqual("", identity.wrong(self.own.ends - 1))
             self.assertIn("ended on 2", identity.wrong(self.own.ends))
             self.assertIn("not valid before", identity.wrong(identity.begins - 1))
-        self.assertIsNone(self.account().reach.identity)
+        self.assertIsNone(self.account().identity)
 
     def test_pair(self) -> None:
         """Certificate and key may have a file each."""
@@ -106,8 +102,8 @@ class CertificateTests(ReachTestCase):
             UPSTREAM_CLIENT_CERT_FILE=self.file("a", self.own.pem),
             UPSTREAM_CLIENT_KEY_FILE=self.file("b", self.own.key),
         )
-        assert account.reach.identity is not None
-        self.assertEqual(self.folder / "b", account.reach.identity.key)
+        assert account.identity is not None
+        self.assertEqual(self.folder / "b", account.identity.key)
 
     def test_authorities(self) -> None:
         """Those that we trust may be many."""
@@ -149,7 +145,7 @@ class CertificateTests(ReachTestCase):
                 f"{name}: '{path}' is not allowed: it must be a PEM", str(error)
             )
             self.assertIn(words, str(error))
-            self.assertTrue(error.lasting)
+            self.assertFalse(error.retryable)
 
     def test_waiting(self) -> None:
         """A file that is not there yet, or is empty, may mend by itself."""
@@ -160,7 +156,7 @@ class CertificateTests(ReachTestCase):
             ):
                 error = self.refused(**{name: path})
                 self.assertIn(words, str(error))
-                self.assertFalse(error.lasting)
+                self.assertTrue(error.retryable)
 
     def test_together(self) -> None:
         """A key that is another certificate's, or nobody's, is told."""
@@ -205,8 +201,8 @@ class AccountFileTests(ReachTestCase):
         folder.mkdir()
         written(folder, "acme.pem", self.own.pem, self.own.key)
         found = self.accounts("UPSTREAM_CLIENT_CERT_FILE=acme.pem\n")
-        assert found.reach.identity is not None
-        self.assertEqual(folder / "acme.pem", found.reach.identity.certificate)
+        assert found.identity is not None
+        self.assertEqual(folder / "acme.pem", found.identity.certificate)
 
     def test_replaced(self) -> None:
         """A certificate of an account's replaces both of the environment."""
@@ -217,14 +213,14 @@ class AccountFileTests(ReachTestCase):
             UPSTREAM_CLIENT_CERT_FILE=self.file("c", other.pem),
             UPSTREAM_CLIENT_KEY_FILE=self.file("k", other.key),
         )
-        assert found.reach.identity is not None
-        self.assertEqual(Path(both), found.reach.identity.key)
+        assert found.identity is not None
+        self.assertEqual(Path(both), found.identity.key)
 
     def test_proxy(self) -> None:
         """An account may have a proxy of its own, or none."""
         found = self.accounts("UPSTREAM_PROXY=x:1\n", HTTPS_PROXY="y:2")
-        self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(found.reach.way))
+        self.assertEqual("through x:1 (UPSTREAM_PROXY)", str(found.proxy_selection))
         found = self.accounts("UPSTREAM_PROXY=none\n", UPSTREAM_PROXY="y:2")
-        self.assertEqual("direct", str(found.reach.way))
+        self.assertEqual("direct", str(found.proxy_selection))
         found = self.accounts("", HTTPS_PROXY="y:2")
-        self.assertEqual("through y:2 (HTTPS_PROXY)", str(found.reach.way))
+        self.assertEqual("through y:2 (HTTPS_PROXY)", str(found.proxy_selection))

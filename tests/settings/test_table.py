@@ -12,10 +12,15 @@ from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import PERSONAL
 from api_exporter.settings.addresses import Address, Endpoint, address
-from api_exporter.settings.reading import read
-from api_exporter.settings.setting import SettingsError
-from api_exporter.settings.table import LISTEN_ADDRESS, OF_ACCOUNT, SETTINGS
-from api_exporter.settings.values import AccountSettings, Settings
+from api_exporter.settings.definitions import (
+    BY_NAME,
+    OF_ACCOUNT,
+    SETTINGS,
+    AccountSettings,
+    Settings,
+)
+from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
 
 CANARY = "nbp_c4nary"
 """The secret. No message may ever show it."""
@@ -32,7 +37,7 @@ def problems(environ: Mapping[str, str]) -> list[str]:
     """What is wrong, a line each."""
     try:
         read(environ)
-    except SettingsError as error:
+    except ConfigurationError as error:
         return error.problems
     return []
 
@@ -60,7 +65,7 @@ class AcceptedTests(SynchronousTestCase):
         """Only the upstream and its token have to be told."""
         found = read(REQUIRED)
         account = the_only(found)
-        self.assertEqual(":8080", LISTEN_ADDRESS.default)
+        self.assertEqual(":8080", BY_NAME["LISTEN_ADDRESS"].default)
         self.assertEqual("/metrics", found.metrics_path)
         self.assertEqual("info", found.log_level)
         self.assertEqual(30.0, account.http_timeout)
@@ -323,23 +328,23 @@ class RefusedTests(SynchronousTestCase):
         }
         found = problems(wrong)
         self.assertEqual(list(wrong), [line.partition(":")[0] for line in found])
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             read(wrong)
         self.assertEqual(found, str(caught.exception).splitlines())
 
-    def test_lasting(self) -> None:
+    def test_retryable(self) -> None:
         """A file that may still come is not a wrong setting, unless there is one."""
         url = {"UPSTREAM_API_URL": "https://api.example"}
         missing = {"UPSTREAM_API_TOKEN_FILE": "/nowhere/token"}
-        for environ, lasting in (
-            ({**url, **missing}, False),
-            (missing, True),
-            (url, True),
-            ({**url, **missing, "LOG_LEVEL": "loud"}, True),
+        for environ, retryable in (
+            ({**url, **missing}, True),
+            (missing, False),
+            (url, False),
+            ({**url, **missing, "LOG_LEVEL": "loud"}, False),
         ):
-            with self.assertRaises(SettingsError) as caught:
+            with self.assertRaises(ConfigurationError) as caught:
                 read(environ)
-            self.assertEqual(lasting, caught.exception.lasting, environ)
+            self.assertEqual(retryable, caught.exception.retryable, environ)
 
     def test_url(self) -> None:
         """What is not the bare base of an API is refused, with what to leave out."""
@@ -511,9 +516,9 @@ class RefusedTests(SynchronousTestCase):
             ["servers", "group:servers", "groups", "no"],
             "all, none, or groups: and names or ids of groups",
         )
-        self.refuses("IMPORTANT_GROUPS", [","], "(it names no group)")
+        self.refuses("IMPORTANT_GROUPS", [","], "(it names none)")
         self.refuses("IMPORTANT_GROUPS", ["a\udcff"], "(it is not UTF-8)")
-        self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names no group)")
+        self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names none)")
 
     def test_metrics(self) -> None:
         """What cannot be the name of a metric is refused."""
@@ -573,7 +578,7 @@ class SecrecyTests(SynchronousTestCase):
 
     def test_error(self) -> None:
         """The token is in no text that is made of an error."""
-        with self.assertRaises(SettingsError) as caught:
+        with self.assertRaises(ConfigurationError) as caught:
             read({"UPSTREAM_API_TOKEN": f"{CANARY} {CANARY}"})
         self.assertNotIn(CANARY, f"{caught.exception} {caught.exception!r}")
         self.assertIsNone(caught.exception.__context__)
@@ -599,7 +604,7 @@ class AnyTextTests(SynchronousTestCase):
         token = {"UPSTREAM_API_TOKEN": f"{before}{CANARY}{after}"}
         try:
             found = read({**REQUIRED, **others, **token})
-        except SettingsError as error:
+        except ConfigurationError as error:
             for problem in error.problems:
                 self.assertEqual([problem], problem.splitlines())
                 self.assertTrue(problem.startswith(tuple(NAMES)), problem)

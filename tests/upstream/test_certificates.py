@@ -8,7 +8,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import Account, Shared
-from api_exporter.settings import reading
+from api_exporter.settings import environment
 from api_exporter.upstream.client import LOOK
 from tests.authority import Authority
 from tests.logbook import logbook
@@ -27,7 +27,7 @@ class LookTests(SynchronousTestCase):
         own, other = (persons.issue("exporter", days=9999) for _ in range(2))
         certificate.write_bytes(own.pem)
         key.write_bytes(own.key)
-        settings = reading.read(
+        settings = environment.read(
             {
                 "UPSTREAM_API_URL": "http://10.0.0.1",
                 "UPSTREAM_API_TOKEN": "secret",

@@ -1,0 +1,117 @@
+"""The environment, read into the settings: all mistakes at once, and no secret."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+
+from api_exporter.collectors.choice import matches
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.settings.accounts import account, accounts, secrets_of
+from api_exporter.settings.definitions import OF_PROCESS, AccountSettings, Settings
+from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.parsers import STANDARD_OUTPUT
+from api_exporter.settings.setting import masked
+
+SYNONYMS = {
+    "NETBIRD_API_URL": ("UPSTREAM_API_URL",),
+    "NETBIRD_API_TOKEN": ("UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"),
+}
+"""What netbird-api-exporter calls our settings; its other names are ours as well."""
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Check everything, then raise ConfigurationError once for all that is wrong."""
+    errors: list[ConfigurationError] = []
+    others: list[ConfigurationError] = []
+    values = {s.name.lower(): s.read(environ, others) for s in OF_PROCESS}
+    secrets = secrets_of(environ)
+    folder, shard = values["accounts_dir"], values["shard"]
+    found: dict[str, AccountSettings] = {}
+    if folder is not None:
+        found = accounts(folder, shard, environ, errors, secrets)
+    elif not environ.get("ACCOUNTS_DIR", "").strip():  # else that is the mistake
+        only = account("", environ, errors)
+        if only is None:
+            errors[:0] = map(ConfigurationError, synonyms(environ))
+        else:
+            found = {"": only}
+        if shard is not None:
+            problem = "SHARD is set, but not ACCOUNTS_DIR: it shares accounts out"
+            errors.append(ConfigurationError(problem))
+    if not errors:
+        errors += map(ConfigurationError, _unmatched(found, all_accounts=shard is None))
+        errors += map(ConfigurationError, _shared(found.values()))
+    if errors := errors + others:
+        # Once each: a mistake of the environment may be many accounts'.
+        problems = dict.fromkeys(
+            _hidden(p, secrets) for e in errors for p in e.problems
+        )
+        retryable = all(error.retryable for error in errors)
+        raise ConfigurationError(*problems, retryable=retryable)
+    return Settings(accounts=found, **values)
+
+
+def _hidden(problem: str, secrets: Iterable[str]) -> str:
+    """A secret may stand in another variable, or in another account's file, too."""
+    for secret in secrets:
+        problem = problem.replace(secret, "…")
+    return problem
+
+
+def synonyms(environ: Mapping[str, str]) -> list[str]:
+    """A line for each that is set while none of ours is. No value is repeated."""
+    return [
+        f"{theirs} is set, which is netbird-api-exporter's name: here it is"
+        f" {' or '.join(ours)}"
+        for theirs, ours in SYNONYMS.items()
+        if environ.get(theirs, "").strip()
+        and not any(environ.get(name, "").strip() for name in ours)
+    ]
+
+
+def _unmatched(
+    accounts: Mapping[str, AccountSettings], *, all_accounts: bool
+) -> Iterator[str]:
+    """A line for each pattern that names no metric of any account.
+
+    Args:
+        all_accounts: whether these are; else it may be meant for one of the others,
+            whose collectors are not known.
+    """
+    on = frozenset[str]().union(*(a.collectors for a in accounts.values()))
+    names = [
+        family.name
+        for collector in COLLECTORS
+        if collector.name in on or not all_accounts
+        for family in collector.families
+    ]
+    owners: dict[tuple[str, str], list[str]] = {}
+    for name, settings in accounts.items():
+        for pattern in settings.metrics_allow:
+            owners.setdefault(("METRICS_ALLOW", pattern), []).append(name)
+        for pattern in settings.metrics_deny:
+            owners.setdefault(("METRICS_DENY", pattern), []).append(name)
+    for (setting, pattern), found in owners.items():
+        if not any(matches(name, (pattern,)) for name in names):
+            whose = f" of {', '.join(found)}" if len(found) < len(accounts) else ""
+            yield (
+                f"{setting}{whose}: {masked(pattern)!r} names no metric of an enabled"
+                " collector: docs/metrics.md lists them all"
+            )
+
+
+def _shared(accounts: Iterable[AccountSettings]) -> Iterator[str]:
+    """A line for each file that more than one account, or purpose, would write."""
+    users: dict[str, list[str]] = {}
+    for settings in accounts:
+        whose = f" of {settings.name}" if settings.name else ""
+        if settings.events_file is None:
+            continue
+        if settings.events_file != STANDARD_OUTPUT:
+            path = os.path.realpath(settings.events_file)
+            users.setdefault(path, []).append(f"EVENTS_FILE{whose}")
+        path = os.path.realpath(settings.events_cursor)
+        users.setdefault(path, []).append(f"EVENTS_CURSOR_FILE{whose}")
+    for path, found in users.items():
+        if len(found) > 1:
+            names = " and ".join(found)
+            yield f"{names}: each needs a file of its own, not {path!r}"

@@ -1,0 +1,157 @@
+"""Which proxy, if any, stands between an account and its upstream, and who says so.
+
+NO_PROXY holds by Go's rules, which operators of exporters know: in
+`tests/settings/no_proxy.json` is what golang.org/x/net/http/httpproxy makes of it.
+"""
+
+import re
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Literal
+from urllib.parse import urlsplit
+
+import idna
+from msgspec import Struct
+
+from api_exporter.settings.proxy import NONE, Proxy, proxy
+
+OWN = "UPSTREAM_PROXY"
+
+VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+"""What other programs go by, too. Small letters win over great ones."""
+
+_PORTS = {"http": 80, "https": 443}
+
+_WITH_PORT = re.compile(r"(?:\[([^\[\]]*)\]|([^:\[\]]*)):([^:\[\]]*)")
+_RANGE = re.compile(r"[0-9a-f:.]+/\d{1,3}", re.ASCII)
+_V4_IN_V6 = 96
+"""Bits before an IPv4 address that is written as an IPv6 one."""
+
+
+class ProxySelection(Struct, frozen=True):
+    """The proxy that is taken.
+
+    Attributes:
+        proxy: None where the upstream is reached directly.
+        reason: the variable that says so, or what keeps a proxy from being taken.
+    """
+
+    proxy: Proxy | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        taken = "direct" if self.proxy is None else f"through {self.proxy}"
+        return f"{taken} ({self.reason})" if self.reason else taken
+
+
+DIRECT = ProxySelection()
+
+
+def select_proxy(
+    url: str, own: "Proxy | Literal['none'] | None", environ: Mapping[str, str]
+) -> ProxySelection:
+    """For the upstream at that address; raises ValueError with a line for a person.
+
+    Args:
+        own: what UPSTREAM_PROXY says, which wins.
+    """
+    if own is not None:
+        return DIRECT if own == NONE else ProxySelection(own, OWN)
+    parts = urlsplit(url)
+    name, text = _set(environ, f"{parts.scheme.upper()}_PROXY")
+    if not text:
+        return DIRECT
+    if parts.scheme == "http" and environ.get("REQUEST_METHOD"):
+        # What calls CGI programs sets HTTP_PROXY to what a stranger sent as `Proxy:`.
+        raise ValueError(
+            f"{name} cannot be trusted where REQUEST_METHOD is set: unset one of them,"
+            f" or set {OWN}"
+        )
+    exempt, listed = _set(environ, "NO_PROXY")
+    port = parts.port or _PORTS[parts.scheme]
+    assert parts.hostname is not None  # the setting's parser has checked
+    if excluded("", parts.hostname, port):
+        return ProxySelection(None, "loopback")
+    if excluded(listed, parts.hostname, port):
+        return ProxySelection(None, exempt)
+    try:
+        return ProxySelection(proxy(text), name)
+    except ValueError as error:
+        raise ValueError(
+            f"{name}: its value is not allowed: it must be the address of an http or"
+            f" https proxy ({error}); {OWN}=none goes without"
+        ) from None
+
+
+def _set(environ: Mapping[str, str], name: str) -> tuple[str, str]:
+    """The variable that is set, and its value; "" where neither is."""
+    for spelt in (name.lower(), name):
+        if text := environ.get(spelt, "").strip():
+            return spelt, text
+    return name, ""
+
+
+def excluded(listed: str, host: str, port: int) -> bool:
+    """Whether a host is reached without a proxy. Loopback always is.
+
+    Args:
+        listed: NO_PROXY. What makes no sense in it names nobody.
+        host: a name in small letters, or an address without brackets.
+    """
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return True
+    entries = [entry.strip().lower() for entry in listed.split(",")]
+    return "*" in entries or any(
+        _names(entry, host, address, port) for entry in entries
+    )
+
+
+def _names(
+    entry: str, host: str, address: IPv4Address | IPv6Address | None, port: int
+) -> bool:
+    if _RANGE.fullmatch(entry):
+        return address is not None and _in_range(address, entry)
+    name, wanted = entry, ""
+    if split := _WITH_PORT.fullmatch(entry):
+        name, wanted = split[1] or split[2] or "", split[3]
+    if not name or wanted not in {"", str(port)}:
+        return False
+    named = _address(name)
+    if named is not None or address is not None:
+        return named == address
+    name = name.removeprefix("*") if name.startswith("*.") else name
+    below = "." + _ascii(name.removeprefix("."))
+    return host.endswith(below) or (host == below[1:] and not name.startswith("."))
+
+
+def _in_range(address: IPv4Address | IPv6Address, entry: str) -> bool:
+    try:
+        network = ip_network(entry, strict=False)
+    except ValueError:
+        return False
+    first = _plain(network.network_address)
+    if first.version != network.version:
+        network = ip_network((first, network.prefixlen - _V4_IN_V6))
+    return address in network
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return _plain(ip_address(text))
+    except ValueError:
+        return None
+
+
+def _plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """IPv4 where that is meant: ::ffff:10.0.0.1 is 10.0.0.1."""
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _ascii(name: str) -> str:
+    if name.isascii():
+        return name
+    try:
+        return idna.encode(name, uts46=True).decode()
+    except UnicodeError:
+        return name

@@ -1,0 +1,136 @@
+"""Which proxy is taken, and who is named for it; NO_PROXY as Go understands it."""
+
+import json
+from base64 import b64decode
+from collections.abc import Mapping
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct, convert
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.settings import parsers
+from api_exporter.settings.proxy import Proxy, proxy
+from api_exporter.settings.proxy_selection import DIRECT, excluded, select_proxy
+
+URL = "https://api.example"
+
+TABLE = Path(__file__).parent / "no_proxy.json"
+
+
+class Row(Struct):
+    """What Go says to an environment and an address (`acceptance/no_proxy/main.go`)."""
+
+    environ: Mapping[str, str]
+    url: str
+    proxy: str
+    error: bool
+
+
+def rows() -> list[Row]:
+    return convert(json.loads(TABLE.read_text()), list[Row])
+
+
+def written(proxy: Proxy | None) -> str:
+    """As Go tells it, but for the port, which is always there."""
+    if proxy is None:
+        return ""
+    login = ""
+    if proxy.login is not None:
+        packed = proxy.login.header.reveal().removeprefix("Basic ")
+        login = b64decode(packed).decode() + "@"
+    return f"http{'s' * proxy.secure}://{login}{proxy}"
+
+
+class SelectionTests(SynchronousTestCase):
+    def test_reason(self) -> None:
+        """It is told with the variable that is the reason, as it is spelt."""
+        given = {"HTTPS_PROXY": "proxy.example:1"}
+        for environ, text in (
+            ({}, "direct"),
+            (given, "through proxy.example:1 (HTTPS_PROXY)"),
+            ({"https_proxy": "x:2", **given}, "through x:2 (https_proxy)"),
+            ({"NO_PROXY": "example", **given}, "direct (NO_PROXY)"),
+            ({"no_proxy": "*", **given}, "direct (no_proxy)"),
+            ({"NO_PROXY": "example"}, "direct"),
+            ({"HTTPS_PROXY": "  "}, "direct"),
+        ):
+            self.assertEqual(text, str(select_proxy(URL, None, environ)), environ)
+        self.assertEqual(
+            "direct (loopback)", str(select_proxy("https://[::1]:8443", None, given))
+        )
+
+    def test_own(self) -> None:
+        """UPSTREAM_PROXY is taken whatever else is said, for loopback, too."""
+        environ = {"HTTPS_PROXY": "proxy.example", "NO_PROXY": "*"}
+        for url in (URL, "http://localhost", "https://127.0.0.1"):
+            taken = select_proxy(url, proxy("own.example:1"), environ)
+            self.assertEqual("through own.example:1 (UPSTREAM_PROXY)", str(taken))
+            self.assertIs(DIRECT, select_proxy(url, "none", environ))
+
+    def test_refused(self) -> None:
+        """A proxy of the environment that would be taken, but cannot be, is told."""
+        secret = "socks5://me:c4nary@proxy.example"
+        error = self.assertRaises(
+            ValueError, select_proxy, URL, None, {"https_proxy": secret}
+        )
+        self.assertEqual(
+            "https_proxy: its value is not allowed: it must be the address of an http"
+            " or https proxy (the scheme must be http or https);"
+            " UPSTREAM_PROXY=none goes without",
+            str(error),
+        )
+        unused = {"https_proxy": secret, "NO_PROXY": "api.example"}
+        self.assertIsNone(select_proxy(URL, None, unused).proxy)
+        self.assertIs(
+            DIRECT, select_proxy("http://api.example", None, {"https_proxy": secret})
+        )
+
+    def test_strangers(self) -> None:
+        """HTTP_PROXY is not trusted where a stranger may have set it."""
+        environ = {"HTTP_PROXY": "proxy.example", "REQUEST_METHOD": "GET"}
+        error = self.assertRaises(
+            ValueError, select_proxy, "http://api.example", None, environ
+        )
+        self.assertIn("HTTP_PROXY cannot be trusted", str(error))
+
+
+class GoTests(SynchronousTestCase):
+    def test_table(self) -> None:
+        """Every row has the proxy that Go takes, or is refused as Go refuses it."""
+        self.assertGreater(len(rows()), 140)
+        for row in rows():
+            try:
+                taken = written(
+                    select_proxy(parsers.url(row.url), None, row.environ).proxy
+                )
+            except ValueError:
+                self.assertTrue(row.error, row)
+                continue
+            self.assertFalse(row.error, row)
+            self.assertIn(
+                taken, {row.proxy, f"{row.proxy}:80", f"{row.proxy}:443"}, row
+            )
+
+
+class ExcludedTests(SynchronousTestCase):
+    @given(st.text(max_size=60), st.sampled_from(["a.example", "10.0.0.1", "fd00::1"]))
+    def test_anything(self, listed: str, host: str) -> None:
+        """Whatever is listed, there is an answer."""
+        self.assertIn(excluded(listed, host, 443), {True, False})
+
+    @given(st.lists(st.sampled_from([r.environ.get("NO_PROXY", "") for r in rows()])))
+    def test_union(self, lists: list[str]) -> None:
+        """A list names whom one of its parts names."""
+        whole = ",".join(lists)
+        for host in ("api.example", "10.0.0.1", "fd00::1", "xn--bcher-kva.example"):
+            self.assertEqual(
+                any(excluded(part, host, 443) for part in lists),
+                excluded(whole, host, 443),
+            )
+
+    def test_no_name(self) -> None:
+        """What cannot be a name in any script names nobody."""
+        self.assertFalse(excluded("ü..example", "api.example", 443))
+        self.assertFalse(excluded("1:2:3/64:5", "api.example", 443))
