@@ -174,6 +174,29 @@ class SameTests(SynchronousTestCase):
             peers = [{"id": "p", "last_seen": written, "user_id": "u"}]
             self.same({"setup_keys": encode(keys), "peers": encode(peers)}, PUBLIC)
 
+    def test_doors(self) -> None:
+        """Ways to authenticate and lists of those who are let in, of all shapes."""
+        on, off = {"enabled": True}, {"enabled": False}
+        ways: list[object] = [{}, {"link": off}, {"link": off, "pin": on}, [on], on]
+        ways += [{"headers": some} for some in ([off, on], [off], [[on]], [1, "x", on])]
+        ways += [{"enabled": True, "new": "on"}, {"pin": {"inner": on}}]
+        everybody = ["::/0", "10.0.0.0/8"]
+        lists: list[object] = [
+            {"allowed_cidrs": ["10.0.0.0/8"]},
+            {"allowed_cidrs": everybody},
+            {"allowed_cidrs": ["0.0.0.0/0"], "allowed_countries": ["NO"]},
+            {"blocked_cidrs": everybody, "allowed_countries": []},
+        ]
+        services = [
+            {"id": f"{mode}{n}", "mode": mode, "auth": way, "private": n == 0}
+            for mode in ("http", "tcp", "HTTP", None)
+            for n, way in enumerate(ways)
+        ]
+        services += [
+            {"id": f"{n}", "access_restrictions": x} for n, x in enumerate(lists)
+        ]
+        self.same({"proxy_services": encode(services)}, PUBLIC)
+
     def test_long(self) -> None:
         """What is alike after it was cut is counted together."""
         long = [{"id": LONG + end, "type": LONG + end} for end in "123"]
