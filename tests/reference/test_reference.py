@@ -197,6 +197,38 @@ class SameTests(SynchronousTestCase):
         ]
         self.same({"proxy_services": encode(services)}, PUBLIC)
 
+    def test_shut_out(self) -> None:
+        """Versions, and the policies and rules that make them matter, or do not."""
+        versions = ("v0.30.9", "0.31.0", "0.9.99", "1.0.0", "0.31.0-dev", "dev", "")
+        peers = [{"id": f"{n}", "version": v} for n, v in enumerate(versions)]
+        halves = (True, False)
+        cases = [(policy, rule) for policy in halves for rule in halves]
+        bodies = {
+            "peers": peers,
+            "groups": [{"id": f"{case}", "peers": peers} for case in cases],
+            "policies": [
+                {
+                    "id": f"{case}",
+                    "enabled": case[0],
+                    "rules": [
+                        {"id": "r", "enabled": case[1], "sources": [{"id": f"{case}"}]}
+                    ],
+                    "source_posture_checks": [f"{case}", "0.31", "unused in part"],
+                }
+                for case in cases
+            ],
+            "posture_checks": [
+                {"id": id_, "checks": {"nb_version_check": {"min_version": minimum}}}
+                for id_, minimum in (
+                    *((f"{case}", "v0.31.0") for case in cases),
+                    ("0.31", "0.31"),
+                    ("unused", "9.0.0"),
+                    ("unused in part", "0.31.0"),
+                )
+            ],
+        }
+        self.same({name: encode(records) for name, records in bodies.items()}, PUBLIC)
+
     def test_long(self) -> None:
         """What is alike after it was cut is counted together."""
         long = [{"id": LONG + end, "type": LONG + end} for end in "123"]
