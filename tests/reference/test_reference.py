@@ -205,7 +205,14 @@ class SameTests(SynchronousTestCase):
         cases = [(policy, rule) for policy in halves for rule in halves]
         bodies = {
             "peers": peers,
-            "groups": [{"id": f"{case}", "peers": peers} for case in cases],
+            "groups": [
+                {"id": f"{case}", "peers": [*peers, {"id": "gone"}], of: 1}
+                for case, of in zip(
+                    cases,
+                    ("resources_count", "peers_count", "resources_count", "new"),
+                    strict=True,
+                )
+            ],
             "policies": [
                 {
                     "id": f"{case}",
