@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.drop_in.collector import BODIES as DROP_IN_BODIES
-from api_exporter.collectors.drop_in.collector import READS, measure
-from api_exporter.demo.network import Network as Company
-from api_exporter.netbird.inventory import PERSONAL, Inventory
+from api_exporter.collectors.drop_in.collector import measure
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     DnsSettings,
     GroupedPeer,
@@ -19,17 +18,14 @@ from api_exporter.netbird.records import (
     SetupKey,
     User,
 )
-from api_exporter.netbird.resources import BY_NAME
-from tests.bodies import EVERYTHING, body, finish
+from tests.bodies import EVERYTHING, finish
 from tests.collectors.incumbent import (
     LABELS,
     LEFT_OUT,
     OF_SCRAPES,
     PREFIX,
-    Incumbent,
 )
-from tests.collectors.samples import DROP_IN, Told, page, parsed, told
-from tests.demo.test_network import INSTANTS
+from tests.collectors.samples import Told, told
 
 NOON = datetime(2026, 5, 22, 12, 0, 0, 999_999, tzinfo=UTC)
 BODIES = {resource.name: resource.body for resource in EVERYTHING} | DROP_IN_BODIES
@@ -39,30 +35,7 @@ def of(*peers: Peer, personal: frozenset[str] = frozenset()) -> Told:
     return told(measure, Inventory(peers=peers, personal=personal), PREFIX)
 
 
-class ReferenceTests(SynchronousTestCase):
-    def same(self, bodies: dict[str, bytes]) -> None:
-        """All is told that the other program tells of the same bodies, and no more."""
-        known = Inventory(personal=frozenset(PERSONAL))
-        for name, text in bodies.items():
-            known = known.with_(name, finish(BODIES[name].decode(text)).records)
-        expected = Incumbent({n: json.loads(text) for n, text in bodies.items()})
-        self.assertEqual(expected.samples, dict(parsed(page(known, DROP_IN))))
-
-    def test_bodies(self) -> None:
-        """The same of bodies with all oddities in."""
-        self.same({name: body(name) for name in READS})
-
-    def test_demo(self) -> None:
-        """The same of the simulated network, whenever one looks."""
-        network = Company(300)
-        for at in INSTANTS[:2]:
-            self.same(
-                {
-                    name: b"".join(network.body(f"/{BY_NAME[name].path}", at) or ())
-                    for name in READS
-                }
-            )
-
+class NamesTests(SynchronousTestCase):
     def test_names(self) -> None:
         """Of the 74 names 70 are published, and the other 4 are not."""
         names = (LABELS, OF_SCRAPES, LEFT_OUT)

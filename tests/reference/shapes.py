@@ -82,6 +82,7 @@ RECORDS: dict[str, Kind] = {
         "connected ssh_enabled ephemeral login_expired login_expiration_enabled"
         " approval_required",
         times="created_at last_login last_seen",
+        extra_dns_labels=_WORDS,
         groups=_NAMED,
     ),
     "accounts": thing(

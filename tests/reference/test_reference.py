@@ -174,6 +174,68 @@ class SameTests(SynchronousTestCase):
             peers = [{"id": "p", "last_seen": written, "user_id": "u"}]
             self.same({"setup_keys": encode(keys), "peers": encode(peers)}, PUBLIC)
 
+    def test_doors(self) -> None:
+        """Ways to authenticate and lists of those who are let in, of all shapes."""
+        on, off = {"enabled": True}, {"enabled": False}
+        ways: list[object] = [{}, {"link": off}, {"link": off, "pin": on}, [on], on]
+        ways += [{"headers": some} for some in ([off, on], [off], [[on]], [1, "x", on])]
+        ways += [{"enabled": True, "new": "on"}, {"pin": {"inner": on}}]
+        everybody = ["::/0", "10.0.0.0/8"]
+        lists: list[object] = [
+            {"allowed_cidrs": ["10.0.0.0/8"]},
+            {"allowed_cidrs": everybody},
+            {"allowed_cidrs": ["0.0.0.0/0"], "allowed_countries": ["NO"]},
+            {"blocked_cidrs": everybody, "allowed_countries": []},
+        ]
+        services = [
+            {"id": f"{mode}{n}", "mode": mode, "auth": way, "private": n == 0}
+            for mode in ("http", "tcp", "HTTP", None)
+            for n, way in enumerate(ways)
+        ]
+        services += [
+            {"id": f"{n}", "access_restrictions": x} for n, x in enumerate(lists)
+        ]
+        self.same({"proxy_services": encode(services)}, PUBLIC)
+
+    def test_shut_out(self) -> None:
+        """Versions, and the policies and rules that make them matter, or do not."""
+        versions = ("v0.30.9", "0.31.0", "0.9.99", "1.0.0", "0.31.0-dev", "dev", "")
+        peers = [{"id": f"{n}", "version": v} for n, v in enumerate(versions)]
+        halves = (True, False)
+        cases = [(policy, rule) for policy in halves for rule in halves]
+        bodies = {
+            "peers": peers,
+            "groups": [
+                {"id": f"{case}", "peers": [*peers, {"id": "gone"}], of: 1}
+                for case, of in zip(
+                    cases,
+                    ("resources_count", "peers_count", "resources_count", "new"),
+                    strict=True,
+                )
+            ],
+            "policies": [
+                {
+                    "id": f"{case}",
+                    "enabled": case[0],
+                    "rules": [
+                        {"id": "r", "enabled": case[1], "sources": [{"id": f"{case}"}]}
+                    ],
+                    "source_posture_checks": [f"{case}", "0.31", "unused in part"],
+                }
+                for case in cases
+            ],
+            "posture_checks": [
+                {"id": id_, "checks": {"nb_version_check": {"min_version": minimum}}}
+                for id_, minimum in (
+                    *((f"{case}", "v0.31.0") for case in cases),
+                    ("0.31", "0.31"),
+                    ("unused", "9.0.0"),
+                    ("unused in part", "0.31.0"),
+                )
+            ],
+        }
+        self.same({name: encode(records) for name, records in bodies.items()}, PUBLIC)
+
     def test_long(self) -> None:
         """What is alike after it was cut is counted together."""
         long = [{"id": LONG + end, "type": LONG + end} for end in "123"]
