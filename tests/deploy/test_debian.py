@@ -135,7 +135,7 @@ class ManualTests(SynchronousTestCase):
         told = re.findall(r"^\.TP\n.*\\fB--([a-z-]+)\\fR", page, re.MULTILINE)
         self.assertEqual(sorted([*options, "help", "version"]), sorted(told))
         told = re.findall(r"^\.TP\n\.B ([A-Z_]+)$", page, re.MULTILINE)
-        self.assertEqual([setting.name for setting in SETTINGS], told)
+        self.assertEqual(sorted(setting.name for setting in SETTINGS), sorted(told))
 
     def test_roff(self) -> None:
         """No line of it is taken for a request that it is not, and nothing of Markdown

@@ -52,11 +52,17 @@ class ProxiedFailureTests(test_failures.FailureTests):
     async def test_refused(self) -> None:
         """Where nobody listens the proxy says so, and it is the proxy's reason."""
         await self.assert_unreachable(
-            f"https://localhost:{free_port()}", "proxy", "does not get to the upstream"
+            f"https://localhost:{free_port()}",
+            "proxy",
+            "does not get to the upstream",
+            attempts=3,
         )
 
     async def test_no_such_name(self) -> None:
         """A name that the proxy cannot resolve is the proxy's reason, too."""
         await self.assert_unreachable(
-            "https://no-such-host.invalid", "proxy", "does not get to the upstream"
+            "https://no-such-host.invalid",
+            "proxy",
+            "does not get to the upstream",
+            attempts=3,
         )
