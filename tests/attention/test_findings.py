@@ -664,6 +664,11 @@ class FleetTests(SynchronousTestCase):
         ]
         return Inventory(peers=tuple(peers))
 
+    def test_wanted_first(self) -> None:
+        """Whoever asks before the peers have been gone through is told the same."""
+        self.assertIsNotNone(seen(self.fleet(5, *[60.0] * 5)).fallen)
+        self.assertIsNone(seen(self.fleet(10)).fallen)
+
     def test_dropped(self) -> None:
         """A third of those that a setup key enrolled, and five, lost within ten
         minutes, is one finding, for 70 minutes.

@@ -597,6 +597,15 @@ class StallTests(SynchronousTestCase):
         found = decode(GROUPS, listed(SHORT, long, MEMBER.replace(b"a", b"b", 1)))
         self.assertEqual(2, len(found.records))
         self.assertEqual(("[1]: too long, or of too many values",), found.complaints)
+        text = listed(long + b" and more")
+        error = self.assertRaises(UpstreamError, decode, GROUPS, text)
+        self.assertEqual("a record longer than 8388608 bytes", str(error))
+
+    def test_odd_spaces(self) -> None:
+        """Records that are told apart by no usual comma are read one by one."""
+        some = [b'{"id":"%d","name":"%b"}' % (n, b"a" * 100_000) for n in range(90)]
+        found = decode(GROUPS, b"[" + b" ,".join(some) + b"]")
+        self.assertEqual((90, ()), (len(found.records), found.complaints))
 
     def test_nothing_in_it(self) -> None:
         """Of a quarter of a gigabyte of tiny strings hardly anything is looked at."""

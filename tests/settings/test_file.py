@@ -253,6 +253,8 @@ class LoadTests(SynchronousTestCase):
         ):
             path.chmod(mode)
             self.assertEqual(expected, readable_by_all(path), oct(mode))
+        path.unlink()
+        self.assertFalse(readable_by_all(path))
 
 
 class BelowTests(SynchronousTestCase):
