@@ -89,7 +89,7 @@ class DetailTests(TestCase):
         self.assertNotIn("netbird_api_user", page)
         told = f"http://127.0.0.1:{self.port}/"
         until(
-            lambda: b"groups that do not exist: nowhere." in get(told)[2],
+            lambda: b"PEER_DETAIL names it, but no group has that name" in get(told)[2],
             "the missing group on the page",
         )
 

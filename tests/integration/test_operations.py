@@ -530,6 +530,7 @@ class TokenTests(OperatedTestCase):
         upstream = Upstream(self, old)
         file = self.directory / "token"
         file.write_text(f"{old}\n")
+        file.chmod(0o600)
         running = self.started(
             self.exporter,
             self.reading(
@@ -540,6 +541,7 @@ class TokenTests(OperatedTestCase):
         )
         replacing = self.directory / "replacing"
         replacing.write_text(f"  {new}\n")
+        replacing.chmod(0o600)
         upstream.tokens = {old, new}
         replacing.rename(file)
         upstream.tokens = {new}
