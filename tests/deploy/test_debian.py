@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions
-from api_exporter.settings.definitions import SETTINGS
+from api_exporter.settings.definitions import SECTIONS, SETTINGS
 from tests.deploy.programs import DEPLOY, run
 from tests.deploy.test_systemd import UNITS, lines
 from tests.integration.programs import program
@@ -136,6 +136,8 @@ class ManualTests(SynchronousTestCase):
         self.assertEqual(sorted([*options, "help", "version"]), sorted(told))
         told = re.findall(r"^\.TP\n\.B ([A-Z_]+)$", page, re.MULTILINE)
         self.assertEqual(sorted(setting.name for setting in SETTINGS), sorted(told))
+        ordered = [one.name for settings in SECTIONS.values() for one in settings]
+        self.assertEqual(ordered, told)
 
     def test_roff(self) -> None:
         """No line of it is taken for a request that it is not, and nothing of Markdown
