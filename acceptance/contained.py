@@ -18,7 +18,7 @@ from acceptance.scraping import (
     Prometheus,
     keys,
 )
-from tests.door.certificates import Authority
+from tests.access.certificates import Authority
 from tests.integration.programs import free_port, get
 
 MOUNTED = "/run/secrets/api-exporter-web"

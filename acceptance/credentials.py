@@ -5,7 +5,7 @@ from acceptance.installing import same
 from acceptance.pages import block, script
 from acceptance.roots import Root
 from api_exporter.demo.server import TOKEN
-from tests.door.certificates import Authority
+from tests.access.certificates import Authority
 
 _TLS = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n"
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from acceptance.check import BUILD, ROOT, Failed, run
-from tests.door.certificates import Authority
+from tests.access.certificates import Authority
 
 HANDSHAKES = 10_000
 

@@ -15,7 +15,7 @@ from acceptance.scraping import (
     Prometheus,
     keys,
 )
-from tests.door.certificates import Authority
+from tests.access.certificates import Authority
 
 HERE = "127.0.0.1:8080"
 

@@ -22,7 +22,7 @@ from acceptance.installing import same
 from acceptance.pages import URL, checkout, given, script, stub
 from acceptance.roots import archive
 from api_exporter.demo.server import TOKEN
-from tests.door.certificates import Authority
+from tests.access.certificates import Authority
 from tests.integration.programs import free_port
 
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from acceptance.check import Failed, program
 from acceptance.installing import same
-from tests.door.certificates import Authority
+from tests.access.certificates import Authority
 
 PASSWORD, TOKEN = "a password of many words", "a-token-of-some-length"
 

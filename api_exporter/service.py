@@ -13,11 +13,11 @@ from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
+from api_exporter.access import part as access_part
 from api_exporter.account import Account, Shared
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
-from api_exporter.door.way import front, way
 from api_exporter.serving import listen
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.site import max_connections
@@ -33,8 +33,8 @@ from api_exporter.web.discovery.making import Making
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.tree import Around, of_one
 
-if TYPE_CHECKING:  # nobody but those who want a front door pay for importing it
-    from api_exporter.door.front import Front
+if TYPE_CHECKING:  # nobody but those who want access control pay for importing it
+    from api_exporter.access.configuration import AccessControl
 
 log = Logger()
 
@@ -80,12 +80,12 @@ class Configured(Struct, frozen=True):
 
     Attributes:
         simulation: for `--demo`, the upstream that it reads.
-        front: what says who may come in; None where everybody may.
+        access: what says who may come in; None where everybody may.
     """
 
     settings: Settings
     simulation: Service | None
-    front: "Front | None"
+    access: "AccessControl | None"
 
 
 def configure(options: Options, reactor: PosixReactorBase) -> Configured:
@@ -99,7 +99,7 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configured:
 def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     if not options["demo"]:
         settings = configuration.load(options, {})
-        return Configured(settings, None, front(settings, reactor.seconds))
+        return Configured(settings, None, _access(settings, reactor))
     # Nobody but the demo pays for importing it.
     from api_exporter.demo import server as demo  # noqa: PLC0415
 
@@ -112,7 +112,13 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
         now=time.time,
     )
     settings = demo.simulated(settings)
-    return Configured(settings, simulation, front(settings, reactor.seconds))
+    return Configured(settings, simulation, _access(settings, reactor))
+
+
+def _access(settings: Settings, reactor: PosixReactorBase) -> "AccessControl | None":
+    # Threads of its own: name look-ups that hang must keep nobody out.
+    threads = partial(daemon_threads, 1, "passwords")
+    return access_part.load(settings, reactor, threads)
 
 
 class Assembled(Struct, frozen=True):
@@ -217,22 +223,20 @@ def assemble(
         if pprof:
             log.info("profiles are at {address}/debug/pprof/", address=address)
 
-    entry = way(
-        configured.front,
+    site = access_part.make_site(
+        configured.access,
         tree,
         reactor,
         max_connections=max_connections(settings.max_connections, len(shown)),
         registry=process.registry,
-        # One of its own: name look-ups that hang must keep nobody out.
-        threads=partial(daemon_threads, 1, "passwords"),
     )
     listener = listen.Listener(
         addresses=settings.listen_address,
-        site=entry.site,
+        site=site,
         reactor=reactor,
         ready=ready,
-        secured=entry.secured,
-        exposed=entry.exposed,
+        secured=site.encrypt,
+        exposed=site.warn_exposed,
     )
     notifier = Notifier(Supervisor(os.environ), state, reactor)
     for account in shown.values():
@@ -250,7 +254,7 @@ def assemble(
         for account in shown.values():
             account.look()
         listener.look()
-        entry.look()
+        site.reload()
 
     return Assembled(
         [service for service in services if service is not None], look=look

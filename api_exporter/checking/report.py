@@ -35,7 +35,7 @@ from api_exporter.upstream.fetching import UNREACHABLE
 from api_exporter.web.runbooks import installed
 
 if TYPE_CHECKING:
-    from api_exporter.door.front import Front
+    from api_exporter.access.configuration import AccessControl
 
 log = Logger()
 
@@ -66,7 +66,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     runbooks = settings.runbooks_url or installed()
     accounts = service.accounts(replace(settings, accounts=wanted), reactor, shared)
     if not options["once"]:
-        for line in doors(configured.front):
+        for line in doors(configured.access):
             _print(line)
     if configured.simulation is not None:
         configured.simulation.startService()
@@ -147,9 +147,9 @@ async def _report(
     return good
 
 
-def doors(front: "Front | None") -> list[str]:
+def doors(access: "AccessControl | None") -> list[str]:
     """How somebody comes in, a line each."""
-    return [f"door: {door}" for door in (front.doors() if front else [])] or [
+    return [f"door: {door}" for door in (access.describe() if access else [])] or [
         "door: none; whoever reaches it reads it"
     ]
 

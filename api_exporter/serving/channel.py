@@ -14,9 +14,9 @@ from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.server import Request
 
-from api_exporter.serving.authorization import NONE, Accounts
 from api_exporter.serving.idle import Idle
 from api_exporter.serving.patience import Progress
+from api_exporter.serving.visibility import NONE, Accounts
 
 MOST_NOT_SENT = 256 * 1024
 """Bytes that the system keeps for a connection before the client takes them: by itself

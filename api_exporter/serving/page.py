@@ -3,7 +3,7 @@
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from api_exporter.serving.authorization import NONE, Accounts
+from api_exporter.serving.visibility import NONE, Accounts
 
 NO_ACCOUNT = "There is no such account."
 """Also said of one that is there, to a client that may not know of it."""

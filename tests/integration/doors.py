@@ -1,4 +1,4 @@
-"""A guarded site in our own process, and programs that come to its door."""
+"""A protected site in our own process, and programs that come to its door."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,12 +10,12 @@ from twisted.trial.unittest import TestCase
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from api_exporter.door.compare import in_thread
-from api_exporter.door.front import Front, opened
-from api_exporter.door.site import guarded
+from api_exporter.access.authentication import ProtectedSite
+from api_exporter.access.configuration import AccessControl, load
+from api_exporter.access.passwords import compare_in_thread
 from api_exporter.serving.page import Text
 from api_exporter.settings.environment import read
-from tests.door.folder import Folder
+from tests.access.folder import Folder
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, program
 
@@ -52,9 +52,10 @@ class DoorsTestCase(TestCase):
         self.pool = reactor.getThreadPool()
         self.seconds = 0.0
 
-    def front(self, text: str) -> Front:
+    def access(self, text: str) -> AccessControl:
         """What a file asks for; raises ConfigurationError."""
-        found = opened(
+        assert isinstance(reactor, ReactorBase)
+        found = load(
             read(
                 {
                     "UPSTREAM_API_URL": "https://x",
@@ -63,30 +64,26 @@ class DoorsTestCase(TestCase):
                 }
             ),
             lambda: self.seconds,
+            compare_in_thread(reactor, lambda: self.pool),
         )
         assert found is not None
         return found
 
-    def serve(self, text: str) -> Front:
+    def serve(self, text: str) -> AccessControl:
         """Serve with this file."""
-        front = self.front(text)
+        access = self.access(text)
         self.registry = CollectorRegistry()
         tree = Resource()
         tree.putChild(b"", Hello())
         tree.putChild(b"health", Hello())
         assert isinstance(reactor, ReactorBase)
-        site = guarded(
-            tree,
-            reactor,
-            max_connections=100,
-            front=front,
-            registry=self.registry,
-            compare=in_thread(reactor, self.pool),
+        site = ProtectedSite(
+            tree, reactor, access, max_connections=100, registry=self.registry
         )
-        self.scheme = "https" if front.encrypted else "http"
-        factory = front.secured(site, site.refused) if front.encrypted else site
+        self.scheme = "https" if access.encrypted else "http"
+        factory = site if site.encrypt is None else site.encrypt(site)
         self.port = listening(self, factory)
-        return front
+        return access
 
     def look(self) -> None:
         """Let the time pass after which files are looked at again."""

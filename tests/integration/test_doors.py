@@ -15,8 +15,8 @@ from pathlib import Path
 
 import bcrypt
 
-from tests.door.certificates import lines, rsa_key
-from tests.door.folder import SERVER, Folder
+from tests.access.certificates import lines, rsa_key
+from tests.access.folder import SERVER, Folder
 from tests.integration.programs import (
     PATIENCE,
     SOON,
@@ -127,20 +127,20 @@ class StartTests(DoorTestCase):
         self.assertIn("WEB_CONFIG_FILE and an ssl: endpoint", ended.stderr)
 
     def test_nobody_pays(self) -> None:
-        """Without the settings nothing of a door is imported.
+        """Without the settings nothing of access control is imported.
 
         Of bcrypt that cannot be said: cryptography imports it where it is installed.
         """
         for door, web, tokens, absent in (
-            (False, None, (), ("yaml", "api_exporter.door.rules")),
-            (True, None, (TOKEN,), ("yaml", "api_exporter.door.context")),
+            (False, None, (), ("yaml", "api_exporter.access.authorization")),
+            (True, None, (TOKEN,), ("yaml", "api_exporter.access.tls_context")),
         ):
             environ = self.door(web, *tokens, PYTHONPROFILEIMPORTTIME="1")
             running = self.running(environ)
             imported = {
                 line.rpartition("|")[2].strip() for line in running.said().splitlines()
             }
-            self.assertEqual(door, "api_exporter.door.front" in imported)
+            self.assertEqual(door, "api_exporter.access.configuration" in imported)
             self.assertEqual([], [name for name in absent if name in imported])
             running.stop()
 

@@ -5,8 +5,8 @@ import re
 from cryptography import x509
 
 from api_exporter.settings.errors import ConfigurationError
-from tests.door.certificates import UNREADABLE, Authority, lines, rsa_key
-from tests.door.folder import HASH, SERVER, Folder
+from tests.access.certificates import UNREADABLE, Authority, lines, rsa_key
+from tests.access.folder import HASH, SERVER, Folder
 from tests.integration.doors import DoorsTestCase
 from tests.logbook import logbook
 
@@ -256,7 +256,7 @@ class ReloadTests(DoorsTestCase):
 
     async def test_file(self) -> None:
         """A changed file holds for the next connection, without a restart."""
-        front = self.serve(f"{SERVER}rate_limit: {{interval: 1h}}\n")
+        access = self.serve(f"{SERVER}rate_limit: {{interval: 1h}}\n")
         self.assertEqual(429, (await self.ask())[0])
         self.folder.write(SERVER)
         self.look()
@@ -268,11 +268,11 @@ class ReloadTests(DoorsTestCase):
         self.look()
         self.assertEqual(0, (await self.ask())[0])
         self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
-        self.assertTrue(front.fine)
+        self.assertTrue(access.good)
 
     async def test_certificate(self) -> None:
         """A renewed certificate is shown to the next; a broken one never is."""
-        front = self.serve(SERVER)
+        access = self.serve(SERVER)
         before = await self.subject()
         self.folder.authority.server().write(self.folder.path, "server")
         self.look()
@@ -282,23 +282,23 @@ class ReloadTests(DoorsTestCase):
         (self.folder.path / "server.pem").write_text("-----BEGIN CERT")
         self.look()
         self.assertEqual(renewed, await self.subject())
-        self.assertFalse(front.fine)
+        self.assertFalse(access.good)
 
     async def test_other_kind(self) -> None:
         """While certificate and key are of different kinds, the old pair is shown."""
-        front = self.serve(SERVER)
+        access = self.serve(SERVER)
         before = await self.subject()
         renewed = self.folder.authority.server(rsa_key())
         (self.folder.path / "server.pem").write_bytes(renewed.certificate)
         self.look()
         self.assertEqual(200, (await self.ask())[0])
         self.assertEqual(before, await self.subject())
-        self.assertFalse(front.fine)
+        self.assertFalse(access.good)
         renewed.write(self.folder.path, "server")
         self.look()
         self.assertEqual(200, (await self.ask())[0])
         self.assertNotEqual(before, await self.subject())
-        self.assertTrue(front.fine)
+        self.assertTrue(access.good)
         self.assertEqual([], self.flushLoggedErrors())
 
     async def test_alpn(self) -> None:

@@ -13,7 +13,7 @@ from twisted.web.server import Request, Site
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
-from api_exporter.serving.authorization import ALL, Accounts
+from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.telemetry.account import summary
 from api_exporter.web.accounts import of_several
 from api_exporter.web.discovery.making import Making, Steps

@@ -7,8 +7,8 @@ from twisted.web.server import Request
 from twisted.web.template import tags
 
 from api_exporter.attention.finding import counted
-from api_exporter.serving.authorization import ALL, Accounts
 from api_exporter.serving.page import may_know
+from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.web.shown import Shown
 from api_exporter.web.status import findings, words
 from api_exporter.web.status.document import LivePage, markup

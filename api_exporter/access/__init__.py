@@ -1,0 +1,1 @@
+"""Access control: who may come in, and see what. Knows no page."""

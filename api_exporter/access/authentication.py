@@ -1,0 +1,217 @@
+"""Authentication: whose each request is, before a page is shown."""
+
+from functools import partial
+from math import ceil
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from api_exporter.access.authorization import PROBE_PATHS, Verdict, authorize
+from api_exporter.access.configuration import AccessControl
+from api_exporter.access.credentials import Credentials, parse
+from api_exporter.access.part import Frontend
+from api_exporter.access.rejections import Rejections
+from api_exporter.access.ways_in import Busy, Identity
+from api_exporter.serving.channel import BodilessRequest
+from api_exporter.serving.page import NO_ACCOUNT, Refusal
+from api_exporter.serving.visibility import ALL
+from api_exporter.telemetry.process import reload_successful, unauthorized
+
+
+class ProtectedSite(Frontend):
+    """The HTTP server that shows to everybody what they may see.
+
+    Each request passes, in this order: headers, limit, credentials, authorization.
+    """
+
+    def __init__(
+        self,
+        resource: IResource,
+        reactor: IReactorTime,
+        access: AccessControl,
+        *,
+        max_connections: int,
+        registry: CollectorRegistry,
+    ) -> None:
+        super().__init__(resource, reactor, max_connections)
+        self._access = access
+        if access.encrypted:
+            self.encrypt = partial(access.encrypt, reject=self.reject)
+        self._clock = reactor
+        self._rejections = Rejections(reactor)
+        reload_successful(registry, lambda: access.good)
+        self._count = unauthorized(registry)
+
+    def stopFactory(self) -> None:
+        """Called when the last port is closed."""
+        super().stopFactory()
+        self._rejections.stop()
+
+    def getResourceFor(self, request: Request) -> IResource:
+        """Nobody is asked who is told that there is no room."""
+        found = super().getResourceFor(request)
+        self._set_headers(request)
+        assert isinstance(request, BodilessRequest)
+        return found if found is self.full else self._admit(request, found)
+
+    def warn_exposed(self) -> None:
+        if not self._access.protected:
+            super().warn_exposed()
+
+    def reload(self) -> None:
+        self._access.reload()
+
+    def reject(self, address: str, why: str) -> None:
+        """Count and log somebody who may not come in."""
+        self._rejections.add(address, why)
+        self._count()
+
+    def _set_headers(self, request: Request) -> None:
+        """Give an answer its headers; a page may have stricter ones of its own."""
+        request.setHeader(b"Server", b"api-exporter")  # Twisted would tell its version
+        if self._access.web is not None:
+            for name, value in self._access.web().config.headers:
+                request.setHeader(name, value)
+
+    def _admit(self, request: BodilessRequest, page: IResource) -> IResource:
+        """What is shown in place of a page, which may be just that."""
+        if _path(request) not in PROBE_PATHS and (wait := self._wait()):
+            request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait)))
+            return Refusal(429, "Too many requests: try again later.")
+        if not self._challenges():
+            request.accounts = ALL
+            return page
+        credentials = parse(request.requestHeaders.getRawHeaders(b"authorization"))
+        identity = self._identify(request, credentials)
+        if not isinstance(identity, Deferred):
+            return self._decide(identity, request, page, credentials)
+        return _DeferredPage(
+            identity.addCallbacks(
+                self._decide,
+                self._busy,
+                callbackArgs=(request, page, credentials),
+                errbackArgs=(request, page),
+            )
+        )
+
+    def _wait(self) -> float:
+        bucket = None if self._access.web is None else self._access.web().bucket
+        return 0.0 if bucket is None else bucket.wait(self._clock.seconds())
+
+    def _challenges(self) -> list[bytes]:
+        """The schemes that there are."""
+        return [way.challenge for way in self._access.ways if way.challenge]
+
+    def _identify(
+        self, request: BodilessRequest, credentials: Credentials | None
+    ) -> Identity | Deferred[Identity]:
+        if credentials is None:
+            return None
+        # A supervisor does not wait behind guesses.
+        patient = self._verdict(request, None) != "status_only"
+        for way in self._access.ways:
+            found = way.identify(credentials, _address(request), patient=patient)
+            if found is not None:
+                return found
+        return None
+
+    def _verdict(self, request: BodilessRequest, identity: Identity) -> Verdict:
+        path, metrics_path = _path(request), self._access.metrics_path
+        verdict: Verdict = "full"
+        if any(way.opens(path) for way in self._access.ways):
+            return verdict
+        for account in (request.args or {}).get(b"account") or [None]:
+            name = None if account is None else account.decode("latin-1")
+            verdict = authorize(identity, path, name, metrics_path=metrics_path)
+            if verdict != "full":
+                break
+        return verdict
+
+    def _decide(
+        self,
+        identity: Identity,
+        request: BodilessRequest,
+        page: IResource,
+        credentials: Credentials | None,
+    ) -> IResource:
+        verdict = self._verdict(request, identity)
+        if identity is None and (credentials or verdict == "unauthorized"):
+            why = "a wrong one was shown" if credentials else "no password or token"
+            self.reject(_address(request), why)
+        match verdict:
+            case "status_only":
+                return _StatusPage(page)
+            case "unauthorized":
+                headers = request.responseHeaders
+                headers.setRawHeaders(b"WWW-Authenticate", self._challenges())
+                return Refusal(401, "A password or a token is needed.")
+            case "forbidden":
+                return Refusal(403, "This token is for single accounts.")
+            case "not_found":
+                return Refusal(404, NO_ACCOUNT)
+            case "full":
+                # A stranger is shown a full page where WEB_OPEN_PATHS names it.
+                request.accounts = ALL if identity is None else identity
+                return page
+
+    def _busy(
+        self, failure: Failure, request: BodilessRequest, page: IResource
+    ) -> IResource:
+        failure.trap(Busy)
+        if self._verdict(request, None) == "status_only":
+            return _StatusPage(page)
+        request.setHeader(b"Retry-After", b"5")
+        return Refusal(503, "Too many passwords are being checked: try again.")
+
+
+def _path(request: Request) -> str:
+    """Decoded, as the pages were looked up."""
+    segments: list[bytes] = [*(request.prepath or ()), *(request.postpath or ())]
+    return "/" + b"/".join(segments).decode("latin-1")
+
+
+def _address(request: Request) -> str:
+    return str(getattr(request.getClientAddress(), "host", ""))
+
+
+class _DeferredPage(Resource):
+    """Another page, as soon as it is known which."""
+
+    def __init__(self, page: Deferred[IResource]) -> None:
+        super().__init__()
+        self._page = page
+
+    def render(self, request: Request) -> int:
+        gone: list[object] = []
+        request.notifyFinish().addErrback(gone.append)
+
+        def answer(page: IResource) -> None:
+            if not gone:
+                request.render(page)
+
+        def fail(failure: Failure) -> None:
+            request.processingFailed(failure)  # it logs it
+
+        self._page.addCallback(answer).addErrback(fail)
+        return NOT_DONE_YET
+
+
+class _StatusPage(Resource):
+    """A page's status, and nothing that it says."""
+
+    def __init__(self, page: IResource) -> None:
+        super().__init__()
+        self._page = page
+
+    def render(self, request: Request) -> bytes | int:
+        rendered: bytes | int = self._page.render(request)
+        if request.code not in {200, 503}:
+            return rendered
+        assert isinstance(rendered, bytes)
+        return b'{"status": "%s"}\n' % (
+            b"ok" if request.code == 200 else b"unavailable"
+        )

@@ -1,0 +1,141 @@
+"""Bearer tokens: WEB_BEARER_TOKENS_FILE has one a line."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from typing import Self
+
+from msgspec import Struct
+
+from api_exporter.access.credentials import BearerCredentials, Credentials
+from api_exporter.access.reloading import Read, Reloader, unreadable
+from api_exporter.access.ways_in import REALM, Identity, Sources, WayIn
+from api_exporter.serving.visibility import ALL, Accounts
+from api_exporter.settings.errors import ConfigurationError
+
+SHORTEST = 16
+"""Characters of a token, at least."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_HASHED = "sha256:"
+
+
+class Tokens(Struct, frozen=True):
+    """Hashes of tokens, and the accounts that each opens."""
+
+    known: tuple[tuple[bytes, Accounts], ...]
+
+    def identify(self, token: bytes) -> Identity:
+        """Whose token this is; it takes as long whichever it is."""
+        digest, found = sha256(token).digest(), None
+        for known, accounts in self.known:
+            if compare_digest(known, digest):
+                found = accounts
+        return found
+
+    def __repr__(self) -> str:
+        return "<tokens>"
+
+
+class BearerTokens(WayIn):
+    """Each opens all accounts, or some."""
+
+    def __init__(self, tokens: Reloader[Tokens]) -> None:
+        self._tokens = tokens
+
+    @classmethod
+    def configured(cls, sources: Sources) -> Self | None:
+        settings = sources.settings
+        load = partial(load_tokens, several=settings.several)
+        tokens = sources.follow(
+            "WEB_BEARER_TOKENS_FILE", settings.web_bearer_tokens_file, load
+        )
+        return None if tokens is None else cls(tokens)
+
+    @property
+    def asks(self) -> bool:
+        return True
+
+    @property
+    def challenge(self) -> bytes:
+        return b"Bearer " + REALM
+
+    def identify(
+        self, credentials: Credentials, _address: str, *, patient: bool
+    ) -> Identity:
+        del patient  # there is nothing to wait for
+        if not isinstance(credentials, BearerCredentials):
+            return None
+        return self._tokens().identify(credentials.token)
+
+    def describe(self) -> str:
+        known = self._tokens.value.known
+        limited = sum(accounts is not ALL for _, accounts in known)
+        return f"{len(known)} tokens, {limited} limited to some accounts"
+
+
+def load_tokens(
+    path: Path, read: Read, _before: Tokens | None = None, *, several: bool
+) -> Tokens:
+    """What the file says now; raises ConfigurationError, without a word of it.
+
+    Args:
+        several: whether there are accounts with names.
+    """
+    try:
+        text = read(path).decode("ascii")
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: it holds a non-ASCII character") from None
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+    known: dict[bytes, Accounts] = {}
+    problems = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.strip().startswith("#"):
+            continue
+        try:
+            digest, accounts = _parse(line.split())
+        except ValueError as error:
+            problems.append(f"{path}:{number}: {error}")
+            continue
+        if accounts is not ALL and not several:
+            problems.append(f"{path}:{number}: account= needs ACCOUNTS_DIR")
+        if digest in known:
+            problems.append(f"{path}:{number}: the token is there twice")
+        known[digest] = accounts
+    if not known and not problems:
+        raise ConfigurationError(f"{path}: it holds no token", retryable=True)
+    if problems:
+        raise ConfigurationError(*problems)
+    return Tokens(tuple(known.items()))
+
+
+def _parse(words: Sequence[str]) -> tuple[bytes, Accounts]:
+    """The hash of a line's token, and the accounts that it opens."""
+    *before, token = words
+    accounts = ALL
+    if before and before[-1].startswith("account="):
+        names = before.pop().removeprefix("account=").split(",")
+        if not all(map(_NAME.fullmatch, names)):
+            raise ValueError("account= takes names, separated by commas")
+        accounts = frozenset(names)
+    if len(before) > 1 or not all(map(_NAME.fullmatch, before)):
+        raise ValueError("a line is [NAME] [account=NAME,NAME] TOKEN")
+    return _digest(token), accounts
+
+
+def _digest(token: str) -> bytes:
+    if token.startswith(_HASHED):
+        digits = token.removeprefix(_HASHED)
+        if not re.fullmatch(r"[0-9a-fA-F]{64}", digits):
+            raise ValueError(f"{_HASHED} takes 64 hexadecimal digits")
+        return bytes.fromhex(digits)
+    if token.startswith("account="):
+        raise ValueError("the token is missing")
+    if len(token) < SHORTEST or not _TOKEN.fullmatch(token):
+        raise ValueError(f"a token has at least {SHORTEST} visible characters")
+    return sha256(token.encode()).digest()

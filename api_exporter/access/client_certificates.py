@@ -1,0 +1,29 @@
+"""Client certificates: `tls_server_config` of the web configuration file."""
+
+from typing import TYPE_CHECKING, Self
+
+from api_exporter.access.reloading import Reloader
+from api_exporter.access.ways_in import Sources, WayIn
+
+if TYPE_CHECKING:
+    from api_exporter.access.configuration import WebFile
+
+
+class ClientCertificates(WayIn):
+    """OpenSSL asks for them, before the first byte of HTTP."""
+
+    def __init__(self, web: "Reloader[WebFile]") -> None:
+        self._web = web
+
+    @classmethod
+    def configured(cls, sources: Sources) -> Self | None:
+        return None if sources.web is None else cls(sources.web)
+
+    @property
+    def asks(self) -> bool:
+        tls = self._web.value.config.tls
+        return tls is not None and tls.client_auth.required
+
+    def describe(self) -> str:
+        tls = self._web.value.config.tls
+        return "" if tls is None else f"TLS, {tls.client_auth.words}"

@@ -1,0 +1,164 @@
+"""Passwords: `basic_auth_users` of the web configuration file.
+
+They are compared with their hashes one at a time, in a thread.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from secrets import token_bytes
+from typing import TYPE_CHECKING, Self
+
+from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.threads import deferToThreadPool
+from twisted.python.failure import Failure
+from twisted.python.threadpool import ThreadPool
+
+from api_exporter.access.credentials import BasicCredentials, Credentials
+from api_exporter.access.password_cache import Attempt, PasswordCache
+from api_exporter.access.reloading import Reloader
+from api_exporter.access.ways_in import (
+    REALM,
+    Busy,
+    Compare,
+    Identity,
+    Sources,
+    WayIn,
+)
+from api_exporter.serving.visibility import ALL
+
+if TYPE_CHECKING:
+    from api_exporter.access.configuration import WebFile
+
+MOST_WAITING = 64
+"""Comparisons that may wait for the one that is under way."""
+
+
+class Passwords(WayIn):
+    """A user and a password open all accounts."""
+
+    def __init__(self, web: "Reloader[WebFile]", compare: Compare) -> None:
+        self._web = web
+        self._cache = PasswordCache(token_bytes(32))
+        self._queue = ComparisonQueue(self._cache, compare)
+
+    @classmethod
+    def configured(cls, sources: Sources) -> Self | None:
+        return None if sources.web is None else cls(sources.web, sources.compare)
+
+    @property
+    def asks(self) -> bool:
+        return bool(self._web().config.users)
+
+    @property
+    def challenge(self) -> bytes:
+        return b"Basic " + REALM + b', charset="UTF-8"' if self.asks else b""
+
+    def identify(
+        self, credentials: Credentials, address: str, *, patient: bool
+    ) -> Identity | Deferred[Identity]:
+        config = self._web().config
+        if not isinstance(credentials, BasicCredentials) or not config.users:
+            return None
+        attempt = self._cache.attempt(
+            config.users, config.decoy, credentials.user, credentials.password
+        )
+        known = self._cache.known(attempt)
+        if known is not None:
+            return ALL if known else None
+        if self._queue.busy and not patient:
+            return fail(Busy())
+        right = self._queue.compare(attempt, address)
+        return right.addCallback(lambda right: ALL if right else None)
+
+    def describe(self) -> str:
+        users = self._web.value.config.users
+        return f"passwords of {len(users)} users" if users else ""
+
+
+class _Comparison:
+    """A comparison that somebody waits for."""
+
+    def __init__(self, attempt: Attempt, address: str) -> None:
+        self.attempt = attempt
+        self.address = address
+        self.answers: list[Deferred[bool]] = []
+
+
+class ComparisonQueue:
+    """Whoever shows the same as somebody before waits for the same comparison.
+
+    Users that exist go first, then the address with the fewest comparisons, then who
+    came first. Where too many wait, the last in that order is sent away.
+    """
+
+    def __init__(self, cache: PasswordCache, compare: Compare) -> None:
+        self._cache = cache
+        self._compare = compare
+        self._running: _Comparison | None = None
+        self._waiting: list[_Comparison] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether the next one has to wait."""
+        return self._running is not None
+
+    def compare(self, attempt: Attempt, address: str) -> Deferred[bool]:
+        """Whether a password is right, in time; fails with Busy."""
+        answer: Deferred[bool] = Deferred()
+        for comparison in (self._running, *self._waiting):
+            if comparison is not None and comparison.attempt.key == attempt.key:
+                comparison.answers.append(answer)
+                return answer
+        comparison = _Comparison(attempt, address)
+        comparison.answers.append(answer)
+        self._waiting.append(comparison)
+        if self._running is None:
+            self._next()
+        elif len(self._waiting) > MOST_WAITING:
+            last = max(reversed(self._waiting), key=self._rank())
+            self._waiting.remove(last)
+            for answer_of_last in last.answers:
+                answer_of_last.errback(Busy())
+        return answer
+
+    def _rank(self) -> Callable[[_Comparison], tuple[bool, int]]:
+        """Of which the smallest is next."""
+        counts = Counter(waiting.address for waiting in self._waiting)
+        return lambda one: (not one.attempt.possible, counts[one.address])
+
+    def _next(self) -> None:
+        self._running = min(self._waiting, key=self._rank(), default=None)
+        if self._running is not None:
+            self._waiting.remove(self._running)
+            attempt = self._running.attempt
+            compared = self._compare(attempt.password, attempt.digest)
+            compared.addBoth(self._end, self._running)
+
+    def _end(self, result: bool | Failure, comparison: _Comparison) -> None:
+        """What cannot be compared is wrong."""
+        right = self._cache.learn(comparison.attempt, matches=result is True)
+        self._next()
+        for answer in comparison.answers:
+            answer.callback(right)
+
+
+def compare_in_thread(
+    reactor: ReactorBase, make_threads: Callable[[], ThreadPool]
+) -> Compare:
+    """Compares in one of the threads, which begin with the first comparison."""
+    threads = cache(make_threads)
+    return lambda password, digest: deferToThreadPool(
+        reactor, threads(), matches, password, digest
+    )
+
+
+def matches(password: bytes, digest: bytes) -> bool:
+    """Whether a password has a hash; what bcrypt takes for no password has none."""
+    import bcrypt  # noqa: PLC0415 - for those who have passwords
+
+    try:
+        return bcrypt.checkpw(password, digest)
+    except ValueError:
+        return False

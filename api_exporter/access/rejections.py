@@ -1,0 +1,53 @@
+"""Rejections: clients that may not come in, logged once a minute for each address."""
+
+from collections import Counter
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+MINUTE = 60.0
+
+MOST = 50
+"""Addresses that have lines of their own."""
+
+OTHERS = "other addresses"
+
+_log = Logger()
+
+
+class Rejections:
+    """The first of a minute is logged at once, and their number at its end."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._counts: Counter[str] = Counter()
+        self._timer: IDelayedCall | None = None
+
+    def add(self, address: str, why: str) -> None:
+        """Somebody was not let in."""
+        if address not in self._counts and len(self._counts) >= MOST:
+            address = OTHERS
+        if not self._counts[address]:
+            _log.warn(
+                "{client} may not come in: {why}", client=address or "a client", why=why
+            )
+        self._counts[address] += 1
+        if self._timer is None:
+            self._timer = self._clock.callLater(MINUTE, self._log_counts)
+
+    def _log_counts(self) -> None:
+        self._timer = None
+        counts, self._counts = self._counts, Counter()
+        for address, count in counts.items():
+            if count > 1:
+                _log.warn(
+                    "{client} may not come in: {count} times in a minute",
+                    client=address or "a client",
+                    count=count,
+                )
+
+    def stop(self) -> None:
+        """Log what was not logged yet."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._log_counts()

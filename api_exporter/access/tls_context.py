@@ -1,0 +1,258 @@
+"""TLS: from `tls_server_config` to what OpenSSL and Twisted work with."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from OpenSSL import SSL
+from OpenSSL.crypto import X509, X509StoreFlags
+from twisted.internet.interfaces import (
+    IOpenSSLServerConnectionCreator,
+    IProtocolFactory,
+)
+from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
+from zope.interface import implementer
+
+from api_exporter.access import tls_names as names
+from api_exporter.access.tls_config import SECTION, TlsConfig
+from api_exporter.settings.errors import ConfigurationError
+
+NO_RENEGOTIATION = 1 << 30
+"""OpenSSL's SSL_OP_NO_RENEGOTIATION, which pyOpenSSL does not name in all versions."""
+
+CURVES_CALL = "SSL_CTX_set1_curves_list"
+"""What cryptography has from version 47 on."""
+
+HTTP = b"http/1.1"
+"""All that is spoken, of what a client may offer."""
+
+Reject = Callable[[str, str], None]
+"""Is told of an address that may not come in, and why."""
+
+_OLD = names.VERSIONS["TLS12"]
+
+
+class ServerConnection(SSL.Connection):
+    """A client's connection.
+
+    Attributes:
+        reject: is told why a client's certificate is not taken.
+    """
+
+    reject: Callable[[str], None]
+
+
+@implementer(IOpenSSLServerConnectionCreator)
+class ConnectionCreator:
+    """Makes each connection from the context that there is when it begins."""
+
+    def __init__(self, newest: Callable[[], SSL.Context], reject: Reject) -> None:
+        self._newest = newest
+        self._reject = reject
+
+    def serverConnectionForTLS(  # noqa: N802 - Twisted's names
+        self,
+        tlsProtocol: TLSMemoryBIOProtocol,  # noqa: N803
+    ) -> SSL.Connection:
+        def reject(why: str) -> None:
+            assert tlsProtocol.transport is not None  # it shakes hands
+            peer = tlsProtocol.transport.getPeer()
+            self._reject(str(getattr(peer, "host", "")), why)
+
+        made = ServerConnection(self._newest(), None)
+        made.reject = reject
+        return made
+
+
+def encrypt(
+    factory: IProtocolFactory, newest: Callable[[], SSL.Context], reject: Reject
+) -> IProtocolFactory:
+    """The same behind TLS."""
+    return TLSMemoryBIOFactory(ConnectionCreator(newest, reject), False, factory)
+
+
+def make_context(tls: TlsConfig) -> SSL.Context:
+    """For the connections that begin from now on; raises ConfigurationError."""
+    made = _unverified(tls)
+    if tls.min_version < _OLD and not _speaks(_unverified(tls), tls.min_version):
+        words = "the OpenSSL that is installed does not speak it"
+        raise _error(tls, "min_version", words)
+    try:
+        made.set_alpn_select_callback(
+            lambda _, offered: HTTP if HTTP in offered else SSL.NO_OVERLAPPING_PROTOCOLS
+        )
+        if tls.client_auth.asked:
+            _trust(made, tls)
+            required = tls.client_auth.required and SSL.VERIFY_FAIL_IF_NO_PEER_CERT
+            made.set_verify(SSL.VERIFY_PEER | required, _verifier(tls))
+    except MemoryError:  # where memory must not be both written and executed
+        words = "this process may not make callbacks (MemoryDenyWriteExecute)"
+        raise ConfigurationError(f"{SECTION}: {words}") from None
+    return made
+
+
+def _error(tls: TlsConfig, key: str, words: str) -> ConfigurationError:
+    place = tls.places.get(f"{key}_file") or tls.places.get(key) or SECTION
+    return ConfigurationError(f"{place}: {words}")
+
+
+def _unverified(tls: TlsConfig) -> SSL.Context:
+    made = SSL.Context(SSL.TLS_SERVER_METHOD)
+    made.set_options(SSL.OP_NO_COMPRESSION | NO_RENEGOTIATION | SSL.OP_NO_TICKET)
+    # Nothing is resumed: whom we trust may have changed since.
+    made.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    made.set_session_id(b"api-exporter")
+    made.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    _set_versions(made, tls)
+    _set_ciphers(made, tls)
+    if not set_curves(made, tls.curves or (names.NEW_CURVE, *names.USUAL_CURVES)):
+        if tls.curves:
+            words = "the OpenSSL that is installed does not have all of them"
+            raise _error(tls, "curve_preferences", words)
+        set_curves(made, names.USUAL_CURVES)
+    _set_certificate(made, tls)
+    return made
+
+
+def _set_versions(made: SSL.Context, tls: TlsConfig) -> None:
+    low = tls.min_version
+    if tls.ciphers is None:  # none of those that are older than TLS 1.3
+        low = names.VERSIONS["TLS13"]
+    made.set_min_proto_version(low)
+    made.set_max_proto_version(tls.max_version)
+
+
+def _set_ciphers(made: SSL.Context, tls: TlsConfig) -> None:
+    level = "@SECLEVEL=0:" if tls.min_version < _OLD else ""
+    missing = [name for name in tls.ciphers or () if not _has(name)]
+    if missing:
+        words = f"the OpenSSL that is installed does not have {', '.join(missing)}"
+        raise _error(tls, "cipher_suites", words)
+    if tls.ciphers is not None:
+        made.set_cipher_list(f"{level}{':'.join(tls.ciphers)}".encode())
+    if tls.ciphers_13:
+        made.set_tls13_ciphersuites(":".join(tls.ciphers_13).encode())
+
+
+def _has(cipher: str) -> bool:
+    """OpenSSL leaves out of a list what it does not know, as long as anything stays."""
+    try:
+        SSL.Context(SSL.TLS_SERVER_METHOD).set_cipher_list(cipher.encode())
+    except SSL.Error:
+        return False
+    return True
+
+
+def set_curves(made: SSL.Context, curves: tuple[str, ...]) -> bool:
+    """Whether OpenSSL has them all.
+
+    pyOpenSSL's own `set_tmp_ecdh` takes a single curve, and never X25519; so this one
+    call goes past it, and is tried by every test of curves.
+    """
+    call = getattr(SSL._lib, CURVES_CALL, None)  # type: ignore[attr-defined]
+    text = ":".join(curves).encode()
+    return call is not None and bool(call(made._context, text) == 1)
+
+
+def _set_certificate(made: SSL.Context, tls: TlsConfig) -> None:
+    try:
+        chain = x509.load_pem_x509_certificates(tls.certificate)
+        made.use_certificate(chain[0])
+        for more in chain[1:]:
+            made.add_extra_chain_cert(more)
+    except (ValueError, SSL.Error):
+        words = "no certificate in PEM that OpenSSL takes"
+        raise _error(tls, "cert", words) from None
+    try:
+        key = load_pem_private_key(tls.key, None)
+        made.use_privatekey(key)  # type: ignore[arg-type]  # it says which it takes
+        made.check_privatekey()  # or a key of another kind is taken
+    except TypeError:
+        words = "no private key that OpenSSL takes without a password"
+        raise _error(tls, "key", words) from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise _error(tls, "key", "no private key in PEM") from None
+    except SSL.Error:
+        raise _error(tls, "key", "it does not belong to the certificate") from None
+
+
+def _trust(made: SSL.Context, tls: TlsConfig) -> None:
+    if tls.client_ca is None:  # as Go does
+        made.set_default_verify_paths()
+        return
+    try:
+        authorities = x509.load_pem_x509_certificates(tls.client_ca)
+    except ValueError:
+        raise _error(tls, "client_ca", "no certificate in PEM") from None
+    store = made.get_cert_store()
+    assert store is not None
+    # An intermediate authority or a client's own certificate will do, as in Go.
+    store.set_flags(X509StoreFlags.PARTIAL_CHAIN)
+    for authority in authorities:
+        known = X509.from_cryptography(authority)
+        store.add_cert(known)
+        made.add_client_ca(known)
+
+
+def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
+    """What OpenSSL asks for each certificate of a chain, the client's own the last."""
+
+    def verify(
+        connection: SSL.Connection, certificate: X509, _: int, depth: int, good: int
+    ) -> bool:
+        if tls.client_auth.verified and not good:
+            why = "its certificate is not verified"
+        elif depth or not tls.allowed_sans:
+            return True
+        else:
+            why = _check_names(certificate, tls.allowed_sans)
+        if why and isinstance(connection, ServerConnection):
+            connection.reject(why)
+        return not why
+
+    return verify
+
+
+def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
+    """Why a certificate has none of the names; "" where it has one."""
+    try:
+        found = names_of(certificate.to_cryptography())
+    except Exception:  # noqa: BLE001 - whoever comes has made it, to hurt maybe
+        return "its certificate cannot be read"
+    return "" if allowed & found else "its certificate has no allowed name"
+
+
+def names_of(certificate: x509.Certificate) -> frozenset[str]:
+    """All that it is issued for, as text; raises whatever cryptography does."""
+    try:
+        found = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    kinds = (x509.DNSName, x509.RFC822Name, x509.UniformResourceIdentifier)
+    texts = [text for kind in kinds for text in found.get_values_for_type(kind)]
+    return frozenset([*texts, *map(str, found.get_values_for_type(x509.IPAddress))])
+
+
+def _speaks(made: SSL.Context, version: int) -> bool:
+    """Whether two of us would agree on a version."""
+    asking = SSL.Context(SSL.TLS_CLIENT_METHOD)
+    asking.set_min_proto_version(version)
+    asking.set_max_proto_version(version)
+    asking.set_cipher_list(b"@SECLEVEL=0:ALL")
+    client, server = SSL.Connection(asking), SSL.Connection(made)
+    client.set_connect_state()
+    server.set_accept_state()
+    try:
+        for _ in range(4):
+            for here, there in ((client, server), (server, client)):
+                with suppress(SSL.WantReadError):
+                    here.do_handshake()
+                with suppress(SSL.WantReadError):
+                    there.bio_write(here.bio_read(1 << 16))
+    except SSL.Error:
+        return False
+    return True

@@ -1,0 +1,201 @@
+"""The web configuration file of Prometheus' exporter-toolkit, checked."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from api_exporter.access import tls_config
+from api_exporter.access.rate_limit import parse_duration
+from api_exporter.access.reloading import Read, unreadable
+from api_exporter.access.tls_config import TlsConfig
+from api_exporter.access.yaml_document import Document, Section
+from api_exporter.settings.errors import ConfigurationError
+
+KEYS = ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit")
+
+HEADERS: Mapping[str, tuple[str, ...]] = {
+    "Strict-Transport-Security": (),
+    "X-Content-Type-Options": ("nosniff",),
+    "X-Frame-Options": ("deny", "sameorigin"),
+    "X-XSS-Protection": (),
+    "Content-Security-Policy": (),
+}
+"""Those that may be set, with the values that they may have, if not any."""
+
+LONGEST = 256 * 1024
+"""Bytes of the file: 800 users are 64 kB, and YAML of a megabyte takes seconds."""
+
+HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}")
+"""What bcrypt makes of a password, and the logarithm of what that costs."""
+
+
+_DECOY_COST = b"12"
+"""Of the decoy, at most: guesses of users that do not exist hold nobody up for long."""
+
+_USUAL_COST = 14
+"""Above it a comparison takes seconds: there is a warning."""
+
+
+class WebConfig(Struct, frozen=True, kw_only=True):
+    """What the file asks for.
+
+    Attributes:
+        headers: for every answer.
+        users: the hash of each one's password; none where nobody is asked.
+        decoy: what the password of an unknown user is compared with.
+        warnings: what is allowed, but hurts.
+        limit: seconds between two requests, and how many may come at once.
+    """
+
+    tls: TlsConfig | None
+    headers: tuple[tuple[bytes, bytes], ...]
+    users: Mapping[bytes, bytes]
+    decoy: bytes
+    warnings: tuple[str, ...]
+    limit: tuple[float, int] | None
+
+    def __repr__(self) -> str:
+        return "<web configuration>"
+
+
+def load(path: Path, read: Read) -> WebConfig:
+    """What the file says now; raises ConfigurationError."""
+    try:
+        content = read(path)
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: it is not UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+    if len(content) > LONGEST:
+        raise ConfigurationError(f"{path}: it has more than {LONGEST} bytes")
+    document = Document(str(path), text)
+    root = Section(document, document.root, "", KEYS)
+    users = _users(root)
+    tls = Section(
+        document,
+        root.found.get(tls_config.SECTION),
+        tls_config.SECTION,
+        tls_config.KEYS,
+        tls_config.TEXTS,
+    )
+    made = WebConfig(
+        tls=tls_config.parse(tls, path.parent, read),
+        headers=_headers(root.section("http_server_config", ("http2", "headers"))),
+        users=users,
+        decoy=_decoy(users),
+        warnings=_warnings(path, users),
+        limit=_limit(root.section("rate_limit", ("interval", "burst"))),
+    )
+    if document.problems:
+        raise ConfigurationError(*document.problems, retryable=document.retryable)
+    return made
+
+
+def _headers(section: Section) -> tuple[tuple[bytes, bytes], ...]:
+    section.check_truth("http2")
+    given = section.section("headers", HEADERS)
+    headers = []
+    for name in given.found:
+        text, allowed = given.text(name), HEADERS[name]
+        if allowed and text not in allowed:
+            words = f"it must be {' or '.join(allowed)}, not {text[:50]!r}"
+            given.reject(name, words)
+        elif not re.fullmatch(r"[\x20-\x7e]*", text):
+            given.reject(name, "it must be one line of ASCII")
+        headers.append((name.encode(), text.encode("ascii", "replace")))
+    return tuple(headers)
+
+
+def _users(root: Section) -> dict[bytes, bytes]:
+    key, document = "basic_auth_users", root.document
+    users = {}
+    for name, value in document.entries(root.found.get(key), key):
+        digest = document.text(value, key)
+        if not HASH.fullmatch(digest):
+            words = "the password of a user must be a bcrypt hash of 60 characters"
+            document.reject(value, key, words)
+        elif ":" in name:
+            document.reject(value, key, "no user's name may hold a colon")
+        else:
+            users[name.encode()] = digest.encode()
+    return users
+
+
+def _decoy(users: Mapping[bytes, bytes]) -> bytes:
+    """A hash of nothing that is known, as dear as most of the users' are."""
+    costs = Counter(digest[4:6] for digest in users.values()) or {b"10": 1}
+    cost = min(max(costs, key=lambda cost: (costs[cost], cost)), _DECOY_COST)
+    return b"$2b$" + cost + b"$" + b"." * 53
+
+
+def _warnings(path: Path, users: Mapping[bytes, bytes]) -> tuple[str, ...]:
+    cost = max((int(digest[4:6]) for digest in users.values()), default=0)
+    if cost <= _USUAL_COST:
+        return ()
+    return (
+        f"{path}: basic_auth_users: a hash has cost {cost}: one comparison takes about"
+        f" {2**cost // 10_000} seconds, and all others wait for it; use 10 to 12",
+    )
+
+
+def _limit(section: Section) -> tuple[float, int] | None:
+    interval, burst = 0.0, 0
+    if "interval" in section.found:
+        try:
+            interval = parse_duration(section.text("interval"))
+        except ValueError:
+            words = "it must be a duration such as 1s, 1m30s or 100ms; 0 for none"
+            section.reject("interval", words)
+    if "burst" in section.found:
+        text = section.text("burst")
+        if re.fullmatch(r"\d{1,9}", text, re.ASCII):
+            burst = int(text)
+        else:
+            section.reject("burst", "it must be a whole number")
+    return (interval, burst) if interval else None
+
+
+_CERTIFICATE_CHECKS: tuple[tuple[str, str, Callable[[TlsConfig], bool]], ...] = (
+    (
+        "client_auth_type",
+        "no certificate is required",
+        lambda tls: tls.client_auth.required,
+    ),
+    ("client_auth_type", "no certificate is verified", lambda tls: tls.verified),
+    (
+        "client_ca_file",
+        "no authority is named",
+        lambda tls: tls.verified and tls.client_ca is not None,
+    ),
+    ("client_allowed_sans", "no name is required", lambda tls: bool(tls.allowed_sans)),
+)
+"""What a client's certificate has to be: key, what it is without it, whether it is."""
+
+
+def restarts(before: WebConfig, now: WebConfig) -> list[str]:
+    """The changes that take a restart.
+
+    An editor that has not written all of the file yet must not open the door.
+    """
+    problems = []
+    if (before.tls is None) != (now.tls is None):
+        problems.append(
+            "tls_server_config: whether there is TLS cannot change while running:"
+            " restart"
+        )
+    elif before.tls is not None and now.tls is not None:
+        problems += [
+            f"tls_server_config.{key}: that {words} any more takes a restart"
+            for key, words, checks in _CERTIFICATE_CHECKS
+            if checks(before.tls) and not checks(now.tls)
+        ]
+    if before.users and not now.users:
+        problems.append(
+            "basic_auth_users: that nobody is asked for a password any more takes a"
+            " restart"
+        )
+    return problems

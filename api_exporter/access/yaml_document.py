@@ -1,0 +1,162 @@
+"""A YAML document, read strictly: each mistake is told with its line."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import TypeVar
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from api_exporter.settings.errors import ConfigurationError
+
+T = TypeVar("T")
+
+_TRUTHS = ("true", "yes", "on", "false", "no", "off")
+
+
+class Document:
+    """A document, and what is wrong with it.
+
+    A key that is there without a value counts as not there, as in Go.
+
+    Attributes:
+        root: None where it is empty.
+        problems: mistakes that were found so far; none repeats a value.
+        retryable: whether waiting may mend them: none is of the document itself.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self._name = name
+        self.problems: list[str] = []
+        self.retryable = True
+        try:
+            self.root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            words = re.sub(r"'[^']{4,}'", "…", error.problem or "no YAML")
+            raise ConfigurationError(f"{name}:{line}: {words}") from None
+        except (yaml.YAMLError, RecursionError) as error:
+            words = "it holds a character that YAML forbids"
+            if isinstance(error, RecursionError):
+                words = "it is nested too deeply"
+            raise ConfigurationError(f"{name}: {words}") from None
+
+    def place(self, node: Node) -> str:
+        """File and line of a value."""
+        return f"{self._name}:{node.start_mark.line + 1}"
+
+    def reject(self, node: Node, key: str, words: str) -> None:
+        """Add a mistake."""
+        self.retryable = False
+        self.problems.append(f"{self.place(node)}: {key}: {words}")
+
+    def entries(self, node: Node | None, key: str) -> Iterator[tuple[str, Node]]:
+        """Names and values of a mapping, each name once."""
+        if node is None or _absent(node):
+            return
+        if not isinstance(node, MappingNode):
+            words = "it must be a mapping of keys to values"
+            self.reject(node, key or "the file", words)
+            return
+        seen: set[str] = set()
+        for name, value in node.value:
+            if not isinstance(name, ScalarNode):
+                self.reject(name, key or "the file", "a key must be a word")
+            elif name.value in seen:
+                self.reject(name, join(key, name.value), "it is there twice")
+            else:
+                seen.add(name.value)
+                yield name.value, value
+
+    def text(self, node: Node, key: str) -> str:
+        """A word or a text; "" where it is none."""
+        if isinstance(node, ScalarNode):
+            return str(node.value)
+        self.reject(node, key, "it must be a text")
+        return ""
+
+
+class Section:
+    """A mapping whose keys are known.
+
+    Args:
+        key: its whole name, "" for the document.
+        texts: keys whose value is not there either where it is an empty text.
+
+    Attributes:
+        found: the values that are there.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        node: Node | None,
+        key: str,
+        allowed: Collection[str],
+        texts: Collection[str] = (),
+    ) -> None:
+        self.document = document
+        self.key = key
+        self.node = node
+        self.found: dict[str, Node] = {}
+        for name, value in document.entries(node, key):
+            if name not in allowed:
+                words = f"no such key: allowed are {', '.join(allowed)}"
+                document.reject(value, join(key, name), words)
+            elif not (_absent(value) or (name in texts and value.value == "")):
+                self.found[name] = value
+
+    def section(self, name: str, allowed: Collection[str]) -> "Section":
+        """A mapping in this one."""
+        found = self.found.get(name)
+        return Section(self.document, found, join(self.key, name), allowed)
+
+    def reject(self, name: str, words: str) -> None:
+        """Add a mistake of a value."""
+        self.document.reject(self.found[name], join(self.key, name), words)
+
+    def text(self, name: str) -> str:
+        """A word or a text, "" where there is none."""
+        node = self.found.get(name)
+        return "" if node is None else self.document.text(node, join(self.key, name))
+
+    def check_truth(self, name: str) -> None:
+        """True or false."""
+        if name in self.found and self.text(name).lower() not in _TRUTHS:
+            self.reject(name, "it must be true or false")
+
+    def one_of(self, name: str, allowed: Mapping[str, T], default: T) -> T:
+        """What a word stands for."""
+        if name not in self.found:
+            return default
+        text = self.text(name)
+        if text not in allowed:
+            words = f"it must be one of {', '.join(allowed)}, not {text[:50]!r}"
+            self.reject(name, words)
+        return allowed.get(text, default)
+
+    def texts(self, name: str, allowed: Collection[str] | None = None) -> list[str]:
+        """The texts of a list, each of those that are allowed."""
+        node, key = self.found.get(name), join(self.key, name)
+        if node is None:
+            return []
+        if not isinstance(node, SequenceNode):
+            self.reject(name, "it must be a list")
+            return []
+        found = []
+        for item in node.value:
+            found.append(text := self.document.text(item, key))
+            if allowed is not None and text not in allowed:
+                words = f"each must be one of {', '.join(allowed)}, not {text[:50]!r}"
+                self.document.reject(item, key, words)
+        return found
+
+
+def join(section: str, name: str) -> str:
+    """A key's whole name. One that is no word may be a secret in the wrong place."""
+    shown = name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", name) else "…"
+    return f"{section}.{shown}" if section else shown
+
+
+def _absent(node: Node) -> bool:
+    return isinstance(node, ScalarNode) and node.tag == "tag:yaml.org,2002:null"

@@ -1,1 +1,0 @@
-"""Who may come in: certificates, passwords, tokens and limits. Knows no page."""

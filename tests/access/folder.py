@@ -1,0 +1,51 @@
+"""A folder with everything that a web configuration file may name."""
+
+from pathlib import Path
+from unittest import TestCase
+
+from cryptography import x509
+
+from api_exporter.access.web_config import WebConfig, load
+from api_exporter.settings.errors import ConfigurationError
+from tests.access.certificates import Authority, Issued
+
+HASH = "$2b$04$Ilc/nUZAZLzVbFriO.zgX..0qx5u6bAaG2RBjwQKeasH6VuuaAlsy"
+"""Of `secret`."""
+
+SERVER = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
+
+
+class Folder:
+    """Certificates, and a file that names them."""
+
+    authority = Authority()
+    other = Authority("another authority")
+    server: Issued = authority.server()
+    client: Issued = authority.issue(x509.DNSName("test3"), name="client")
+
+    def __init__(self, test: TestCase, path: str) -> None:
+        self.path = Path(path).absolute()
+        self.path.mkdir(parents=True)
+        self.file = self.path / "web.yml"
+        self.server.write(self.path, "server")
+        (self.path / "ca.pem").write_bytes(self.authority.pem)
+        (self.path / "empty.pem").touch()
+        self._test = test
+
+    def write(self, text: str) -> Path:
+        """Put a text in the place of the file, as a whole."""
+        new = self.path / "web.yml.new"
+        new.write_text(text)
+        return new.rename(self.file)
+
+    def read(self, text: str) -> WebConfig:
+        """What a text means."""
+        return load(self.write(text), Path.read_bytes)
+
+    def problems(self, text: str) -> list[str]:
+        """What is wrong with a text, a line each, without the file's name."""
+        try:
+            self.read(text)
+        except ConfigurationError as error:
+            return [str(p).removeprefix(f"{self.file}:") for p in error.problems]
+        return []

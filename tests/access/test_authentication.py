@@ -1,0 +1,516 @@
+"""Whose each request is, asked over HTTP in memory."""
+
+from base64 import b64encode
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.pages import notFound
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from api_exporter.access.authentication import ProtectedSite
+from api_exporter.access.configuration import load
+from api_exporter.access.passwords import MOST_WAITING, matches
+from api_exporter.serving.channel import BodilessRequest
+from api_exporter.serving.page import Text
+from api_exporter.serving.visibility import ALL
+from api_exporter.settings.environment import read
+from tests.access.folder import HASH, Folder
+from tests.logbook import logbook
+from tests.web.connection import CLIENT, Connection
+
+TOKEN, LIMITED = "token-that-opens-all", "token-that-is-limited"
+
+USERS = f'basic_auth_users:\n  alice: "{HASH}"\n  bob: "{HASH}"\n'
+
+SECRET = "secret details"
+
+
+class Page(Text):
+    """Says which accounts may be shown."""
+
+    status = 200
+
+    def text(self, request: Request) -> str:
+        assert isinstance(request, BodilessRequest)
+        request.setResponseCode(self.status)
+        accounts = request.accounts
+        some = [name for name in ("acme", "beta", "gamma") if name in accounts]
+        shown = "all" if accounts is ALL else ",".join(some)
+        return f"{SECRET} of {shown}\n"
+
+
+class Broken(Text):
+    """Has a defect."""
+
+    def text(self, _request: Request) -> str:
+        raise ZeroDivisionError
+
+
+class Answer:
+    """What came back."""
+
+    def __init__(self, answer: bytes) -> None:
+        head, _, self.body = answer.decode().partition("\r\n\r\n")
+        status, *lines = head.split("\r\n")
+        self.status = int(status.split()[1]) if status else 0
+        self.headers = [tuple(line.split(": ", 1)) for line in lines]
+
+    def header(self, name: str) -> list[str]:
+        """All values of a header."""
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+
+class AccessTestCase(SynchronousTestCase):
+    """A site with pages, a folder for its files, and comparisons that wait for us."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.folder = Folder(self, self.mktemp())
+        self.addCleanup(lambda: self.assertEqual([], self.clock.getDelayedCalls()))
+        self.tree, self.ready = Resource(), Page()
+        for path in (b"", b"health", b"metrics", b"sd"):
+            self.tree.putChild(path, Page())
+        self.tree.putChild(b"ready", self.ready)
+        debug = notFound()
+        debug.putChild(b"pprof", Page())
+        self.tree.putChild(b"debug", debug)
+        self.waiting: list[tuple[bytes, bytes, Deferred[bool]]] = []
+        self.at_once = True
+
+    def compare(self, password: bytes, digest: bytes) -> Deferred[bool]:
+        answer: Deferred[bool] = Deferred()
+        self.waiting.append((password, digest, answer))
+        if self.at_once:
+            answer.callback(matches(password, digest))
+        return answer
+
+    def site(
+        self, web: str | None = None, tokens: str | None = None, open_paths: str = ""
+    ) -> ProtectedSite:
+        """A site with these files."""
+        environ = {
+            "UPSTREAM_API_URL": "https://x",
+            "UPSTREAM_API_TOKEN": "x",
+            "WEB_OPEN_PATHS": open_paths,
+        }
+        (self.folder.path / "acme.conf").touch()
+        environ["ACCOUNTS_DIR"] = str(self.folder.path)
+        if web is not None:
+            environ["WEB_CONFIG_FILE"] = str(self.folder.write(web))
+        if tokens is not None:
+            file = self.folder.path / "tokens"
+            file.write_text(tokens)
+            environ["WEB_BEARER_TOKENS_FILE"] = str(file)
+        self.registry = CollectorRegistry()
+        access = load(read(environ), self.clock.seconds, self.compare)
+        assert access is not None
+        self.access = access
+        site = ProtectedSite(
+            self.tree, self.clock, access, max_connections=100, registry=self.registry
+        )
+        site.timeOut = None
+        site.startFactory()
+        self.addCleanup(site.stopFactory)
+        return site
+
+    def ask(
+        self, site: ProtectedSite, path: str = "/", shown: str = "", method: str = "GET"
+    ) -> Answer:
+        connection = self.begin(site, path, shown, method)
+        return Answer(connection.heard())
+
+    def begin(
+        self,
+        site: ProtectedSite,
+        path: str = "/",
+        shown: str = "",
+        method: str = "GET",
+        host: str = CLIENT.host,
+    ) -> Connection:
+        connection = Connection(site, IPv4Address("TCP", host, CLIENT.port))
+        header = f"Authorization: {shown}\r\n" if shown else ""
+        connection.send(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n".encode())
+        return connection
+
+    def unauthorized(self) -> float | None:
+        return self.registry.get_sample_value("api_exporter_web_unauthorized_total")
+
+
+def basic(user: str, password: str) -> str:
+    return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+class StrangerTests(AccessTestCase):
+    def test_asked(self) -> None:
+        """Everything asks a stranger, whatever is there or not, and tells nothing."""
+        site = self.site(USERS, TOKEN)
+        for path in (
+            "/",
+            "/metrics",
+            "/sd",
+            "/debug/pprof",
+            "/nothing",
+            "/%6detrics",
+            "//metrics",
+            "/metrics/",
+            "/health?account=acme",
+            "/health/",
+            "/health/..",
+            "http://x/metrics",
+        ):
+            for method in ("GET", "HEAD", "POST"):
+                found = self.ask(site, path, method=method)
+                self.assertEqual(401, found.status, path)
+                self.assertNotIn(SECRET, found.body)
+                self.assertEqual(
+                    [
+                        'Basic realm="api-exporter", charset="UTF-8"',
+                        'Bearer realm="api-exporter"',
+                    ],
+                    found.header("WWW-Authenticate"),
+                )
+
+    def test_probes(self) -> None:
+        """Supervisors are told the status alone."""
+        site = self.site(USERS)
+        for status, body in (
+            (200, '{"status": "ok"}\n'),
+            (503, '{"status": "unavailable"}\n'),
+        ):
+            self.ready.status = status
+            found = self.ask(site, "/ready")
+            self.assertEqual((status, body), (found.status, found.body))
+        found = self.ask(site, "/health")
+        self.assertEqual((200, '{"status": "ok"}\n'), (found.status, found.body))
+        self.assertEqual(["api-exporter"], found.header("Server"))
+        self.assertEqual("", self.ask(site, "/health", method="HEAD").body)
+        self.assertEqual(405, self.ask(site, "/health", method="POST").status)
+        self.assertEqual(0, self.unauthorized())
+
+    def test_schemes(self) -> None:
+        """Only the schemes are offered that there are."""
+        for site, expected in (
+            (self.site(USERS), ["Basic"]),
+            (self.site(None, TOKEN), ["Bearer"]),
+        ):
+            offered = self.ask(site).header("WWW-Authenticate")
+            self.assertEqual(expected, [value.split()[0] for value in offered])
+
+    def test_told(self) -> None:
+        """Each is counted; the log has a line an address a minute, without a secret."""
+        book = logbook(self)
+        site = self.site(USERS, TOKEN)
+        self.ask(site)
+        for shown in ("Bearer wrong-t0ken", basic("al1ce", "wr0ng"), "Digest nonsense"):
+            for path in ("/", "/health"):
+                self.ask(site, path, shown)
+        self.assertEqual(7, self.unauthorized())
+        line = "warning 10.1.2.3 may not come in: no password or token"
+        self.assertEqual([line], book.lines())
+        self.clock.advance(60)
+        count = "warning 10.1.2.3 may not come in: 7 times in a minute"
+        self.assertEqual([line, count], book.lines())
+
+    def test_open(self) -> None:
+        """What is open is shown to whoever comes, and nothing else."""
+        site = self.site(USERS, None, "/metrics,/sd")
+        for path in ("/metrics", "/sd", "/%6detrics", "/metrics?account=acme"):
+            self.assertEqual(f"{SECRET} of all\n", self.ask(site, path).body)
+        for path in ("/", "/metrics/", "/debug/pprof"):
+            self.assertEqual(401, self.ask(site, path).status)
+
+
+class PasswordTests(AccessTestCase):
+    def test_users(self) -> None:
+        """Right passwords open, wrong ones do not, and an unknown user never does."""
+        site = self.site(USERS)
+        for user, password, expected in (
+            ("alice", "secret", 200),
+            ("bob", "secret", 200),
+            ("alice", "Secret", 401),
+            ("alice", "", 401),
+            ("alice", "secret" + "x" * 80, 401),
+            ("alice", "secret\0", 401),
+            ("eve", "secret", 401),
+            ("eve", "fakepassword", 401),
+            ("", "", 401),
+            ("alicé", "sécret", 401),
+        ):
+            for _ in range(2):
+                found = self.ask(site, "/", basic(user, password))
+                self.assertEqual(expected, found.status, (user, password))
+
+    def test_once(self) -> None:
+        """The same is compared once, whatever came of it."""
+        site = self.site(USERS)
+        for shown in (basic("alice", "secret"), basic("alice", "wrong")):
+            for _ in range(3):
+                self.ask(site, "/", shown)
+        self.assertEqual(2, len(self.waiting))
+
+    def test_unknown_user(self) -> None:
+        """An unknown user's password is compared with what most of the hashes cost."""
+        dear = HASH.replace("$04$", "$06$")
+        site = self.site(f'{USERS}  carol: "{dear}"\n')
+        self.ask(site, "/", basic("eve", "x"))
+        [(_, digest, _)] = self.waiting
+        self.assertEqual(b"$2b$04$", digest[:7])
+
+    def test_waits(self) -> None:
+        """The answer comes when the comparison has ended."""
+        self.at_once = False
+        site = self.site(USERS)
+        connection = self.begin(site, "/", basic("alice", "secret"))
+        self.assertEqual(b"", connection.heard())
+        self.waiting[0][2].callback(True)
+        self.assertEqual(200, Answer(connection.heard()).status)
+
+    def test_defect(self) -> None:
+        """A page that fails meanwhile is a 500, as it is without a password."""
+        self.at_once = False
+        self.tree.putChild(b"broken", Broken())
+        site = self.site(USERS)
+        connection = self.begin(site, "/broken", basic("alice", "secret"))
+        self.waiting[0][2].callback(True)
+        self.assertEqual(500, Answer(connection.heard()).status)
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+    def test_gone(self) -> None:
+        """Who goes meanwhile is not answered, and hurts nobody."""
+        self.at_once = False
+        site = self.site(USERS)
+        self.begin(site, "/", basic("alice", "secret")).lose()
+        self.waiting[0][2].callback(True)
+        self.assertEqual(200, self.ask(site, "/", basic("alice", "secret")).status)
+
+    def test_busy(self) -> None:
+        """Where too many wait it is said when to come again; whoever is known comes in,
+        and a right password is compared before the guesses of another address.
+        """
+        site = self.site(USERS, TOKEN)
+        self.ask(site, "/", basic("alice", "secret"))
+        self.at_once = False
+        guesses = [
+            self.begin(site, "/", basic("alice", str(n)))
+            for n in range(MOST_WAITING + 1)
+        ]
+        found = self.ask(site, "/", basic("alice", "another"))
+        self.assertEqual((503, ["5"]), (found.status, found.header("Retry-After")))
+        for shown in (basic("alice", "secret"), f"Bearer {TOKEN}"):
+            self.assertEqual(200, self.ask(site, "/", shown).status)
+        right = self.begin(site, "/", basic("bob", "secret"), host="10.9.9.9")
+        self.assertEqual(503, Answer(guesses.pop().heard()).status)
+        self.waiting[1][2].callback(False)
+        self.assertEqual(b"secret", self.waiting[2][0])
+        self.waiting[2][2].callback(True)
+        self.assertEqual(200, Answer(right.heard()).status)
+        while not self.waiting[-1][2].called:
+            self.waiting[-1][2].callback(False)
+        self.assertTrue(all(guess.heard() for guess in guesses))
+
+    def test_probe(self) -> None:
+        """While passwords queue, a probe that shows one is told the status at once, and
+        it is no wrong one.
+        """
+        book = logbook(self)
+        site = self.site(USERS)
+        self.at_once = False
+        self.begin(site, "/", basic("alice", "guess"))
+        for _ in range(3):
+            for path in ("/health", "/ready"):
+                found = self.ask(site, path, basic("alice", "secret"))
+                self.assertEqual('{"status": "ok"}\n', found.body)
+        named = self.begin(site, "/health?account=acme", basic("alice", "secret"))
+        self.assertEqual(b"", named.heard())
+        self.assertEqual(0, self.unauthorized())
+        self.assertEqual([], book.lines())
+        self.waiting[0][2].callback(False)
+        self.waiting[1][2].callback(True)
+        self.assertEqual(200, Answer(named.heard()).status)
+        found = self.ask(site, "/health", basic("alice", "secret"))
+        self.assertIn(SECRET, found.body)
+        self.assertEqual(1, self.unauthorized())
+
+    def test_changed(self) -> None:
+        """A new password holds from the next request on, and the old one no more."""
+        site = self.site(USERS)
+        shown = basic("alice", "secret")
+        self.assertEqual(200, self.ask(site, "/", shown).status)
+        self.folder.write(f'basic_auth_users:\n  alice: "{HASH[:-1]}u"\n')
+        self.clock.advance(1)
+        self.assertEqual(401, self.ask(site, "/", shown).status)
+        self.folder.write("nonsense: 1\n")
+        self.clock.advance(1)
+        self.assertEqual(401, self.ask(site, "/", shown).status)
+        gauge = "api_exporter_web_config_last_reload_successful"
+        self.assertEqual(0, self.registry.get_sample_value(gauge))
+        self.folder.write(USERS)
+        self.clock.advance(1)
+        self.assertEqual(200, self.ask(site, "/", shown).status)
+        self.assertEqual(1, self.registry.get_sample_value(gauge))
+
+
+class TokenTests(AccessTestCase):
+    def test_either(self) -> None:
+        """With passwords and tokens, either opens the door."""
+        site = self.site(USERS, TOKEN)
+        for shown, expected in (
+            (f"Bearer {TOKEN}", 200),
+            (basic("alice", "secret"), 200),
+            (f"Bearer {TOKEN}x", 401),
+            ("Bearer secret", 401),
+            (basic("alice", TOKEN), 401),
+            (f"Basic {TOKEN}", 401),
+        ):
+            self.assertEqual(expected, self.ask(site, "/", shown).status, shown)
+
+    def test_open_to_limited(self) -> None:
+        """A limited token is shown what is open, of its own accounts."""
+        tokens = f"{TOKEN}\naccount=acme {LIMITED}\n"
+        shown = f"Bearer {LIMITED}"
+        shut, opened = self.site(None, tokens), self.site(None, tokens, "/metrics")
+        self.assertEqual(403, self.ask(shut, "/metrics", shown).status)
+        found = self.ask(opened, "/metrics", shown)
+        self.assertEqual(f"{SECRET} of acme\n", found.body)
+
+    def test_other_scheme(self) -> None:
+        """A scheme that is not configured opens nothing."""
+        users = self.site(USERS)
+        self.assertEqual(401, self.ask(users, "/", f"Bearer {TOKEN}").status)
+        tokens = self.site("", TOKEN)
+        self.assertEqual(401, self.ask(tokens, "/", basic("alice", "secret")).status)
+        tokens = self.site(None, TOKEN)
+        self.assertEqual(401, self.ask(tokens, "/", basic("alice", "secret")).status)
+
+    def test_limited(self) -> None:
+        """A limited token shows its own accounts, whatever tricks the query plays."""
+        site = self.site(None, f"acme account=acme,beta {LIMITED}\n{TOKEN}\n")
+        own = 200, f"{SECRET} of acme,beta\n"
+        shut = 403, "This token is for single accounts.\n"
+        none = 404, "There is no such account.\n"
+        for path, expected in (
+            ("/", own),
+            ("/metrics", shut),
+            ("/%6detrics", shut),
+            ("/metrics?account=acme", own),
+            ("/metrics?account=acme&account=beta", own),
+            (
+                "/metrics?account=acme&account=gamma",
+                none,
+            ),
+            (
+                "/metrics?account=gamma&account=acme",
+                none,
+            ),
+            ("/metrics?account=gamma", none),
+            ("/metrics?account=", none),
+            ("/metrics?account=%61cme", own),
+            ("/metrics/", none),
+            ("/debug/pprof", shut),
+            (
+                "/debug/pprof?account=acme",
+                shut,
+            ),
+            ("/debug%2Fpprof", shut),
+            ("/health", (200, '{"status": "ok"}\n')),
+        ):
+            found = self.ask(site, path, f"Bearer {LIMITED}")
+            self.assertEqual(expected, (found.status, found.body), path)
+        self.assertEqual(
+            f"{SECRET} of all\n", self.ask(site, "/", f"Bearer {TOKEN}").body
+        )
+
+    def test_rotation(self) -> None:
+        """A token that is gone from the file opens nothing from the next look on."""
+        site = self.site(None, f"{TOKEN}\n")
+        tokens = self.folder.path / "tokens"
+        for content, old, new in (
+            (f"{TOKEN}\n{LIMITED}\n", 200, 200),
+            (f"{LIMITED}\n", 401, 200),
+            ("", 401, 200),
+        ):
+            tokens.write_text(content)
+            self.clock.advance(1)
+            self.assertEqual(old, self.ask(site, "/", f"Bearer {TOKEN}").status)
+            self.assertEqual(new, self.ask(site, "/", f"Bearer {LIMITED}").status)
+        self.assertFalse(self.access.good)
+
+
+class HeaderTests(AccessTestCase):
+    HEADERS = "http_server_config:\n  headers:\n    X-Frame-Options: deny\n"
+
+    def test_everywhere(self) -> None:
+        """The headers are on every answer: pages, refusals and limits."""
+        limit = "rate_limit: {interval: 10s, burst: 3}\n"
+        site = self.site(self.HEADERS + USERS + limit)
+        for path, shown, expected in (
+            ("/", basic("alice", "secret"), 200),
+            ("/", "", 401),
+            ("/nothing", basic("alice", "secret"), 404),
+            ("/", basic("alice", "secret"), 429),
+            ("/health", "", 200),
+        ):
+            found = self.ask(site, path, shown)
+            self.assertEqual(expected, found.status)
+            self.assertEqual(["deny"], found.header("X-Frame-Options"), path)
+
+    def test_no_room(self) -> None:
+        """They are on the answer of a full house, too, which asks nobody."""
+        site = self.site(self.HEADERS + USERS)
+        for _ in range(100):
+            site.connections.add(Connection(site).channel)
+        site._idle.__init__()  # type: ignore[misc]  # nobody is idle
+        found = self.ask(site)
+        self.assertEqual(503, found.status)
+        self.assertEqual(["deny"], found.header("X-Frame-Options"))
+
+    def test_limit(self) -> None:
+        """The limit counts before anything is asked, for all, but for probes."""
+        site = self.site("rate_limit: {interval: 10s, burst: 2}\n", TOKEN)
+        self.assertEqual([401, 401, 429], [self.ask(site).status for _ in range(3)])
+        found = self.ask(site, "/", f"Bearer {TOKEN}")
+        self.assertEqual((429, ["10"]), (found.status, found.header("Retry-After")))
+        self.assertEqual(200, self.ask(site, "/health").status)
+        self.clock.advance(10)
+        self.assertEqual(200, self.ask(site, "/", f"Bearer {TOKEN}").status)
+
+    def test_limit_changed(self) -> None:
+        """A new limit holds at once; one that did not change goes on counting."""
+        site = self.site("rate_limit: {interval: 1h, burst: 1}\n")
+        self.assertEqual([200, 429], [self.ask(site).status for _ in range(2)])
+        self.folder.write("rate_limit: {interval: 1h, burst: 1}\n" + self.HEADERS)
+        self.clock.advance(1)
+        self.assertEqual(429, self.ask(site).status)
+        self.folder.write(self.HEADERS)
+        self.clock.advance(1)
+        self.assertEqual(200, self.ask(site).status)
+
+    def test_nothing_asked(self) -> None:
+        """A file without passwords asks nobody."""
+        site = self.site(self.HEADERS)
+        self.assertEqual(f"{SECRET} of all\n", self.ask(site, "/metrics").body)
+        self.assertEqual(f"{SECRET} of all\n", self.ask(site, "/health").body)
+
+
+class CompareTests(SynchronousTestCase):
+    def test_matches(self) -> None:
+        """What bcrypt takes for no password is wrong, and no error."""
+        for password, expected in (
+            (b"secret", True),
+            (b"secret ", False),
+            (b"x" * 73, False),
+            (b"\0", False),
+            (b"", False),
+        ):
+            self.assertIs(expected, matches(password, HASH.encode()))
+        self.assertIs(False, matches(b"secret", b"no hash"))
+
+    def test_kinds(self) -> None:
+        """The hashes of other programs are read as well."""
+        for kind in ("$2a$", "$2b$", "$2x$", "$2y$"):
+            digest = HASH.replace("$2b$", kind).encode()
+            self.assertTrue(matches(b"secret", digest), kind)

@@ -1,0 +1,84 @@
+"""Who may see what: the whole table."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.access.authorization import Verdict, authorize
+from api_exporter.serving.visibility import ALL, Accounts
+
+ACME = frozenset({"acme"})
+
+PATHS = (
+    "/",
+    "/health",
+    "/ready",
+    "/metrics",
+    "/sd",
+    "/sd/accounts",
+    "/runbooks",
+    "/debug",
+    "/debug/pprof/",
+    "/debug/pprof/heap",
+    "/nothing",
+)
+
+
+def verdict(identity: Accounts | None, path: str, account: str | None) -> Verdict:
+    return authorize(identity, path, account, metrics_path="/metrics")
+
+
+class AuthorizationTests(SynchronousTestCase):
+    def assert_table(self, table: dict[str, tuple[Verdict, ...]]) -> None:
+        """For a stranger; with a token for all; with acme's, asking for none, for its
+        own, and for another's account.
+        """
+        for path, expected in table.items():
+            found = (
+                verdict(None, path, None),
+                verdict(ALL, path, None),
+                verdict(ACME, path, None),
+                verdict(ACME, path, "acme"),
+                verdict(ACME, path, "beta"),
+            )
+            self.assertEqual(expected, found, path)
+
+    def test_table(self) -> None:
+        """Everything asks, but for probes; a limited token opens its own alone."""
+        no: Verdict = "unauthorized"
+        none: Verdict = "not_found"
+        shut: Verdict = "forbidden"
+        self.assert_table(
+            {
+                "/": (no, "full", "full", "full", none),
+                "/health": ("status_only", "full", "status_only", "full", none),
+                "/ready": ("status_only", "full", "status_only", "full", none),
+                "/metrics": (no, "full", shut, "full", none),
+                "/sd": (no, "full", shut, "full", none),
+                "/sd/accounts": (no, "full", "full", "full", none),
+                "/runbooks": (no, "full", "full", "full", none),
+                "/debug": (no, "full", shut, shut, shut),
+                "/debug/pprof/": (no, "full", shut, shut, shut),
+                "/debug/pprof/heap": (no, "full", shut, shut, shut),
+                "/nothing": (no, "full", none, "full", none),
+            },
+        )
+
+    def test_no_names(self) -> None:
+        """A stranger cannot try names of accounts."""
+        for path in PATHS:
+            for account in ("acme", "nobody", ""):
+                found = verdict(None, path, account)
+                self.assertEqual("unauthorized", found)
+
+    @given(st.text(), st.none() | st.text())
+    def test_stranger(self, path: str, account: str | None) -> None:
+        """Whatever a stranger asks for, no page is shown in full."""
+        found = verdict(None, f"/{path}", account)
+        self.assertIn(found, {"status_only", "unauthorized"})
+
+    @given(st.text(), st.text())
+    def test_limited(self, path: str, account: str) -> None:
+        """Whatever a limited token asks for, no other account is shown."""
+        found = verdict(ACME, f"/{path}", account)
+        self.assertEqual(account == "acme", found == "full")

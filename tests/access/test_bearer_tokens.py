@@ -1,0 +1,110 @@
+"""The file of bearer tokens."""
+
+from hashlib import sha256
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.access.bearer_tokens import Tokens, load_tokens
+from api_exporter.serving.visibility import ALL
+from api_exporter.settings.errors import ConfigurationError
+
+SECRET = "t0ken-that-is-long-enough"
+
+
+class TokensTests(SynchronousTestCase):
+    def read(self, content: str | bytes, *, several: bool = True) -> Tokens:
+        self.path = Path(self.mktemp())
+        self.path.write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
+        return load_tokens(self.path, Path.read_bytes, several=several)
+
+    def test_forms(self) -> None:
+        """A line is a token, or its hash; a name and accounts may stand before it."""
+        hashed = sha256(SECRET.encode()).hexdigest()
+        acme = frozenset({"acme", "beta"})
+        for line, expected in (
+            (SECRET, ALL),
+            (f"  {SECRET}\t", ALL),
+            (f"sha256:{hashed}", ALL),
+            (f"sha256:{hashed.upper()}", ALL),
+            (f"prometheus {SECRET}", ALL),
+            (f"p account=acme,beta {SECRET}", acme),
+            (f"account=acme,beta sha256:{hashed}", acme),
+            (f"# a comment\n\n{SECRET}\r\n", ALL),
+        ):
+            found = self.read(f"{line}\n")
+            self.assertEqual(expected, found.identify(SECRET.encode()), line)
+            for wrong in (b"", SECRET.encode()[:-1], hashed.encode(), b"\xff" * 20):
+                self.assertIs(None, found.identify(wrong))
+
+    def test_several(self) -> None:
+        """Each token is its owner's."""
+        found = self.read(
+            "".join(f"account={n} {SECRET}{n}\n" for n in ("a", "b", "c"))
+        )
+        for name in ("a", "b", "c"):
+            accounts = found.identify(f"{SECRET}{name}".encode())
+            self.assertEqual(frozenset({name}), accounts)
+
+    def test_wrong(self) -> None:
+        """All wrong lines are told by their numbers, and nothing of what they hold."""
+        digits = "f" * 63
+        for line, words in (
+            ("t0ken-too-short", "a token has at least 16 visible characters"),
+            (f"sha256:{digits}", "sha256: takes 64 hexadecimal digits"),
+            (f"a b {SECRET}", "a line is [NAME] [account=NAME,NAME] TOKEN"),
+            (f"t0ken/x {SECRET}", "a line is [NAME] [account=NAME,NAME] TOKEN"),
+            (f"account=a account=b {SECRET}", "a line is [NAME]"),
+            (f"account=,t0ken {SECRET}", "account= takes names"),
+            (f"account= {SECRET}", "account= takes names"),
+            ("t0ken account=acme", "the token is missing"),
+            (f"{SECRET}\n{SECRET}", "the token is there twice"),
+            (f"{SECRET}\x01", "a token has at least"),
+        ):
+            with self.assertRaises(ConfigurationError) as raised:
+                self.read(f"good-token-of-somebody\n{line}\n")
+            [problem] = raised.exception.problems
+            number = 2 + line.count("\n")
+            self.assertTrue(problem.startswith(f"{self.path}:{number}: {words}"))
+            self.assertNotIn("t0ken", problem.removeprefix(str(self.path)))
+        with self.assertRaises(ConfigurationError) as raised:
+            self.read("short\nshorter\n")
+        self.assertEqual(2, len(raised.exception.problems))
+
+    def test_one_account(self) -> None:
+        """Where accounts have no names no token can be limited to some."""
+        with self.assertRaises(ConfigurationError) as raised:
+            self.read(f"account=acme {SECRET}", several=False)
+        self.assertIn(":1: account= needs ACCOUNTS_DIR", str(raised.exception))
+        self.assertIsNotNone(self.read(SECRET, several=False).identify(SECRET.encode()))
+
+    def test_no_tokens(self) -> None:
+        """A file without any would open the door to everybody, or to nobody."""
+        for content in ("", "# none\n"):
+            with self.assertRaises(ConfigurationError) as raised:
+                self.read(content)
+            self.assertIn("it holds no token", str(raised.exception))
+            self.assertTrue(raised.exception.retryable)
+        with self.assertRaises(ConfigurationError) as raised:
+            self.read("ü".encode() * 20)
+        self.assertIn("it holds a non-ASCII character", str(raised.exception))
+        for path, words in ((Path("/none"), "No such file"), (Path("/"), "directory")):
+            with self.assertRaises(ConfigurationError) as raised:
+                load_tokens(path, Path.read_bytes, several=True)
+            self.assertIn(words, str(raised.exception))
+
+    def test_unusable(self) -> None:
+        """A file that is none of ours is told in its own words."""
+
+        def refuse(_path: Path) -> bytes:
+            raise ValueError("it is no regular file")
+
+        with self.assertRaises(ConfigurationError) as raised:
+            load_tokens(Path("/x"), refuse, several=True)
+        self.assertEqual("/x: it is no regular file", str(raised.exception))
+
+    def test_secret(self) -> None:
+        """No traceback shows them."""
+        self.assertEqual("<tokens>", repr(self.read(SECRET)))

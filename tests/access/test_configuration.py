@@ -1,0 +1,231 @@
+"""What the settings ask for at the start, and what a change may not do."""
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.access.configuration import AccessControl, load
+from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
+from tests.access.certificates import rsa_key
+from tests.access.folder import HASH, SERVER, Folder
+from tests.logbook import logbook
+
+USERS = f'basic_auth_users:\n  alice: "{HASH}"\n'
+
+REQUIRED = (
+    f"{SERVER}  client_ca_file: ca.pem\n"
+    "  client_auth_type: RequireAndVerifyClientCert\n"
+)
+
+
+def compare(_password: bytes, _digest: bytes) -> Deferred[bool]:
+    raise AssertionError("nobody shows a password")
+
+
+class ConfigurationTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.folder = Folder(self, self.mktemp())
+        self.book = logbook(self)
+
+    def load(self, web: str | None = None, **settings: str) -> AccessControl | None:
+        if web is not None:
+            settings["WEB_CONFIG_FILE"] = str(self.folder.write(web))
+        environ = {"UPSTREAM_API_URL": "https://x", "UPSTREAM_API_TOKEN": "x"}
+        return load(read({**environ, **settings}), self.clock.seconds, compare)
+
+    def why_not(self, web: str | None = None, **settings: str) -> list[str]:
+        with self.assertRaises(ConfigurationError) as raised:
+            self.load(web, **settings)
+        problems: list[str] = raised.exception.problems
+        return problems
+
+    def test_nothing(self) -> None:
+        """Where nothing is asked for there is no access control."""
+        self.assertIs(None, self.load())
+        self.assertIs(None, self.load(WEB_OPEN_PATHS="/metrics"))
+
+    def test_all_at_once(self) -> None:
+        """What is wrong with any of the files is told at once, each by its setting."""
+        web, tokens, paths = self.why_not(
+            "nonsense: 1\n",
+            WEB_BEARER_TOKENS_FILE="/none",
+            WEB_OPEN_PATHS="/debug/pprof",
+        )
+        file = self.folder.file
+        self.assertTrue(web.startswith(f"WEB_CONFIG_FILE: {file}:1: nonsense: no such"))
+        expected = "WEB_BEARER_TOKENS_FILE: /none: No such file or directory"
+        self.assertEqual(expected, tokens)
+        expected = "WEB_OPEN_PATHS: '/debug/pprof' is neither /metrics nor /sd"
+        self.assertEqual(expected, paths)
+
+    def test_retryable(self) -> None:
+        """A file that may still come is worth another try; a wrong one is not."""
+        for web, tokens, retryable in (
+            (None, "/none", True),
+            ("x: 1", "/none", False),
+            (SERVER.replace("server.key", "later.key"), "/none", True),
+        ):
+            with self.assertRaises(ConfigurationError) as raised:
+                self.load(web, WEB_BEARER_TOKENS_FILE=tokens)
+            self.assertIs(retryable, raised.exception.retryable)
+
+    def test_never_open(self) -> None:
+        """Only the metrics and the list of targets can be opened."""
+        for path in ("/debug/pprof", "/", "/health", "/metrics/", "/sd/accounts"):
+            [problem] = self.why_not("", WEB_OPEN_PATHS=path)
+            self.assertIn(f"{path!r} is neither /metrics nor /sd", problem)
+
+    def test_ssl_endpoint(self) -> None:
+        """Only one of the two may say how connections are encrypted."""
+        [problem] = self.why_not("", LISTEN_ADDRESS=":8080,ssl:8443:privateKey=x")
+        self.assertIn("WEB_CONFIG_FILE and an ssl: endpoint", problem)
+
+    def test_protected(self) -> None:
+        """It is protected where a credential or a certificate is required."""
+        tokens = self.folder.path / "tokens"
+        tokens.write_text("token-that-is-long-enough\n")
+        optional = REQUIRED.replace("RequireAndVerify", "RequestClientCert # ")
+        for web, more, protected, encrypted in (
+            ("", {}, False, False),
+            (SERVER, {}, False, True),
+            (optional, {}, False, True),
+            (REQUIRED, {}, True, True),
+            (USERS, {}, True, False),
+            (None, {"WEB_BEARER_TOKENS_FILE": str(tokens)}, True, False),
+        ):
+            found = self.load(web, **more)
+            assert found is not None
+            self.assertEqual((protected, encrypted), (found.protected, found.encrypted))
+
+    def test_new_certificate(self) -> None:
+        """A renewed certificate makes a new context; a broken one keeps the old one."""
+        access = self.load(SERVER)
+        assert access is not None
+        assert access.web is not None
+        before = access.web().context
+        self.folder.authority.server().write(self.folder.path, "server")
+        self.clock.advance(1)
+        renewed = access.web().context
+        self.assertIsNot(before, renewed)
+        (self.folder.path / "server.key").write_bytes(self.folder.client.key)
+        access.reload()
+        self.assertIs(renewed, access.web().context)
+        self.assertFalse(access.good)
+        self.assertEqual(
+            [
+                "info WEB_CONFIG_FILE: it has changed, and is in force",
+                f"error WEB_CONFIG_FILE: {self.folder.file}:3: tls_server_config."
+                "key_file: it does not belong to the certificate; what was in force"
+                " before stays",
+            ],
+            [line.partition(" setting=")[0] for line in self.book.lines()],
+        )
+
+    def test_other_kind(self) -> None:
+        """A rotation to a key of another kind keeps the old pair until it is whole."""
+        access = self.load(SERVER)
+        assert access is not None
+        assert access.web is not None
+        before = access.web().context
+        renewed = self.folder.authority.server(rsa_key())
+        (self.folder.path / "server.pem").write_bytes(renewed.certificate)
+        self.clock.advance(1)
+        self.assertIs(before, access.web().context)
+        self.assertFalse(access.good)
+        [line] = self.book.lines()
+        self.assertIn("key_file: it does not belong to the certificate", line)
+        renewed.write(self.folder.path, "server")
+        self.clock.advance(1)
+        self.assertIsNot(before, access.web().context)
+        self.assertTrue(access.good)
+
+    def test_too_late(self) -> None:
+        """What would open the door, or speak otherwise with all, takes a restart."""
+        for before, after, words in (
+            (SERVER, "", "whether there is TLS cannot change while running"),
+            ("", SERVER, "whether there is TLS cannot change while running"),
+            (REQUIRED, SERVER, "that no certificate is required any more"),
+            (
+                REQUIRED,
+                REQUIRED.replace("AndVerify", "Any"),
+                "client_auth_type: that no certificate is verified any more",
+            ),
+            (
+                f"{REQUIRED}  client_allowed_sans: [test3]\n",
+                REQUIRED,
+                "client_allowed_sans: that no name is required any more",
+            ),
+            (
+                f"{REQUIRED}  client_allowed_sans: [test3]\n",
+                f"{REQUIRED}  client_allowed_sans: []\n",
+                "client_allowed_sans: an empty list allows nobody",
+            ),
+            (
+                REQUIRED,
+                REQUIRED.replace("  client_ca_file: ca.pem\n", ""),
+                "client_ca_file: that no authority is named any more",
+            ),
+            (USERS, "", "that nobody is asked for a password any more"),
+            (USERS + SERVER, SERVER, "that nobody is asked for a password any more"),
+        ):
+            access = self.load(before)
+            assert access is not None
+            assert access.web is not None
+            kept = access.web()
+            self.folder.write(after)
+            self.clock.advance(1)
+            self.assertIs(kept, access.web())
+            self.assertFalse(access.good)
+            self.assertIn(words, self.book.lines()[-1])
+            self.assertEqual(1, len(self.book.lines()))
+            self.book.events.clear()
+
+    def test_stricter(self) -> None:
+        """What shuts the door needs no restart."""
+        for before, after in (
+            ("", USERS),
+            (SERVER, REQUIRED),
+            (SERVER, SERVER + USERS),
+            (REQUIRED, f"{REQUIRED}  client_allowed_sans: [test3]\n"),
+        ):
+            access = self.load(before)
+            assert access is not None
+            assert access.web is not None
+            self.folder.write(after)
+            self.clock.advance(1)
+            access.web()
+            self.assertTrue(access.protected)
+            self.assertTrue(access.good)
+
+    def test_describe(self) -> None:
+        """Each way in is a line, and so is that there is none."""
+        tokens = self.folder.path / "tokens"
+        tokens.write_text("a-token-for-everything\naccount=x a-token-for-a-part\n")
+        accounts = self.folder.path / "accounts"
+        accounts.mkdir()
+        (accounts / "x.conf").touch()
+        path = str(tokens)
+        nobody = "nobody is asked who it is; whoever reaches it reads it"
+        for web, more, expected in (
+            ("", {}, [nobody]),
+            (SERVER, {}, ["TLS, no client certificates", nobody]),
+            (REQUIRED, {}, ["TLS, client certificates required and verified"]),
+            (
+                USERS,
+                {
+                    "WEB_BEARER_TOKENS_FILE": path,
+                    "WEB_OPEN_PATHS": "/sd",
+                    "ACCOUNTS_DIR": str(accounts),
+                },
+                [
+                    "passwords of 1 users",
+                    "2 tokens, 1 limited to some accounts",
+                    "open to all: /sd, /sd/accounts",
+                ],
+            ),
+        ):
+            found = self.load(web, **more)
+            assert found is not None
+            self.assertEqual(expected, found.describe())

@@ -1,0 +1,114 @@
+"""Passwords are compared one at a time, and few wait."""
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.access.password_cache import Attempt, PasswordCache
+from api_exporter.access.passwords import MOST_WAITING, ComparisonQueue
+from api_exporter.access.ways_in import Busy
+
+
+class ComparisonQueueTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.compared: list[tuple[bytes, Deferred[bool]]] = []
+        self.cache = PasswordCache(b"k" * 32)
+        self.queue = ComparisonQueue(self.cache, self.compare)
+
+    def compare(self, password: bytes, _digest: bytes) -> Deferred[bool]:
+        answer: Deferred[bool] = Deferred()
+        self.compared.append((password, answer))
+        return answer
+
+    def attempt(self, password: bytes, user: bytes = b"alice") -> Attempt:
+        users = {b"alice": b"digest"}
+        return self.cache.attempt(users, b"decoy", user, password)
+
+    def ask(self, password: bytes, address: str = "a") -> Deferred[bool]:
+        return self.queue.compare(self.attempt(password), address)
+
+    def test_one_at_a_time(self) -> None:
+        """The next begins when the one before has ended, in order."""
+        answers = [self.ask(password) for password in (b"1", b"2", b"3")]
+        for number, matches in enumerate((False, True, False)):
+            self.assertEqual(number + 1, len(self.compared))
+            self.compared[number][1].callback(matches)
+            self.assertEqual(matches, self.successResultOf(answers[number]))
+        self.assertEqual(
+            [b"1", b"2", b"3"], [password for password, _ in self.compared]
+        )
+        self.ask(b"4")
+        self.assertEqual(b"4", self.compared[-1][0])
+
+    def test_same(self) -> None:
+        """Who shows the same waits for the same, and takes no place."""
+        answers = [self.ask(b"1") for _ in range(50)]
+        [(_, compared)] = self.compared
+        compared.callback(True)
+        self.assertEqual([True] * 50, [self.successResultOf(a) for a in answers])
+        self.assertIs(True, self.cache.known(self.attempt(b"1")))
+
+    def test_busy(self) -> None:
+        """Beside the one that is compared so many wait; the last of the address with
+        the most is sent away.
+        """
+        first = self.ask(b"first", "guesser")
+        guesses = [self.ask(b"%d" % n, "guesser") for n in range(MOST_WAITING)]
+        self.failureResultOf(self.ask(b"x", "guesser"), Busy)
+        self.assertNoResult(self.ask(b"3", "another"))
+        other = self.ask(b"right", "prometheus")
+        self.failureResultOf(guesses.pop(), Busy)
+        for answer in (first, other, *guesses):
+            self.assertNoResult(answer)
+            self.compared[-1][1].callback(False)
+            self.assertIs(False, self.successResultOf(answer))
+
+    def test_crowd(self) -> None:
+        """Where each has an address of its own, who came last is sent away."""
+        for number in range(MOST_WAITING + 1):
+            self.ask(b"%d" % number, f"host{number}")
+        self.failureResultOf(self.ask(b"x", "another"), Busy)
+
+    def test_order(self) -> None:
+        """Users that exist go first, then the address with the fewest, then the first
+        that came.
+        """
+        for password, address, user in (
+            (b"running", "guesser", b"alice"),
+            (b"eve1", "a", b"eve"),
+            (b"g1", "guesser", b"alice"),
+            (b"g2", "guesser", b"alice"),
+            (b"p", "prometheus", b"alice"),
+            (b"g3", "guesser", b"alice"),
+            (b"q", "grafana", b"alice"),
+            (b"eve2", "b", b"eve"),
+        ):
+            self.queue.compare(self.attempt(password, user), address)
+        while not self.compared[-1][1].called:
+            self.compared[-1][1].callback(False)
+        self.assertEqual(
+            [b"running", b"p", b"q", b"g1", b"g2", b"g3", b"eve1", b"eve2"],
+            [password for password, _ in self.compared],
+        )
+
+    def test_strangers(self) -> None:
+        """Users that do not exist keep none out that do."""
+        running = self.ask(b"running")
+        strangers = [
+            self.queue.compare(self.attempt(b"%d" % n, b"eve"), f"host{n}")
+            for n in range(MOST_WAITING)
+        ]
+        known = self.ask(b"right", "guesser")
+        self.failureResultOf(strangers[-1], Busy)
+        self.compared[0][1].callback(False)
+        self.successResultOf(running)
+        self.compared[1][1].callback(True)
+        self.assertIs(True, self.successResultOf(known))
+
+    def test_failure(self) -> None:
+        """What cannot be compared is wrong, and those behind it go on."""
+        first, second = self.ask(b"1"), self.ask(b"2")
+        self.compared[0][1].errback(Failure(OSError()))
+        self.assertIs(False, self.successResultOf(first))
+        self.compared[1][1].callback(True)
+        self.assertIs(True, self.successResultOf(second))

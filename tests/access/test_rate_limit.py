@@ -1,0 +1,72 @@
+"""The bucket of tokens."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.access.rate_limit import TokenBucket, parse_duration
+
+
+class TokenBucketTests(SynchronousTestCase):
+    def test_burst(self) -> None:
+        """As many at once as the burst, then one each interval."""
+        bucket = TokenBucket(2.0, 3)
+        self.assertEqual([0, 0, 0, 2], [bucket.wait(10.0) for _ in range(4)])
+        self.assertEqual(1.0, bucket.wait(11.0))
+        self.assertEqual(0.0, bucket.wait(12.0))
+        self.assertEqual(2.0, bucket.wait(12.0))
+
+    def test_none(self) -> None:
+        """A burst of none lets nobody through, ever."""
+        bucket = TokenBucket(1.0, 0)
+        self.assertEqual([1.0] * 3, [bucket.wait(at) for at in (0.0, 100.0, 1e6)])
+
+    def test_full(self) -> None:
+        """However long nobody came, no more than the burst may come at once."""
+        bucket = TokenBucket(1.0, 2)
+        bucket.wait(0.0)
+        self.assertEqual([0, 0, 1], [bucket.wait(1000.0) for _ in range(3)])
+
+    def test_backwards(self) -> None:
+        """A clock that goes back grants nothing."""
+        bucket = TokenBucket(1.0, 1)
+        self.assertEqual([0, 1, 1], [bucket.wait(at) for at in (10.0, 10.0, 5.0)])
+
+    @given(
+        st.floats(0.01, 10),
+        st.integers(0, 20),
+        st.lists(st.floats(0, 5), max_size=50),
+    )
+    def test_bound(self, interval: float, burst: int, pauses: list[float]) -> None:
+        """In any time no more are granted than its length and the burst allow."""
+        bucket, now, granted = TokenBucket(interval, burst), 0.0, 0
+        for pause in pauses:
+            now += pause
+            granted += bucket.wait(now) == 0
+        self.assertLessEqual(granted, burst + now / interval + 1e-6)
+
+
+class DurationTests(SynchronousTestCase):
+    def test_good(self) -> None:
+        """What Go reads we read."""
+        for text, expected in (
+            ("0", 0.0),
+            ("0s", 0.0),
+            ("1s", 1.0),
+            ("1m30s", 90.0),
+            ("1.5h", 5400.0),
+            (".5s", 0.5),
+            ("1.s", 1.0),
+            ("100ms", 0.1),
+            ("5us", 5e-6),
+            ("5µs", 5e-6),
+            ("5μs", 5e-6),
+            ("7ns", 7e-9),
+        ):
+            self.assertAlmostEqual(expected, parse_duration(text), places=12)
+
+    def test_bad(self) -> None:
+        """A number without a unit, or with another, is no duration."""
+        for text in ("", "1", "s", "1d", "-1s", "1 s", "1s ", ".s", "١s"):
+            with self.assertRaises(ValueError, msg=text):
+                parse_duration(text)

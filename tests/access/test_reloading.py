@@ -1,0 +1,142 @@
+"""Files that are looked at: what is good is used, what is broken changes nothing."""
+
+import os
+from pathlib import Path
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.access.reloading import INTERVAL, Read, Reloader
+from api_exporter.settings.errors import ConfigurationError
+
+
+class ReloaderTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.path = Path(self.mktemp())
+        self.other = Path(self.mktemp())
+        self.path.write_text("1")
+        self.other.write_text("10")
+        self.loads = 0
+        self.reports: list[str | None] = []
+
+    def load(self, read: Read, before: int | None) -> int:
+        """The sum of both files, as long as it grows."""
+        self.loads += 1
+        try:
+            if read(self.path) == b"secret":
+                raise KeyError("secret")
+            found = int(read(self.path)) + int(read(self.other))
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(str(error)) from None
+        if before is not None and found < before:
+            raise ConfigurationError("it shrinks")
+        return found
+
+    def reloader(self) -> Reloader[int]:
+        return Reloader(
+            self.load,
+            self.clock.seconds,
+            lambda e: self.reports.append(None if e is None else str(e)),
+        )
+
+    def test_unchanged(self) -> None:
+        """What has not changed is read by nobody but the look."""
+        reloader = self.reloader()
+        for _ in range(5):
+            self.clock.advance(INTERVAL)
+            self.assertEqual(11, reloader())
+        self.path.touch()
+        self.clock.advance(INTERVAL)
+        self.assertEqual(11, reloader())
+        self.assertEqual(1, self.loads)
+        self.assertEqual([], self.reports)
+
+    def test_changed(self) -> None:
+        """A change of any of the files holds from the next look, once a second."""
+        reloader = self.reloader()
+        for path, text, expected in (
+            (self.path, "2", 12),
+            (self.other, "20", 22),
+        ):
+            before = reloader()
+            path.write_text(text)
+            self.assertEqual(before, reloader())
+            self.clock.advance(INTERVAL)
+            self.assertEqual(expected, reloader())
+        self.assertEqual([None, None], self.reports)
+
+    def test_same_time(self) -> None:
+        """A change that leaves size and time as they were is one."""
+        reloader = self.reloader()
+        before = self.path.stat()
+        self.path.write_text("3")
+        os.utime(self.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        reloader.reload()
+        self.assertEqual(13, reloader())
+
+    def test_broken(self) -> None:
+        """What is broken is told once; the last good one stays until it is mended."""
+        reloader = self.reloader()
+        self.path.write_text("x")
+        for _ in range(3):
+            self.clock.advance(INTERVAL)
+            self.assertEqual(11, reloader())
+        self.assertFalse(reloader.good)
+        [told] = self.reports
+        self.assertIn("invalid literal", str(told))
+        self.path.unlink()
+        for _ in range(2):
+            self.clock.advance(INTERVAL)
+            self.assertEqual(11, reloader())
+        self.assertIn("No such file", str(self.reports[1:]))
+        self.path.write_text("5")
+        self.clock.advance(INTERVAL)
+        self.assertEqual(15, reloader())
+        self.assertTrue(reloader.good)
+        self.assertEqual(None, self.reports[-1])
+        self.assertEqual(3, len(self.reports))
+
+    def test_defect(self) -> None:
+        """Whatever reading raises, the last good one stays, and a line says so."""
+        reloader = self.reloader()
+        self.path.write_text("secret")
+        for _ in range(3):
+            self.clock.advance(INTERVAL)
+            self.assertEqual(11, reloader())
+        self.assertFalse(reloader.good)
+        self.assertEqual([f"{self.path}: a defect: KeyError"], self.reports)
+        with self.assertRaises(ConfigurationError):
+            self.reloader()
+        self.path.write_text("2")
+        self.clock.advance(INTERVAL)
+        self.assertEqual((12, True), (reloader(), reloader.good))
+
+    def test_judged(self) -> None:
+        """Whether a change can be made may depend on what is in force."""
+        reloader = self.reloader()
+        self.path.write_text("0")
+        reloader.reload()
+        self.assertEqual((11, ["it shrinks"]), (reloader(), self.reports))
+
+    def test_backwards(self) -> None:
+        """A clock that goes back is no reason never to look again."""
+        now = [100.0]
+        reloader = Reloader(self.load, lambda: now[0], lambda _: None)
+        now[0] = 1.0
+        self.path.write_text("4")
+        self.assertEqual(14, reloader())
+
+    def test_no_file(self) -> None:
+        """What is no regular file is not waited for."""
+        reloader = self.reloader()
+        self.path.unlink()
+        os.mkfifo(self.path)
+        reloader.reload()
+        self.assertEqual((11, ["it is no regular file"]), (reloader(), self.reports))
+
+    def test_start(self) -> None:
+        """What is broken at the start is refused there."""
+        self.path.write_text("x")
+        with self.assertRaises(ConfigurationError):
+            self.reloader()

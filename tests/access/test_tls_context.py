@@ -1,0 +1,382 @@
+"""What OpenSSL is told, tried by handshakes in memory."""
+
+import contextlib
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from OpenSSL import SSL
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from api_exporter.access import tls_context
+from api_exporter.access import tls_names as names
+from api_exporter.settings.errors import ConfigurationError
+from tests.access.certificates import UNREADABLE, Authority, Issued, rsa_key
+from tests.access.folder import SERVER, Folder
+
+
+def client(**pinned: int) -> SSL.Context:
+    """Trusts everybody; speaks what it is told to."""
+    made = SSL.Context(SSL.TLS_CLIENT_METHOD)
+    made.set_min_proto_version(pinned.get("low", 0x303))
+    made.set_max_proto_version(pinned.get("high", 0x304))
+    return made
+
+
+def shown(made: SSL.Context, issued: Issued) -> SSL.Context:
+    """The same with a certificate of its own."""
+    made.use_certificate(x509.load_pem_x509_certificate(issued.certificate))
+    key = serialization.load_pem_private_key(issued.key, None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    made.use_privatekey(key)
+    return made
+
+
+def shake(here: SSL.Context, there: SSL.Context) -> SSL.Connection | None:
+    """The client's side of a connection, None where they do not agree."""
+    asking, asked = SSL.Connection(there), SSL.Connection(here)
+    asking.set_connect_state()
+    asked.set_accept_state()
+    try:
+        for _ in range(4):
+            for one, other in ((asking, asked), (asked, asking)):
+                with contextlib.suppress(SSL.WantReadError):
+                    one.do_handshake()
+                with contextlib.suppress(SSL.WantReadError):
+                    other.bio_write(one.bio_read(1 << 16))
+        asked.send(b"hello")
+        asking.bio_write(asked.bio_read(1 << 16))
+        assert asking.recv(5) == b"hello"
+    except SSL.Error:
+        return None
+    return asking
+
+
+class ContextTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.folder = Folder(self, self.mktemp())
+
+    def context(self, more: str = "") -> SSL.Context:
+        found = self.folder.read(SERVER + more).tls
+        assert found is not None
+        return tls_context.make_context(found)
+
+    def why_not(self, more: str) -> str:
+        with self.assertRaises(ConfigurationError) as raised:
+            self.context(more)
+        [problem] = raised.exception.problems
+        return str(problem).removeprefix(f"{self.folder.file}:")
+
+    def agreed(self, more: str, there: SSL.Context) -> bool:
+        return shake(self.context(more), there) is not None
+
+    def test_versions(self) -> None:
+        """All versions between the limits are spoken, and no other."""
+        versions = {"TLS10": 0x301, "TLS11": 0x302, "TLS12": 0x303, "TLS13": 0x304}
+        for low, high in (
+            ("TLS12", "TLS13"),
+            ("TLS13", "TLS13"),
+            ("TLS12", "TLS12"),
+            ("TLS10", "TLS13"),
+            ("TLS11", "TLS11"),
+        ):
+            more = f"  min_version: {low}\n  max_version: {high}\n"
+            for number in versions.values():
+                there = client(low=number, high=number)
+                there.set_cipher_list(b"ALL:@SECLEVEL=0")
+                expected = versions[low] <= number <= versions[high]
+                self.assertEqual(expected, self.agreed(more, there), (more, number))
+
+    def test_old_but_gone(self) -> None:
+        """A version that OpenSSL has lost is told at the start, not by each client."""
+        self.patch(tls_context, "_speaks", lambda _made, _version: False)
+        self.assertEqual(
+            "4: tls_server_config.min_version: the OpenSSL that is installed does not"
+            " speak it",
+            self.why_not("  min_version: TLS10\n"),
+        )
+
+    def test_speaks(self) -> None:
+        """Two that have no version in common do not agree."""
+        made = self.context("  min_version: TLS12\n  max_version: TLS12\n")
+        self.assertTrue(tls_context._speaks(made, 0x303))
+        self.assertFalse(tls_context._speaks(made, 0x304))
+
+    def test_ciphers(self) -> None:
+        """Only what is listed is agreed on, for each version from its own names."""
+        some = (
+            "  cipher_suites:\n  - TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384\n"
+            "  - TLS_CHACHA20_POLY1305_SHA256\n"
+        )
+        for ciphers, expected in (
+            (b"ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"),
+            (b"ECDHE-ECDSA-AES128-GCM-SHA256", None),
+        ):
+            there = client(high=0x303)
+            there.set_cipher_list(ciphers)
+            found = shake(self.context(some), there)
+            agreed = None if found is None else found.get_cipher_name()
+            self.assertEqual(expected, agreed)
+        found = shake(self.context(some), client(low=0x304))
+        assert found is not None
+        self.assertEqual("TLS_CHACHA20_POLY1305_SHA256", found.get_cipher_name())
+        only = "  cipher_suites: [TLS_AES_128_GCM_SHA256]\n"
+        self.assertFalse(self.agreed(only, client(high=0x303)))
+        self.assertTrue(self.agreed(only, client()))
+
+    def test_weak(self) -> None:
+        """What has no forward secrecy is agreed on only where it is asked for."""
+        self.folder.authority.server(rsa_key()).write(self.folder.path, "server")
+        for cipher, name in (
+            (b"AES128-SHA", "TLS_RSA_WITH_AES_128_CBC_SHA"),
+            (b"AES256-GCM-SHA384", "TLS_RSA_WITH_AES_256_GCM_SHA384"),
+        ):
+            there = client(high=0x303)
+            there.set_cipher_list(cipher)
+            self.assertFalse(self.agreed("", there))
+            self.assertTrue(self.agreed(f"  cipher_suites: [{name}]\n", there))
+
+    def test_missing_cipher(self) -> None:
+        """A cipher that OpenSSL does not have is named at the start."""
+        has = tls_context._has
+        self.patch(tls_context, "_has", lambda name: "CHACHA" not in name and has(name))
+        told = self.why_not(
+            "  cipher_suites: [TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256]\n"
+        )
+        self.assertEqual(
+            "4: tls_server_config.cipher_suites: the OpenSSL that is installed does not"
+            " have ECDHE-RSA-CHACHA20-POLY1305",
+            told,
+        )
+
+    def test_known_ciphers(self) -> None:
+        """OpenSSL has all of Go's ciphers, and says so of one that nobody has."""
+        for name in names.CIPHERS.values():
+            self.assertTrue(tls_context._has(name), name)
+        self.assertFalse(tls_context._has("NONSENSE"))
+
+    def need_curves(self) -> None:
+        if not hasattr(SSL._lib, tls_context.CURVES_CALL):  # type: ignore[attr-defined]
+            raise SkipTest("this cryptography cannot choose curves")
+
+    def test_curves(self) -> None:
+        """Only the listed curves are agreed on."""
+        self.need_curves()
+        for server, asked, expected in (
+            ("[CurveP256, CurveP384, CurveP521, X25519]", ("P-521",), True),
+            ("[CurveP521]", ("X25519", "P-521"), True),
+            ("[CurveP521]", ("X25519", "P-256"), False),
+        ):
+            there = client()
+            self.assertTrue(tls_context.set_curves(there, asked))
+            more = f"  curve_preferences: {server}\n"
+            self.assertEqual(expected, self.agreed(more, there), server)
+        self.assertFalse(tls_context.set_curves(client(), ("P-257",)))
+
+    def test_usual_curves(self) -> None:
+        """Without a wish the usual ones are agreed on, and no others."""
+        self.need_curves()
+        set_curves, new = tls_context.set_curves, names.NEW_CURVE
+        for known in (True, False):
+            if not known:  # an older OpenSSL
+                self.patch(
+                    tls_context,
+                    "set_curves",
+                    lambda m, c: new not in c and set_curves(m, c),
+                )
+            for curve, expected in (
+                ("X25519", True),
+                ("P-256", True),
+                ("P-384", True),
+                ("P-521", False),
+            ):
+                there = client()
+                self.assertTrue(set_curves(there, (curve,)))
+                self.assertEqual(expected, self.agreed("", there), curve)
+
+    def test_old_cryptography(self) -> None:
+        """Where curves cannot be chosen OpenSSL chooses, and a wish is refused."""
+        self.patch(tls_context, "CURVES_CALL", "no_such_call")
+        self.assertTrue(self.agreed("", client()))
+        told = self.why_not("  curve_preferences: [X25519]\n")
+        self.assertTrue(told.startswith("4: tls_server_config.curve_preferences: "))
+
+    def test_missing_curve(self) -> None:
+        """A curve that OpenSSL does not have is told at the start."""
+        self.patch(tls_context, "set_curves", lambda _made, _curves: False)
+        told = self.why_not("  curve_preferences: [X25519]\n")
+        self.assertTrue(told.startswith("4: tls_server_config.curve_preferences: "))
+
+    def test_certificates(self) -> None:
+        """Who may come in without, and with which certificate, by the five policies."""
+        mine, other = (
+            shown(client(), issued)
+            for issued in (self.folder.client, self.folder.other.issue())
+        )
+        for policy, nobody, known, stranger in (
+            ("NoClientCert", True, True, True),
+            ("RequestClientCert", True, True, True),
+            ("RequireAnyClientCert", False, True, True),
+            ("RequireClientCert", False, True, True),
+            ("VerifyClientCertIfGiven", True, True, False),
+            ("RequireAndVerifyClientCert", False, True, False),
+        ):
+            more = f"  client_auth_type: {policy}\n"
+            if policy != "NoClientCert":
+                more += "  client_ca_file: ca.pem\n"
+            for there, expected in (
+                (client(), nobody),
+                (mine, known),
+                (other, stranger),
+            ):
+                self.assertEqual(expected, self.agreed(more, there), policy)
+
+    def test_public_authorities(self) -> None:
+        """Without an authority those count that the machine trusts, as in Go."""
+        more = "  client_auth_type: RequireAndVerifyClientCert\n"
+        mine = shown(client(), self.folder.client)
+        self.assertFalse(self.agreed(more, mine))
+
+    def test_sans(self) -> None:
+        """A name of any kind has to be one of those that are allowed, to the letter."""
+        authority = self.folder.authority
+        for name, text in (
+            (x509.DNSName("test3"), "test3"),
+            (x509.RFC822Name("a@example.org"), "a@example.org"),
+            (x509.IPAddress(ip_address("10.1.2.3")), "10.1.2.3"),
+            (x509.IPAddress(ip_address("fd00::1")), "fd00::1"),
+            (x509.UniformResourceIdentifier("spiffe://x/y"), "spiffe://x/y"),
+        ):
+            there = shown(client(), authority.issue(x509.DNSName("first"), name))
+            for policy in ("RequireAnyClientCert", "RequireAndVerifyClientCert"):
+                for allowed, expected in ((text, True), (f"{text}x", False)):
+                    more = (
+                        f"  client_auth_type: {policy}\n  client_ca_file: ca.pem\n"
+                        f"  client_allowed_sans: [no, '{allowed}']\n"
+                    )
+                    self.assertEqual(expected, self.agreed(more, there), more)
+        nameless = shown(client(), authority.issue())
+        more = (
+            "  client_auth_type: RequireAnyClientCert\n  client_allowed_sans: [test3]\n"
+        )
+        self.assertFalse(self.agreed(more, nameless))
+        self.assertFalse(self.agreed(more, client()))
+
+    def test_sans_of_others(self) -> None:
+        """A stranger's certificate with the right name is not verified by it."""
+        there = shown(client(), Authority().issue(x509.DNSName("test3")))
+        more = (
+            "  client_auth_type: RequireAndVerifyClientCert\n"
+            "  client_ca_file: ca.pem\n  client_allowed_sans: [test3]\n"
+        )
+        self.assertFalse(self.agreed(more, there))
+
+    def test_partial_chain(self) -> None:
+        """An intermediate authority, or the client's own certificate, is trusted as it
+        is, and trusts nobody else.
+        """
+        between = Authority("between", above=Folder.authority)
+        below = between.issue(x509.DNSName("test3"), name="below")
+        for trusted, known in (
+            (between.pem, below),
+            (below.certificate, below),
+            (self.folder.client.certificate, self.folder.client),
+        ):
+            (self.folder.path / "some.pem").write_bytes(trusted)
+            more = (
+                "  client_auth_type: RequireAndVerifyClientCert\n"
+                "  client_ca_file: some.pem\n"
+            )
+            sans = "  client_allowed_sans: [%s]\n"
+            other = Folder.authority.issue(x509.DNSName("test3"))
+            self.assertTrue(self.agreed(more, shown(client(), known)))
+            self.assertTrue(self.agreed(more + sans % "test3", shown(client(), known)))
+            self.assertFalse(self.agreed(more + sans % "x", shown(client(), known)))
+            self.assertFalse(self.agreed(more, shown(client(), other)))
+
+    def test_unreadable_sans(self) -> None:
+        """Names that cannot be read are none, whoever has signed them."""
+        issued = Folder.authority.issue(extension=UNREADABLE)
+        for policy in ("RequireAnyClientCert", "RequireAndVerifyClientCert"):
+            more = f"  client_auth_type: {policy}\n  client_ca_file: ca.pem\n"
+            more += "  client_allowed_sans: [test3]\n"
+            self.assertFalse(self.agreed(more, shown(client(), issued)))
+
+    def test_no_callbacks(self) -> None:
+        """Where no callback can be made, that is said."""
+
+        def refuse(*_: object) -> None:
+            raise MemoryError
+
+        self.patch(SSL.Context, "set_verify", refuse)
+        told = self.why_not("  client_auth_type: RequireAnyClientCert\n")
+        self.assertIn("tls_server_config: this process may not", told)
+        self.assertIn("MemoryDenyWriteExecute", told)
+
+    def test_unusable(self) -> None:
+        """What OpenSSL does not take is told with its line and key, and not shown."""
+        folder = self.folder
+        (folder.path / "other.key").write_bytes(folder.client.key)
+        (folder.path / "junk.pem").write_text("-----BEGIN SECRET-----\n")
+        key = serialization.load_pem_private_key(folder.server.key, None)
+        locked = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"x"),
+        )
+        (folder.path / "locked.key").write_bytes(locked)
+        ca = "  client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: "
+        for text, expected in (
+            (
+                SERVER.replace("server.key", "other.key"),
+                "3: tls_server_config.key_file",
+            ),
+            (SERVER.replace("server.key", "junk.pem"), "3: tls_server_config.key_file"),
+            (
+                SERVER.replace("server.key", "locked.key"),
+                "3: tls_server_config.key_fil",
+            ),
+            (
+                SERVER.replace("server.key", "empty.pem"),
+                "3: tls_server_config.key_file",
+            ),
+            (
+                SERVER.replace("server.pem", "junk.pem"),
+                "2: tls_server_config.cert_file",
+            ),
+            (SERVER.replace("server.pem", "empty.pem"), "2: tls_server_config.cert_f"),
+            (
+                f"{SERVER}{ca}empty.pem\n",
+                "5: tls_server_config.client_ca_file: no cert",
+            ),
+            (f"{SERVER}{ca}junk.pem\n", "5: tls_server_config.client_ca_file: no cert"),
+        ):
+            tls = folder.read(text).tls
+            assert tls is not None
+            with self.assertRaises(ConfigurationError) as raised:
+                tls_context.make_context(tls)
+            told = str(raised.exception).removeprefix(f"{folder.file}:")
+            self.assertTrue(told.startswith(expected), told)
+            self.assertNotIn("SECRET", told)
+
+    def test_kinds_of_keys(self) -> None:
+        """A key of another kind than the certificate's is told with its line."""
+        elliptic, rsa = Folder.server, Folder.authority.server(rsa_key())
+        for one, other in ((elliptic, rsa), (rsa, elliptic)):
+            one.write(self.folder.path, "server")
+            (self.folder.path / "server.key").write_bytes(other.key)
+            self.assertEqual(
+                "3: tls_server_config.key_file: it does not belong to the certificate",
+                self.why_not(""),
+            )
+
+    def test_chain(self) -> None:
+        """What leads to the authority is sent along."""
+        file = self.folder.path / "server.pem"
+        file.write_bytes(self.folder.server.certificate + self.folder.authority.pem)
+        found = shake(self.context(), client())
+        assert found is not None
+        chain = found.get_peer_cert_chain()
+        assert chain is not None
+        self.assertEqual(2, len(chain))

@@ -1,0 +1,387 @@
+"""The web configuration file: what is taken, and what is refused in which words."""
+
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.access import tls_names as names
+from api_exporter.access.web_config import LONGEST, load
+from api_exporter.settings.errors import ConfigurationError
+from tests.access.certificates import lines
+from tests.access.folder import HASH, SERVER, Folder
+
+EMPTY = "tls_server_config:\n  client_auth_type: RequireAndVerifyClientCert\n"
+MISSING_CERT = "1: tls_server_config: cert_file, or cert, is missing"
+MISSING_KEY = "1: tls_server_config: key_file, or key, is missing"
+
+
+class TableTests(SynchronousTestCase):
+    """The toolkit's own table of files, written again."""
+
+    def setUp(self) -> None:
+        self.folder = Folder(self, self.mktemp())
+
+    def assert_bad(self, text: str, *expected: str) -> None:
+        found = self.folder.problems(text)
+        self.assertEqual(len(expected), len(found), found)
+        for begin, problem in zip(expected, found, strict=True):
+            place, _, words = begin.partition(": ")
+            line, _, told = problem.partition(": ")
+            self.assertEqual(place.rpartition(":")[2], line.rpartition(":")[2], found)
+            self.assertIn(words, told)
+
+    def test_files(self) -> None:
+        """Of 18 files those are refused that the toolkit refuses, naming the key."""
+        some = "tls_server_config:\n"
+        self.assertEqual([], self.folder.problems(""))
+        rows: tuple[tuple[str, tuple[str, ...]], ...] = (
+            ("hello, hello\n", ("1: the file: it must be a mapping",)),
+            (
+                f"{some}  cert_filse: server.pem\n",
+                ("2: tls_server_config.cert_filse: no such key",),
+            ),
+            (
+                f'{some}  cert_file: ""\n  key_file: server.key\n',
+                (MISSING_CERT.replace("1:", "2:"),),
+            ),
+            (
+                f'{some}  cert: ""\n  key_file: server.key\n',
+                (MISSING_CERT.replace("1:", "2:"),),
+            ),
+            (
+                f'{some}  cert_file: server.pem\n  key_file: ""\n',
+                (MISSING_KEY.replace("1:", "2:"),),
+            ),
+            (
+                f'{some}  cert_file: server.pem\n  key: ""\n',
+                (MISSING_KEY.replace("1:", "2:"),),
+            ),
+            (
+                f'{EMPTY}  cert_file: ""\n  key_file: ""\n',
+                (
+                    MISSING_CERT.replace("1:", "2:"),
+                    MISSING_KEY.replace("1:", "2:"),
+                ),
+            ),
+            (
+                f"{some}  cert_file: somefile\n  key_file: server.key\n",
+                ("2: tls_server_config.cert_file: ",),
+            ),
+            (
+                f"{some}  cert_file: server.pem\n  key_file: somefile\n",
+                ("3: tls_server_config.key_file: ",),
+            ),
+            (
+                f"{some}  cert_file: somefile\n  key_file: somefile\n",
+                (
+                    "2: tls_server_config.cert_file: ",
+                    "3: tls_server_config.key_file: ",
+                ),
+            ),
+            (
+                f"{SERVER}  client_ca_file: ca.pem\n",
+                ("2: tls_server_config: client_ca without a client_auth_type",),
+            ),
+            (
+                f"{SERVER}  client_auth_type: RequireAndVerifyClientCert\n"
+                "  client_ca_file: somefile\n",
+                ("5: tls_server_config.client_ca_file: ",),
+            ),
+            (
+                "basic_auth_users:\n  john: doe\n",
+                ("2: basic_auth_users: the password of a user must be a bcrypt hash",),
+            ),
+            (
+                f"{SERVER}  cipher_suites:\n  - TLS_ECDHE_ECDSA_WITH_AES_2048\n",
+                ("5: tls_server_config.cipher_suites: each must be one of",),
+            ),
+            (
+                f"{SERVER}  curve_preferences:\n  - CurveP257\n",
+                ("5: tls_server_config.curve_preferences: each must be one of",),
+            ),
+            (
+                f"{SERVER}  min_version: TLS111\n",
+                ("4: tls_server_config.min_version: it must be one of TLS10,",),
+            ),
+        )
+        for text, expected in rows:
+            self.assert_bad(text, *expected)
+        with self.assertRaises(ConfigurationError) as raised:
+            load(self.folder.path / "none.yml", Path.read_bytes)
+        self.assertTrue(raised.exception.retryable)
+        self.assertIn("No such file or directory", str(raised.exception))
+
+    def test_headers(self) -> None:
+        """Five headers may be set, two of them to what the toolkit allows."""
+        head = "http_server_config:\n  http2: false\n  headers:\n"
+        good = (
+            "Strict-Transport-Security: max-age=31536000",
+            "X-Content-Type-Options: nosniff",
+            "X-Frame-Options: sameorigin",
+            'X-XSS-Protection: "1; mode=block"',
+            "Content-Security-Policy: \"default-src 'self'\"",
+        )
+        found = self.folder.read(head + "".join(f"    {line}\n" for line in good))
+        self.assertEqual(
+            [line.partition(":")[0].encode() for line in good],
+            [name for name, _ in found.headers],
+        )
+        self.assertIn((b"X-XSS-Protection", b"1; mode=block"), found.headers)
+        for line, words in (
+            ("X-Content-Type-Options: sniff", "it must be nosniff, not 'sniff'"),
+            ("X-Frame-Options: no", "it must be deny or sameorigin, not 'no'"),
+            ("Server: x", "no such key"),
+            ('Content-Security-Policy: "a\\r\\nb"', "it must be one line of ASCII"),
+            ("X-XSS-Protection: ü", "it must be one line of ASCII"),
+        ):
+            key = line.partition(":")[0]
+            expected = f"4: http_server_config.headers.{key}: {words}"
+            self.assert_bad(f"{head}    {line}\n", expected)
+        self.assert_bad("http_server_config:\n  http2: 2\n", "2: http_server_config")
+
+    def test_limit(self) -> None:
+        """A limit has an interval and a burst; without the former it is none."""
+        for text, expected in (
+            ("rate_limit:\n  interval: 0\n  burst: 5\n", None),
+            ("rate_limit:\n  burst: 5\n", None),
+            ("rate_limit:\n  interval: 1s\n", (1.0, 0)),
+            ("rate_limit:\n  interval: 1m30s\n  burst: 5\n", (90.0, 5)),
+        ):
+            self.assertEqual(expected, self.folder.read(text).limit)
+        self.assert_bad(
+            "rate_limit:\n  interval: 5\n  burst: -1\n",
+            "2: rate_limit.interval: it must be a duration",
+            "3: rate_limit.burst: it must be a whole number",
+        )
+
+    def test_hashes(self) -> None:
+        """A hash that bcrypt would not take, or could never match, is refused."""
+        for digest in (
+            HASH[:-1],
+            f"{HASH}x",
+            HASH.replace("$04$", "$03$"),
+            HASH.replace("$04$", "$32$"),
+            HASH.replace("$2b$", "$1$"),
+            HASH[:20] + "!" + HASH[21:],
+            "ü" * 60,
+            "",
+        ):
+            self.assert_bad(
+                f'basic_auth_users:\n  john: "{digest}"\n', "2: basic_auth_users: the"
+            )
+        for kind in ("$2a$", "$2b$", "$2x$", "$2y$"):
+            digest = HASH.replace("$2b$", kind)
+            found = self.folder.read(f'basic_auth_users:\n  john: "{digest}"\n')
+            self.assertEqual({b"john": digest.encode()}, found.users)
+        self.assert_bad(
+            f'basic_auth_users:\n  "a:b": "{HASH}"\n',
+            "2: basic_auth_users: no user's name may hold a colon",
+        )
+
+    def test_decoy(self) -> None:
+        """What an unknown user is compared with is as dear as most hashes, but never so
+        dear that guesses keep others waiting.
+        """
+        for costs, expected in (
+            (("05", "12", "05", "10"), b"05"),
+            (("05", "11", "10"), b"11"),
+            (("18",), b"12"),
+            (("18", "18", "10"), b"12"),
+            ((), b"10"),
+        ):
+            text = "".join(
+                f'  user{number}: "{HASH.replace("$04$", f"${cost}$")}"\n'
+                for number, cost in enumerate(costs)
+            )
+            found = self.folder.read(f"basic_auth_users:\n{text}")
+            self.assertEqual(b"$2b$" + expected + b"$", found.decoy[:7])
+            self.assertEqual(60, len(found.decoy))
+
+    def test_dear(self) -> None:
+        """A hash that takes seconds to compare is warned of."""
+        for cost, warnings in (
+            ("14", ()),
+            (
+                "18",
+                (
+                    f"{self.folder.file}: basic_auth_users: a hash has cost 18: one"
+                    " comparison takes about 26 seconds, and all others wait for it;"
+                    " use 10 to 12",
+                ),
+            ),
+        ):
+            text = HASH.replace("$04$", f"${cost}$")
+            found = self.folder.read(
+                f'basic_auth_users:\n  a: "{HASH}"\n  b: "{text}"\n'
+            )
+            self.assertEqual(warnings, found.warnings)
+
+    def test_no_text(self) -> None:
+        """What is no text is no configuration."""
+        self.folder.file.write_bytes(b"\xff\xfe")
+        with self.assertRaises(ConfigurationError) as raised:
+            load(self.folder.file, Path.read_bytes)
+        self.assertIn("it is not UTF-8 text", str(raised.exception))
+        self.assertFalse(raised.exception.retryable)
+
+    def test_quoted(self) -> None:
+        """An empty text is no section, list, number or duration: nothing is left out
+        because somebody has emptied it.
+        """
+        for text, expected in (
+            ("''", "1: the file: it must be a mapping"),
+            ("basic_auth_users: ''", "1: basic_auth_users: it must be a mapping"),
+            ("tls_server_config: ''", "1: tls_server_config: it must be a mapping"),
+            ("http_server_config: ''", "1: http_server_config: it must be a mapping"),
+            ("rate_limit: ''", "1: rate_limit: it must be a mapping"),
+            ("basic_auth_users: !!null [a]", "1: basic_auth_users: it must be a map"),
+            ("rate_limit: {interval: ''}", "1: rate_limit.interval: it must be a dur"),
+            ("rate_limit: {burst: ''}", "1: rate_limit.burst: it must be a whole num"),
+            (
+                "http_server_config: {headers: {X-Frame-Options: ''}}",
+                "1: http_server_config.headers.X-Frame-Options: it must be deny",
+            ),
+            (
+                f"{SERVER}  min_version: ''\n",
+                "4: tls_server_config.min_version: it must be one of TLS10",
+            ),
+            (
+                f"{SERVER}  cipher_suites: ''\n",
+                "4: tls_server_config.cipher_suites: it must be a list",
+            ),
+        ):
+            self.assert_bad(text, expected)
+        for text in ("basic_auth_users:", "rate_limit: ~", "tls_server_config: null"):
+            self.assertEqual([], self.folder.problems(text))
+        users = self.folder.read(
+            f"basic_auth_users: !!null {{ alice: '{HASH}' }}"
+        ).users
+        self.assertEqual([b"alice"], list(users))
+
+    def test_long(self) -> None:
+        """A file that would take long to parse is refused before it is."""
+        users = "".join(f'  user{n}: "{HASH}"\n' for n in range(800))
+        self.assertEqual(
+            800, len(self.folder.read(f"basic_auth_users:\n{users}").users)
+        )
+        with self.assertRaises(ConfigurationError) as raised:
+            self.folder.read("[" * (LONGEST + 1))
+        self.assertEqual(
+            [f"{self.folder.file}: it has more than 262144 bytes"],
+            raised.exception.problems,
+        )
+
+    def test_all_at_once(self) -> None:
+        """All mistakes of a file are told at once."""
+        self.assert_bad(
+            "nonsense: 1\nrate_limit: {burst: x}\nbasic_auth_users: {a: b}\n",
+            "1: nonsense: no such key",
+            "3: basic_auth_users: ",
+            "2: rate_limit.burst: ",
+        )
+
+
+class TlsTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.folder = Folder(self, self.mktemp())
+
+    def test_none(self) -> None:
+        """A section that says nothing asks for nothing."""
+        for text in (
+            "",
+            "tls_server_config:\n",
+            "tls_server_config: {cert_file: ''}\n",
+        ):
+            self.assertIs(None, self.folder.read(text).tls)
+
+    def test_files(self) -> None:
+        """Files are looked for beside the configuration."""
+        found = self.folder.read(SERVER).tls
+        assert found is not None
+        self.assertEqual(self.folder.server.certificate, found.certificate)
+        self.assertEqual(self.folder.server.key, found.key)
+        self.assertEqual(names.CLIENT_AUTH["NoClientCert"], found.client_auth)
+        self.assertFalse(found.client_auth.required)
+        self.assertEqual((0x303, 0x304), (found.min_version, found.max_version))
+        self.assertEqual(names.USUAL, found.ciphers)
+        expected = f"{self.folder.file}:3: tls_server_config.key_file"
+        self.assertEqual(expected, found.places["key_file"])
+
+    def test_inline(self) -> None:
+        """Certificate and key may stand in the file itself; a file wins, as in Go."""
+        inline = (
+            f"tls_server_config:\n  cert: {lines(self.folder.server.certificate)}\n"
+            f"  key: {lines(self.folder.server.key)}\n"
+        )
+        for more in ("", "  key_file: server.key\n"):
+            found = self.folder.read(inline + more).tls
+            assert found is not None
+            self.assertEqual(self.folder.server.key.strip(), found.key.strip())
+
+    def test_secret(self) -> None:
+        """No traceback shows a key or a hash."""
+        found = self.folder.read(f'{SERVER}basic_auth_users:\n  a: "{HASH}"\n')
+        self.assertEqual("<web configuration>", repr(found))
+        self.assertEqual("<TLS>", repr(found.tls))
+
+    def test_names(self) -> None:
+        """Ciphers and curves by Go's names; those of TLS 1.3 are a list apart."""
+        text = f"{SERVER}  prefer_server_cipher_suites: true\n"
+        text += "  curve_preferences: [X25519, CurveP256]\n  cipher_suites:\n"
+        for ciphers, older, newer in (
+            (["TLS_AES_128_GCM_SHA256"], None, ("TLS_AES_128_GCM_SHA256",)),
+            (
+                ["TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", "TLS_AES_128_GCM_SHA256"],
+                ("ECDHE-RSA-AES128-SHA",),
+                ("TLS_AES_128_GCM_SHA256",),
+            ),
+            (["TLS_RSA_WITH_AES_128_CBC_SHA"], ("AES128-SHA",), ()),
+        ):
+            found = self.folder.read(text + "".join(f"  - {c}\n" for c in ciphers)).tls
+            assert found is not None
+            self.assertEqual((older, newer), (found.ciphers, found.ciphers_13))
+            self.assertEqual(("X25519", "P-256"), found.curves)
+
+    def test_old(self) -> None:
+        """Where clients may be old, what they have is offered, too."""
+        found = self.folder.read(f"{SERVER}  min_version: TLS10\n").tls
+        assert found is not None
+        self.assertEqual(names.USUAL + names.OLD, found.ciphers)
+
+    def test_contradictions(self) -> None:
+        """What could only be meant otherwise is refused."""
+        auth = f"{SERVER}  client_auth_type: "
+        for text, expected in (
+            (f"{auth}Sometimes\n", "4: tls_server_config.client_auth_type: it must be"),
+            (
+                f"{auth}VerifyClientCertIfGiven\n  client_allowed_sans: [a]\n",
+                "5: tls_server_config.client_allowed_sans: client_auth_type must be",
+            ),
+            (
+                f"{auth}RequireAnyClientCert\n  client_allowed_sans: []\n",
+                "5: tls_server_config.client_allowed_sans: an empty list allows nobody",
+            ),
+            (
+                f"{SERVER}  client_allowed_sans: [a]\n",
+                "4: tls_server_config.client_allowed_sans: client_auth_type must be",
+            ),
+            (
+                f"{SERVER}  min_version: TLS13\n  max_version: TLS12\n",
+                "2: tls_server_config: min_version is newer than max_version",
+            ),
+            (
+                f"{SERVER}  max_version: TLS12\n  cipher_suites:"
+                " [TLS_AES_128_GCM_SHA256]\n",
+                "5: tls_server_config.cipher_suites: max_version leaves none of them",
+            ),
+            (
+                f"{SERVER}  prefer_server_cipher_suites: 3\n",
+                "4: tls_server_config.prefer_server_cipher_suites: it must be true",
+            ),
+        ):
+            [problem] = self.folder.problems(text)
+            self.assertTrue(problem.startswith(expected), problem)
+        for kind in names.CLIENT_AUTH:
+            found = self.folder.read(f"{auth}{kind}\n").tls
+            assert found is not None
+            self.assertEqual(names.CLIENT_AUTH[kind], found.client_auth)

@@ -1,0 +1,100 @@
+"""YAML is read strictly, and each mistake has its line."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.access.yaml_document import Document, Section, join
+from api_exporter.settings.errors import ConfigurationError
+
+
+class DocumentTests(SynchronousTestCase):
+    def assert_wrong(self, text: str, expected: str) -> None:
+        with self.assertRaises(ConfigurationError) as raised:
+            Document("web.yml", text)
+        [problem] = raised.exception.problems
+        self.assertTrue(problem.startswith(expected), problem)
+        self.assertNotIn("secret", problem)
+
+    def test_no_yaml(self) -> None:
+        """What is no YAML is told with its line, and not repeated."""
+        for text, expected in (
+            ("a: 1\nb: [1\n", "web.yml:3: "),
+            ("a: 1\n b: 2\n", "web.yml:2: "),
+            ("a: *secret\n", "web.yml:1: found undefined alias …"),
+            ("a: 1\n---\nb: 2\n", "web.yml:2: "),
+            ("a: \x01secret", "web.yml: it holds a character that YAML forbids"),
+            ("[" * 5000, "web.yml: it is nested too deeply"),
+        ):
+            self.assert_wrong(text, expected)
+
+    def test_section(self) -> None:
+        """Keys that are unknown, doubled or no words are mistakes, each told."""
+        document = Document("f", "a: 1\nb: 2\na: 3\nc:\n? [x]\n: 4\n$2b$secret: 5\n")
+        section = Section(document, document.root, "s", ("a", "c"))
+        self.assertEqual(["a"], list(section.found))
+        self.assertEqual(
+            [
+                "f:2: s.b: no such key: allowed are a, c",
+                "f:3: s.a: it is there twice",
+                "f:5: s: a key must be a word",
+                "f:7: s.…: no such key: allowed are a, c",
+            ],
+            document.problems,
+        )
+
+    def test_no_mapping(self) -> None:
+        """Where keys and values are wanted nothing else will do."""
+        for text, key, expected in (
+            ("- a", "", "f:1: the file: it must be a mapping of keys to values"),
+            ("''", "s", "f:1: s: it must be a mapping of keys to values"),
+            ("word", "s", "f:1: s: it must be a mapping of keys to values"),
+            ("? [x]\n: 4", "", "f:1: the file: a key must be a word"),
+        ):
+            document = Document("f", text)
+            section = Section(document, document.root, key, ())
+            self.assertEqual({}, section.found)
+            self.assertEqual([expected], document.problems)
+
+    def test_nothing(self) -> None:
+        """An empty file, and a key without a value, say nothing."""
+        for text in ("", "# a comment\n", "~", "null"):
+            document = Document("f", text)
+            self.assertEqual({}, Section(document, document.root, "", ()).found)
+            self.assertEqual([], document.problems)
+
+    def test_values(self) -> None:
+        """Texts, truths and lists of texts are what they look like."""
+        document = Document("f", "t: 1\ny: yes\nn: Off\nl: [a, 2]\n")
+        found = Section(document, document.root, "", ("t", "y", "n", "l"))
+        self.assertEqual("1", found.text("t"))
+        self.assertEqual("", found.text("none"))
+        for name in ("y", "n", "none"):
+            found.check_truth(name)
+        self.assertEqual(["a", "2"], found.texts("l"))
+        self.assertEqual([], found.texts("none"))
+        self.assertEqual([], document.problems)
+
+    def test_wrong_values(self) -> None:
+        """What is of another kind is told with its whole key."""
+        document = Document("f", "s:\n  t: [1]\n  b: maybe\n  l: word\n  m: [x]\n")
+        root = Section(document, document.root, "", ("s",))
+        found = root.section("s", ("t", "b", "l", "m"))
+        self.assertEqual("", found.text("t"))
+        found.check_truth("b")
+        self.assertEqual([], found.texts("l"))
+        self.assertEqual(["x"], found.texts("m", ("a", "b")))
+        self.assertEqual(
+            [
+                "f:2: s.t: it must be a text",
+                "f:3: s.b: it must be true or false",
+                "f:4: s.l: it must be a list",
+                "f:5: s.m: each must be one of a, b, not 'x'",
+            ],
+            document.problems,
+        )
+        self.assertFalse(document.retryable)
+
+    def test_join(self) -> None:
+        """A key that is no word may be a secret."""
+        self.assertEqual("a.b_c", join("a", "b_c"))
+        self.assertEqual("X-Frame", join("", "X-Frame"))
+        self.assertEqual("a.…", join("a", "$2y$10$x"))
