@@ -1,11 +1,11 @@
 """Authentication: whose each request is, before a page is shown."""
 
-from functools import partial
 from math import ceil
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IProtocolFactory, IReactorTime
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
@@ -40,7 +40,7 @@ class ProtectedSite(Frontend):
         super().__init__(resource, reactor, max_connections)
         self._access = access
         if access.encrypted:
-            self.encrypt = partial(access.encrypt, reject=self.reject)
+            self.encrypt = self._encrypt
         self._clock = reactor
         self._rejections = Rejections(reactor)
         reload_successful(registry, lambda: access.good)
@@ -70,11 +70,18 @@ class ProtectedSite(Frontend):
         self._rejections.add(address, why)
         self._count()
 
+    def _encrypt(self, factory: IProtocolFactory) -> IProtocolFactory:
+        from api_exporter.access.tls_context import ConnectionCreator  # noqa: PLC0415
+
+        assert self._access.web is not None
+        creator = ConnectionCreator(self._access.web, self.reject)
+        return TLSMemoryBIOFactory(creator, False, factory)
+
     def _set_headers(self, request: Request) -> None:
         """Give an answer its headers; a page may have stricter ones of its own."""
         request.setHeader(b"Server", b"api-exporter")  # Twisted would tell its version
         if self._access.web is not None:
-            for name, value in self._access.web().config.headers:
+            for name, value in self._access.web().headers:
                 request.setHeader(name, value)
 
     def _admit(self, request: BodilessRequest, page: IResource) -> IResource:

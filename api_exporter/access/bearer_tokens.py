@@ -10,7 +10,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from api_exporter.access.credentials import BearerCredentials, Credentials
+from api_exporter.access.credentials import Credentials
 from api_exporter.access.reloading import Read, Reloader, unreadable
 from api_exporter.access.ways_in import REALM, Identity, Sources, WayIn
 from api_exporter.serving.visibility import ALL, Accounts
@@ -68,9 +68,9 @@ class BearerTokens(WayIn):
         self, credentials: Credentials, _address: str, *, patient: bool
     ) -> Identity:
         del patient  # there is nothing to wait for
-        if not isinstance(credentials, BearerCredentials):
+        if credentials.scheme != "bearer":
             return None
-        return self._tokens().identify(credentials.token)
+        return self._tokens().identify(credentials.secret)
 
     def describe(self) -> str:
         known = self._tokens.value.known

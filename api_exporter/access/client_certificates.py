@@ -6,13 +6,13 @@ from api_exporter.access.reloading import Reloader
 from api_exporter.access.ways_in import Sources, WayIn
 
 if TYPE_CHECKING:
-    from api_exporter.access.configuration import WebFile
+    from api_exporter.access.web_config import WebConfig
 
 
 class ClientCertificates(WayIn):
     """OpenSSL asks for them, before the first byte of HTTP."""
 
-    def __init__(self, web: "Reloader[WebFile]") -> None:
+    def __init__(self, web: "Reloader[WebConfig]") -> None:
         self._web = web
 
     @classmethod
@@ -21,9 +21,9 @@ class ClientCertificates(WayIn):
 
     @property
     def asks(self) -> bool:
-        tls = self._web.value.config.tls
+        tls = self._web.value.tls
         return tls is not None and tls.client_auth.required
 
     def describe(self) -> str:
-        tls = self._web.value.config.tls
+        tls = self._web.value.tls
         return "" if tls is None else f"TLS, {tls.client_auth.words}"

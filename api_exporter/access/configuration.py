@@ -4,15 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-from twisted.internet.interfaces import IProtocolFactory
+from msgspec.structs import replace
 from twisted.logger import Logger
 
 from api_exporter.access.bearer_tokens import BearerTokens
 from api_exporter.access.client_certificates import ClientCertificates
 from api_exporter.access.open_paths import OpenPaths
 from api_exporter.access.passwords import Passwords
-from api_exporter.access.rate_limit import TokenBucket
 from api_exporter.access.reloading import Read
 from api_exporter.access.ways_in import Compare, Sources, WayIn
 from api_exporter.settings.addresses import Endpoint
@@ -20,8 +18,6 @@ from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 
 if TYPE_CHECKING:  # imported below, by those who pay for it
-    from OpenSSL import SSL
-
     from api_exporter.access.web_config import WebConfig
 
 _log = Logger()
@@ -35,14 +31,6 @@ WAYS: tuple[type[WayIn], ...] = (
     OpenPaths,
 )
 """All that there are, in the order in which they are described."""
-
-
-class WebFile(Struct, frozen=True):
-    """The web configuration and what is made of it."""
-
-    config: "WebConfig"
-    context: "SSL.Context | None"
-    bucket: TokenBucket | None
 
 
 class AccessControl:
@@ -91,24 +79,6 @@ class AccessControl:
         for file in self._files:
             file.reload()
 
-    def encrypt(
-        self, factory: IProtocolFactory, reject: Callable[[str, str], None]
-    ) -> IProtocolFactory:
-        """The same behind TLS, for connections as they are wanted when they begin.
-
-        Args:
-            reject: is told of an address whose certificate is not taken, and why.
-        """
-        from api_exporter.access.tls_context import encrypt  # noqa: PLC0415
-
-        def newest() -> "SSL.Context":
-            assert self.web is not None
-            context = self.web().context
-            assert context is not None
-            return context
-
-        return encrypt(factory, newest, reject)
-
 
 def load(
     settings: Settings, seconds: Callable[[], float], compare: Compare
@@ -135,22 +105,20 @@ def load(
     return AccessControl(sources, ways) if sources.files else None
 
 
-def _load_web(path: Path, read: Read, before: WebFile | None) -> WebFile:
+def _load_web(path: Path, read: Read, before: "WebConfig | None") -> "WebConfig":
     # YAML and OpenSSL are for those who want them.
     from api_exporter.access import web_config  # noqa: PLC0415
 
     config = web_config.load(path, read)
-    context = None
     if config.tls is not None:
         from api_exporter.access.tls_context import make_context  # noqa: PLC0415
 
-        context = make_context(config.tls)
-    bucket = None if config.limit is None else TokenBucket(*config.limit)
+        config = replace(config, context=make_context(config.tls))
     if before is not None:
-        if problems := web_config.restarts(before.config, config):
+        if problems := web_config.restarts(before, config):
             raise ConfigurationError(*(f"{path}: {problem}" for problem in problems))
-        if before.config.limit == config.limit:
-            bucket = before.bucket
+        if before.limit == config.limit:
+            config = replace(config, bucket=before.bucket)
     for warning in config.warnings:
         _log.warn("{setting}: {warning}", setting=WEB, warning=warning)
-    return WebFile(config, context, bucket)
+    return config

@@ -3,34 +3,25 @@
 import base64
 import binascii
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import Struct
 
 
-class BasicCredentials(Struct, frozen=True):
-    """A user's name and password."""
+class Credentials(Struct, frozen=True):
+    """A user with a password, a token, or something that nobody here asks for.
 
-    user: bytes
-    password: bytes
+    Attributes:
+        user: only where the scheme is `basic`.
+        secret: the password or token.
+    """
 
-    def __repr__(self) -> str:
-        return "<password>"
-
-
-class BearerCredentials(Struct, frozen=True):
-    """A token."""
-
-    token: bytes
+    scheme: Literal["basic", "bearer", "unknown"]
+    secret: bytes = b""
+    user: bytes = b""
 
     def __repr__(self) -> str:
-        return "<token>"
-
-
-class UnknownCredentials(Struct, frozen=True):
-    """Something that nobody here asks for, or that is broken."""
-
-
-Credentials = BasicCredentials | BearerCredentials | UnknownCredentials
+        return f"<{self.scheme} credentials>"
 
 
 def parse(values: Sequence[bytes] | None) -> Credentials | None:
@@ -40,13 +31,13 @@ def parse(values: Sequence[bytes] | None) -> Credentials | None:
     scheme, _, rest = values[0].strip().partition(b" ")
     rest = rest.strip()
     if len(values) == 1 and scheme.lower() == b"bearer":
-        return BearerCredentials(rest)
+        return Credentials("bearer", rest)
     if len(values) == 1 and scheme.lower() == b"basic":
         try:
             decoded = base64.b64decode(rest, validate=True)
         except binascii.Error:
-            return UnknownCredentials()
+            return Credentials("unknown")
         user, colon, password = decoded.partition(b":")
         if colon:
-            return BasicCredentials(user, password)
-    return UnknownCredentials()
+            return Credentials("basic", password, user)
+    return Credentials("unknown")

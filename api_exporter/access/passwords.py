@@ -15,7 +15,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter.access.credentials import BasicCredentials, Credentials
+from api_exporter.access.credentials import Credentials
 from api_exporter.access.password_cache import Attempt, PasswordCache
 from api_exporter.access.reloading import Reloader
 from api_exporter.access.ways_in import (
@@ -29,7 +29,7 @@ from api_exporter.access.ways_in import (
 from api_exporter.serving.visibility import ALL
 
 if TYPE_CHECKING:
-    from api_exporter.access.configuration import WebFile
+    from api_exporter.access.web_config import WebConfig
 
 MOST_WAITING = 64
 """Comparisons that may wait for the one that is under way."""
@@ -38,7 +38,7 @@ MOST_WAITING = 64
 class Passwords(WayIn):
     """A user and a password open all accounts."""
 
-    def __init__(self, web: "Reloader[WebFile]", compare: Compare) -> None:
+    def __init__(self, web: "Reloader[WebConfig]", compare: Compare) -> None:
         self._web = web
         self._cache = PasswordCache(token_bytes(32))
         self._queue = ComparisonQueue(self._cache, compare)
@@ -49,7 +49,7 @@ class Passwords(WayIn):
 
     @property
     def asks(self) -> bool:
-        return bool(self._web().config.users)
+        return bool(self._web().users)
 
     @property
     def challenge(self) -> bytes:
@@ -58,11 +58,11 @@ class Passwords(WayIn):
     def identify(
         self, credentials: Credentials, address: str, *, patient: bool
     ) -> Identity | Deferred[Identity]:
-        config = self._web().config
-        if not isinstance(credentials, BasicCredentials) or not config.users:
+        config = self._web()
+        if credentials.scheme != "basic" or not config.users:
             return None
         attempt = self._cache.attempt(
-            config.users, config.decoy, credentials.user, credentials.password
+            config.users, config.decoy, credentials.user, credentials.secret
         )
         known = self._cache.known(attempt)
         if known is not None:
@@ -73,7 +73,7 @@ class Passwords(WayIn):
         return right.addCallback(lambda right: ALL if right else None)
 
     def describe(self) -> str:
-        users = self._web.value.config.users
+        users = self._web.value.users
         return f"passwords of {len(users)} users" if users else ""
 
 

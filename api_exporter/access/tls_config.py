@@ -69,12 +69,13 @@ class TlsConfig(Struct, frozen=True, kw_only=True):
         return self.client_auth.required and self.client_auth.verified
 
 
-def parse(section: Section, folder: Path, read: Read) -> TlsConfig | None:
+def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
     """What the section asks for; None where it asks for nothing, or is wrong.
 
     Args:
         folder: names of files are relative to it.
     """
+    section = root.section(SECTION, KEYS, TEXTS)
     document, node, found = section.document, section.node, section.found
     if not found or node is None:
         return None

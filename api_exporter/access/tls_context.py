@@ -8,15 +8,13 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from OpenSSL import SSL
 from OpenSSL.crypto import X509, X509StoreFlags
-from twisted.internet.interfaces import (
-    IOpenSSLServerConnectionCreator,
-    IProtocolFactory,
-)
-from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
+from twisted.internet.interfaces import IOpenSSLServerConnectionCreator
+from twisted.protocols.tls import TLSMemoryBIOProtocol
 from zope.interface import implementer
 
 from api_exporter.access import tls_names as names
 from api_exporter.access.tls_config import SECTION, TlsConfig
+from api_exporter.access.web_config import WebConfig
 from api_exporter.settings.errors import ConfigurationError
 
 NO_RENEGOTIATION = 1 << 30
@@ -28,28 +26,21 @@ CURVES_CALL = "SSL_CTX_set1_curves_list"
 HTTP = b"http/1.1"
 """All that is spoken, of what a client may offer."""
 
-Reject = Callable[[str, str], None]
-"""Is told of an address that may not come in, and why."""
-
 _OLD = names.VERSIONS["TLS12"]
-
-
-class ServerConnection(SSL.Connection):
-    """A client's connection.
-
-    Attributes:
-        reject: is told why a client's certificate is not taken.
-    """
-
-    reject: Callable[[str], None]
 
 
 @implementer(IOpenSSLServerConnectionCreator)
 class ConnectionCreator:
-    """Makes each connection from the context that there is when it begins."""
+    """Makes each connection from the context that there is when it begins.
 
-    def __init__(self, newest: Callable[[], SSL.Context], reject: Reject) -> None:
-        self._newest = newest
+    Args:
+        reject: is told of an address whose certificate is not taken, and why.
+    """
+
+    def __init__(
+        self, web: Callable[[], WebConfig], reject: Callable[[str, str], None]
+    ) -> None:
+        self._web = web
         self._reject = reject
 
     def serverConnectionForTLS(  # noqa: N802 - Twisted's names
@@ -61,16 +52,11 @@ class ConnectionCreator:
             peer = tlsProtocol.transport.getPeer()
             self._reject(str(getattr(peer, "host", "")), why)
 
-        made = ServerConnection(self._newest(), None)
-        made.reject = reject
+        context = self._web().context
+        assert context is not None  # it takes a restart to be without
+        made = SSL.Connection(context, None)
+        made.set_app_data(reject)
         return made
-
-
-def encrypt(
-    factory: IProtocolFactory, newest: Callable[[], SSL.Context], reject: Reject
-) -> IProtocolFactory:
-    """The same behind TLS."""
-    return TLSMemoryBIOFactory(ConnectionCreator(newest, reject), False, factory)
 
 
 def make_context(tls: TlsConfig) -> SSL.Context:
@@ -105,7 +91,10 @@ def _unverified(tls: TlsConfig) -> SSL.Context:
     made.set_session_cache_mode(SSL.SESS_CACHE_OFF)
     made.set_session_id(b"api-exporter")
     made.set_mode(SSL.MODE_RELEASE_BUFFERS)
-    _set_versions(made, tls)
+    # Without an older cipher none of the older versions.
+    low = names.VERSIONS["TLS13"] if tls.ciphers is None else tls.min_version
+    made.set_min_proto_version(low)
+    made.set_max_proto_version(tls.max_version)
     _set_ciphers(made, tls)
     if not set_curves(made, tls.curves or (names.NEW_CURVE, *names.USUAL_CURVES)):
         if tls.curves:
@@ -114,14 +103,6 @@ def _unverified(tls: TlsConfig) -> SSL.Context:
         set_curves(made, names.USUAL_CURVES)
     _set_certificate(made, tls)
     return made
-
-
-def _set_versions(made: SSL.Context, tls: TlsConfig) -> None:
-    low = tls.min_version
-    if tls.ciphers is None:  # none of those that are older than TLS 1.3
-        low = names.VERSIONS["TLS13"]
-    made.set_min_proto_version(low)
-    made.set_max_proto_version(tls.max_version)
 
 
 def _set_ciphers(made: SSL.Context, tls: TlsConfig) -> None:
@@ -208,8 +189,8 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
             return True
         else:
             why = _check_names(certificate, tls.allowed_sans)
-        if why and isinstance(connection, ServerConnection):
-            connection.reject(why)
+        if why and (reject := connection.get_app_data()) is not None:
+            reject(why)
         return not why
 
     return verify

@@ -18,7 +18,7 @@ from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 
 if TYPE_CHECKING:  # YAML and OpenSSL are for those who want them
-    from api_exporter.access.configuration import WebFile
+    from api_exporter.access.web_config import WebConfig
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Sources:
         self.settings = settings
         self.compare = compare
         self.files: list[File] = []
-        self.web: Reloader[WebFile] | None = None
+        self.web: Reloader[WebConfig] | None = None
         self.errors: list[ConfigurationError] = []
         self._seconds = seconds
 

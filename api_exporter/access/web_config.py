@@ -4,15 +4,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from api_exporter.access import tls_config
-from api_exporter.access.rate_limit import parse_duration
+from api_exporter.access.rate_limit import TokenBucket, parse_duration
 from api_exporter.access.reloading import Read, unreadable
 from api_exporter.access.tls_config import TlsConfig
 from api_exporter.access.yaml_document import Document, Section
 from api_exporter.settings.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from OpenSSL import SSL
 
 KEYS = ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit")
 
@@ -48,6 +52,8 @@ class WebConfig(Struct, frozen=True, kw_only=True):
         decoy: what the password of an unknown user is compared with.
         warnings: what is allowed, but hurts.
         limit: seconds between two requests, and how many may come at once.
+        bucket: counts the requests.
+        context: what OpenSSL makes of `tls`.
     """
 
     tls: TlsConfig | None
@@ -56,6 +62,8 @@ class WebConfig(Struct, frozen=True, kw_only=True):
     decoy: bytes
     warnings: tuple[str, ...]
     limit: tuple[float, int] | None
+    bucket: TokenBucket | None
+    context: "SSL.Context | None" = None
 
     def __repr__(self) -> str:
         return "<web configuration>"
@@ -75,20 +83,17 @@ def load(path: Path, read: Read) -> WebConfig:
     document = Document(str(path), text)
     root = Section(document, document.root, "", KEYS)
     users = _users(root)
-    tls = Section(
-        document,
-        root.found.get(tls_config.SECTION),
-        tls_config.SECTION,
-        tls_config.KEYS,
-        tls_config.TEXTS,
-    )
+    tls = tls_config.parse(root, path.parent, read)
+    headers = _headers(root.section("http_server_config", ("http2", "headers")))
+    limit = _limit(root.section("rate_limit", ("interval", "burst")))
     made = WebConfig(
-        tls=tls_config.parse(tls, path.parent, read),
-        headers=_headers(root.section("http_server_config", ("http2", "headers"))),
+        tls=tls,
+        headers=headers,
         users=users,
         decoy=_decoy(users),
         warnings=_warnings(path, users),
-        limit=_limit(root.section("rate_limit", ("interval", "burst"))),
+        limit=limit,
+        bucket=None if limit is None else TokenBucket(*limit),
     )
     if document.problems:
         raise ConfigurationError(*document.problems, retryable=document.retryable)

@@ -106,10 +106,12 @@ class Section:
             elif not (_absent(value) or (name in texts and value.value == "")):
                 self.found[name] = value
 
-    def section(self, name: str, allowed: Collection[str]) -> "Section":
+    def section(
+        self, name: str, allowed: Collection[str], texts: Collection[str] = ()
+    ) -> "Section":
         """A mapping in this one."""
-        found = self.found.get(name)
-        return Section(self.document, found, join(self.key, name), allowed)
+        found, key = self.found.get(name), join(self.key, name)
+        return Section(self.document, found, key, allowed, texts)
 
     def reject(self, name: str, words: str) -> None:
         """Add a mistake of a value."""
