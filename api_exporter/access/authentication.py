@@ -127,7 +127,7 @@ class ProtectedSite(Frontend):
         return None
 
     def _verdict(self, request: BodilessRequest, identity: Identity) -> Verdict:
-        path, metrics_path = _path(request), self._access.metrics_path
+        path, metrics_path = _path(request), self._access.settings.metrics_path
         verdict: Verdict = "full"
         if any(way.opens(path) for way in self._access.ways):
             return verdict

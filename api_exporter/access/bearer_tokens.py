@@ -6,15 +6,18 @@ from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
 from api_exporter.access.credentials import Credentials
 from api_exporter.access.reloading import Read, Reloader, unreadable
-from api_exporter.access.ways_in import REALM, Identity, Sources, WayIn
+from api_exporter.access.ways_in import REALM, Identity, WayIn
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.settings.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from api_exporter.access.configuration import AccessControl
 
 SHORTEST = 16
 """Characters of a token, at least."""
@@ -48,10 +51,10 @@ class BearerTokens(WayIn):
         self._tokens = tokens
 
     @classmethod
-    def configured(cls, sources: Sources) -> Self | None:
-        settings = sources.settings
+    def configured(cls, access: "AccessControl") -> Self | None:
+        settings = access.settings
         load = partial(load_tokens, several=settings.several)
-        tokens = sources.follow(
+        tokens = access.follow(
             "WEB_BEARER_TOKENS_FILE", settings.web_bearer_tokens_file, load
         )
         return None if tokens is None else cls(tokens)

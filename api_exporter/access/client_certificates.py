@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Self
 
 from api_exporter.access.reloading import Reloader
-from api_exporter.access.ways_in import Sources, WayIn
+from api_exporter.access.ways_in import WayIn
 
 if TYPE_CHECKING:
+    from api_exporter.access.configuration import AccessControl
     from api_exporter.access.web_config import WebConfig
 
 
@@ -16,8 +17,8 @@ class ClientCertificates(WayIn):
         self._web = web
 
     @classmethod
-    def configured(cls, sources: Sources) -> Self | None:
-        return None if sources.web is None else cls(sources.web)
+    def configured(cls, access: "AccessControl") -> Self | None:
+        return None if access.web is None else cls(access.web)
 
     @property
     def asks(self) -> bool:

@@ -1,8 +1,9 @@
 """The configuration of access control: what its settings and files say now."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
 from twisted.logger import Logger
@@ -11,14 +12,16 @@ from api_exporter.access.bearer_tokens import BearerTokens
 from api_exporter.access.client_certificates import ClientCertificates
 from api_exporter.access.open_paths import OpenPaths
 from api_exporter.access.passwords import Passwords
-from api_exporter.access.reloading import Read
-from api_exporter.access.ways_in import Compare, Sources, WayIn
+from api_exporter.access.reloading import Read, Reloader
+from api_exporter.access.ways_in import Compare, WayIn
 from api_exporter.settings.addresses import Endpoint
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 
 if TYPE_CHECKING:  # imported below, by those who pay for it
     from api_exporter.access.web_config import WebConfig
+
+T = TypeVar("T")
 
 _log = Logger()
 
@@ -33,25 +36,62 @@ WAYS: tuple[type[WayIn], ...] = (
 """All that there are, in the order in which they are described."""
 
 
+class File(Protocol):
+    """What is reloaded, whatever it holds."""
+
+    good: bool
+
+    def reload(self) -> None: ...
+
+
 class AccessControl:
     """All that decides who may come in.
 
+    Args:
+        compare: compares a password with a hash.
+
     Attributes:
-        web: the web configuration, if there is any.
+        web: the web configuration, if there is a good one.
+        files: those that are followed.
         ways: those that are wanted.
-        metrics_path: where the metrics are.
+        errors: what is wrong with settings and files.
     """
 
-    def __init__(self, sources: Sources, ways: Sequence[WayIn]) -> None:
-        self.web = sources.web
-        self.ways = ways
-        self.metrics_path = sources.settings.metrics_path
-        self._files = sources.files
+    def __init__(
+        self, settings: Settings, seconds: Callable[[], float], compare: Compare
+    ) -> None:
+        self.settings = settings
+        self.compare = compare
+        self._seconds = seconds
+        self.files: list[File] = []
+        self.errors: list[ConfigurationError] = []
+        self.web = self.follow(WEB, settings.web_config_file, _load_web)
+        found = [kind.configured(self) for kind in WAYS]
+        self.ways = [way for way in found if way is not None]
+
+    def follow(
+        self,
+        setting: str,
+        path: Path | None,
+        load: Callable[[Path, Read, T | None], T],
+    ) -> Reloader[T] | None:
+        """A value that follows a setting's file; None without, or where it is wrong."""
+        if path is None:
+            return None
+        report = partial(_log_reload, setting)
+        try:
+            made = Reloader(partial(load, path), self._seconds, report)
+        except ConfigurationError as error:
+            told = [f"{setting}: {problem}" for problem in error.problems]
+            self.errors.append(ConfigurationError(*told, retryable=error.retryable))
+            return None
+        self.files.append(made)
+        return made
 
     @property
     def good(self) -> bool:
         """Whether all files were good when they were last looked at."""
-        return all(file.good for file in self._files)
+        return all(file.good for file in self.files)
 
     @property
     def encrypted(self) -> bool:
@@ -76,33 +116,39 @@ class AccessControl:
 
     def reload(self) -> None:
         """Look at all files."""
-        for file in self._files:
+        for file in self.files:
             file.reload()
 
 
 def load(
     settings: Settings, seconds: Callable[[], float], compare: Compare
 ) -> AccessControl | None:
-    """What the settings want, None for nothing; raises ConfigurationError.
-
-    Args:
-        compare: compares a password with a hash.
-    """
-    sources = Sources(settings, seconds, compare)
+    """What the settings want, None for nothing; raises ConfigurationError."""
+    errors = []
     if settings.web_config_file is not None and any(
         isinstance(address, Endpoint) and address.startswith("ssl:")
         for address in settings.listen_address
     ):
         both = f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set"
-        sources.errors.append(ConfigurationError(f"{both}: only one of them may be"))
-    sources.web = sources.follow(WEB, settings.web_config_file, _load_web)
-    ways = [way for kind in WAYS if (way := kind.configured(sources)) is not None]
-    if errors := sources.errors:
+        errors.append(ConfigurationError(f"{both}: only one of them may be"))
+    access = AccessControl(settings, seconds, compare)
+    if errors := errors + access.errors:
         raise ConfigurationError(
             *(problem for error in errors for problem in error.problems),
             retryable=all(error.retryable for error in errors),
         )
-    return AccessControl(sources, ways) if sources.files else None
+    return access if access.files else None
+
+
+def _log_reload(setting: str, error: ConfigurationError | None) -> None:
+    if error is None:
+        _log.info("{setting}: it has changed, and is in force", setting=setting)
+        return
+    _log.error(
+        "{setting}: {why}; what was in force before stays",
+        setting=setting,
+        why="; ".join(error.problems),
+    )
 
 
 def _load_web(path: Path, read: Read, before: "WebConfig | None") -> "WebConfig":

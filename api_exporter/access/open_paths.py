@@ -1,9 +1,12 @@
 """WEB_OPEN_PATHS: pages for everybody, although others have to show credentials."""
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from api_exporter.access.ways_in import Sources, WayIn
+from api_exporter.access.ways_in import WayIn
 from api_exporter.settings.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from api_exporter.access.configuration import AccessControl
 
 
 class OpenPaths(WayIn):
@@ -13,11 +16,11 @@ class OpenPaths(WayIn):
         self._paths = paths
 
     @classmethod
-    def configured(cls, sources: Sources) -> Self | None:
-        metrics, wanted = sources.settings.metrics_path, sources.settings.web_open_paths
+    def configured(cls, access: "AccessControl") -> Self | None:
+        metrics, wanted = access.settings.metrics_path, access.settings.web_open_paths
         for path in sorted(wanted - {metrics, "/sd"})[:1]:
             problem = f"WEB_OPEN_PATHS: {path!r} is neither {metrics} nor /sd"
-            sources.errors.append(ConfigurationError(problem))
+            access.errors.append(ConfigurationError(problem))
         return cls(wanted | {"/sd/accounts"} if "/sd" in wanted else wanted)
 
     def opens(self, path: str) -> bool:

@@ -23,12 +23,12 @@ from api_exporter.access.ways_in import (
     Busy,
     Compare,
     Identity,
-    Sources,
     WayIn,
 )
 from api_exporter.serving.visibility import ALL
 
 if TYPE_CHECKING:
+    from api_exporter.access.configuration import AccessControl
     from api_exporter.access.web_config import WebConfig
 
 MOST_WAITING = 64
@@ -44,8 +44,8 @@ class Passwords(WayIn):
         self._queue = ComparisonQueue(self._cache, compare)
 
     @classmethod
-    def configured(cls, sources: Sources) -> Self | None:
-        return None if sources.web is None else cls(sources.web, sources.compare)
+    def configured(cls, access: "AccessControl") -> Self | None:
+        return None if access.web is None else cls(access.web, access.compare)
 
     @property
     def asks(self) -> bool:

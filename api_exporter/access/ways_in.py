@@ -1,26 +1,18 @@
-"""The ways in: what each of them says, and what they are made of.
+"""The ways in: what each of them says, and how each is made.
 
 A way in is a class in a file of its own, and a row in `configuration.WAYS`.
 """
 
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from twisted.internet.defer import Deferred
-from twisted.logger import Logger
 
 from api_exporter.access.credentials import Credentials
-from api_exporter.access.reloading import Read, Reloader
 from api_exporter.serving.visibility import Accounts
-from api_exporter.settings.definitions import Settings
-from api_exporter.settings.errors import ConfigurationError
 
-if TYPE_CHECKING:  # YAML and OpenSSL are for those who want them
-    from api_exporter.access.web_config import WebConfig
-
-T = TypeVar("T")
+if TYPE_CHECKING:  # it imports all ways
+    from api_exporter.access.configuration import AccessControl
 
 Identity = Accounts | None
 """The accounts that a client may know of; None for a stranger."""
@@ -30,76 +22,13 @@ Compare = Callable[[bytes, bytes], Deferred[bool]]
 
 REALM = b'realm="api-exporter"'
 
-_log = Logger()
-
-
-class File(Protocol):
-    """What is reloaded, whatever it holds."""
-
-    good: bool
-
-    def reload(self) -> None: ...
-
-
-class Sources:
-    """The settings, and the files that they name.
-
-    Attributes:
-        compare: compares a password with a hash.
-        files: those that are followed.
-        web: the web configuration file, if there is a good one.
-        errors: what is wrong so far.
-    """
-
-    def __init__(
-        self, settings: Settings, seconds: Callable[[], float], compare: Compare
-    ) -> None:
-        self.settings = settings
-        self.compare = compare
-        self.files: list[File] = []
-        self.web: Reloader[WebConfig] | None = None
-        self.errors: list[ConfigurationError] = []
-        self._seconds = seconds
-
-    def follow(
-        self,
-        setting: str,
-        path: Path | None,
-        load: Callable[[Path, Read, T | None], T],
-    ) -> Reloader[T] | None:
-        """A value that follows a setting's file; None without, or where it is wrong."""
-        if path is None:
-            return None
-        report = partial(_log_reload, setting)
-        try:
-            made = Reloader(partial(load, path), self._seconds, report)
-        except ConfigurationError as error:
-            told = [f"{setting}: {problem}" for problem in error.problems]
-            self.errors.append(ConfigurationError(*told, retryable=error.retryable))
-            return None
-        self.files.append(made)
-        return made
-
-
-def _log_reload(setting: str, error: ConfigurationError | None) -> None:
-    if error is None:
-        _log.info("{setting}: it has changed, and is in force", setting=setting)
-        return
-    _log.error(
-        "{setting}: {why}; what was in force before stays",
-        setting=setting,
-        why="; ".join(error.problems),
-    )
-
 
 class WayIn:
     """A way in. This one asks nobody, and opens nothing."""
 
     @classmethod
-    def configured(cls, sources: Sources) -> Self | None:
-        """The way that the settings want, if they do; what is wrong is added to
-        the errors.
-        """
+    def configured(cls, access: "AccessControl") -> Self | None:
+        """The way, where the settings want it; what is wrong goes to the errors."""
         raise NotImplementedError
 
     @property
