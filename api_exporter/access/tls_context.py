@@ -29,6 +29,16 @@ HTTP = b"http/1.1"
 _OLD = names.VERSIONS["TLS12"]
 
 
+class ServerConnection(SSL.Connection):
+    """A client's connection.
+
+    Attributes:
+        reject: is told why a client's certificate is not taken.
+    """
+
+    reject: Callable[[str], None]
+
+
 @implementer(IOpenSSLServerConnectionCreator)
 class ConnectionCreator:
     """Makes each connection from the context that there is when it begins.
@@ -54,8 +64,8 @@ class ConnectionCreator:
 
         context = self._web().context
         assert context is not None  # it takes a restart to be without
-        made = SSL.Connection(context, None)
-        made.set_app_data(reject)
+        made = ServerConnection(context, None)
+        made.reject = reject
         return made
 
 
@@ -189,8 +199,8 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
             return True
         else:
             why = _check_names(certificate, tls.allowed_sans)
-        if why and (reject := connection.get_app_data()) is not None:
-            reject(why)
+        if why and isinstance(connection, ServerConnection):
+            connection.reject(why)
         return not why
 
     return verify
