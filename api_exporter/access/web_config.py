@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -164,23 +164,6 @@ def _limit(section: Section) -> tuple[float, int] | None:
     return (interval, burst) if interval else None
 
 
-_CERTIFICATE_CHECKS: tuple[tuple[str, str, Callable[[TlsConfig], bool]], ...] = (
-    (
-        "client_auth_type",
-        "no certificate is required",
-        lambda tls: tls.client_auth.required,
-    ),
-    ("client_auth_type", "no certificate is verified", lambda tls: tls.verified),
-    (
-        "client_ca_file",
-        "no authority is named",
-        lambda tls: tls.verified and tls.client_ca is not None,
-    ),
-    ("client_allowed_sans", "no name is required", lambda tls: bool(tls.allowed_sans)),
-)
-"""What a client's certificate has to be: key, what it is without it, whether it is."""
-
-
 def restarts(before: WebConfig, now: WebConfig) -> list[str]:
     """The changes that take a restart.
 
@@ -188,19 +171,29 @@ def restarts(before: WebConfig, now: WebConfig) -> list[str]:
     """
     problems = []
     if (before.tls is None) != (now.tls is None):
-        problems.append(
-            "tls_server_config: whether there is TLS cannot change while running:"
-            " restart"
-        )
+        words = "whether there is TLS cannot change while running: restart"
+        problems.append(f"tls_server_config: {words}")
     elif before.tls is not None and now.tls is not None:
+        kept = _certificate_checks(now.tls)
         problems += [
             f"tls_server_config.{key}: that {words} any more takes a restart"
-            for key, words, checks in _CERTIFICATE_CHECKS
-            if checks(before.tls) and not checks(now.tls)
+            for words, key in _certificate_checks(before.tls).items()
+            if words not in kept
         ]
     if before.users and not now.users:
-        problems.append(
-            "basic_auth_users: that nobody is asked for a password any more takes a"
-            " restart"
-        )
+        words = "that nobody is asked for a password any more takes a restart"
+        problems.append(f"basic_auth_users: {words}")
     return problems
+
+
+def _certificate_checks(tls: TlsConfig) -> dict[str, str]:
+    """What a client's certificate has to be: in words what it is without, and the key
+    that asks for it.
+    """
+    checks = {
+        "no certificate is required": ("client_auth_type", tls.client_auth.required),
+        "no certificate is verified": ("client_auth_type", tls.verified),
+        "no authority is named": ("client_ca_file", tls.verified and tls.client_ca),
+        "no name is required": ("client_allowed_sans", tls.allowed_sans),
+    }
+    return {words: key for words, (key, asked) in checks.items() if asked}

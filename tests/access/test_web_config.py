@@ -154,6 +154,20 @@ class TableTests(SynchronousTestCase):
             "3: rate_limit.burst: it must be a whole number",
         )
 
+    def test_wrong_kind(self) -> None:
+        """A value that is no text is told with its whole key."""
+        self.assert_bad(
+            "rate_limit: {interval: [1]}\n",
+            "1: rate_limit.interval: it must be a text",
+            "1: rate_limit.interval: it must be a duration",
+        )
+        key = "http_server_config.headers.X-Frame-Options"
+        self.assert_bad(
+            "http_server_config: {headers: {X-Frame-Options: [deny]}}\n",
+            f"1: {key}: it must be a text",
+            f"1: {key}: it must be deny or sameorigin",
+        )
+
     def test_hashes(self) -> None:
         """A hash that bcrypt would not take, or could never match, is refused."""
         for digest in (
