@@ -19,7 +19,6 @@ from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import OF_ACCOUNT, SECTIONS
 from api_exporter.settings.setting import Setting
-from api_exporter.telemetry.process import reload_successful, unauthorized
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.drop_in import ScrapesTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
