@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import HOUR
-from api_exporter.collectors.account import addresses
-from api_exporter.collectors.policies import (
+from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.facts.account import addresses
+from api_exporter.netbird.facts.policies import (
     empty_sides,
     outdated,
     policies_by_check,
     sizes,
 )
-from api_exporter.exposition.tally import AT_ONCE
-from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.records import Peer
 
 

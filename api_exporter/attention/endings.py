@@ -5,9 +5,9 @@ from math import ceil
 
 from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import DAY, HOUR
-from api_exporter.collectors.peers import login_end, login_lifetime
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.facts.account import login_end, login_lifetime
 from api_exporter.netbird.records import Peer
 
 

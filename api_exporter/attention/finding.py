@@ -10,7 +10,7 @@ from msgspec import Struct
 from api_exporter.attention.fleet import Fleet
 from api_exporter.attention.thresholds import Severity, Thresholds, section
 from api_exporter.exposition.tally import AT_ONCE, finish
-from api_exporter.netbird.facts.routing import Steps
+from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP

@@ -3,10 +3,10 @@
 from collections.abc import Generator
 
 from api_exporter.attention.finding import Finding, Seen, counted, listed, plain
-from api_exporter.collectors.routes import destination
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
+    destination,
     network_of,
     network_routing_peers,
     routing_peers,

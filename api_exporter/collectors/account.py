@@ -1,9 +1,9 @@
 """The account's settings and the management server's version."""
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network
 
 from api_exporter.exposition.text import Family, Metric, labels, single, timestamps
+from api_exporter.netbird.facts.account import addresses
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Account
 
@@ -109,12 +109,3 @@ def _account(accounts: tuple[Account, ...]) -> Iterator[Family]:
             if (count := addresses(s.network_range)) is not None
         ),
     )
-
-
-def addresses(network: str) -> int | None:
-    """How many peers fit into an IPv4 range; None for anything else."""
-    try:
-        size = IPv4Network(network, strict=False).num_addresses
-    except ValueError:
-        return None
-    return max(0, size - 2)

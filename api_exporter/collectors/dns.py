@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from api_exporter.collectors import joins
 from api_exporter.collectors.once import Once
 from api_exporter.exposition.text import (
     Family,
@@ -13,6 +12,7 @@ from api_exporter.exposition.text import (
     labels,
     single,
 )
+from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import DnsZone, NameserverGroup
 
@@ -159,6 +159,6 @@ def _zones(zones: tuple[DnsZone, ...]) -> Iterator[Family]:
         (
             labels(dns_zone_id=zone.id, dns_zone=zone.name, record_type=record.type)
             for zone in zones
-            for record in joins.distinct(zone.records)
+            for record in distinct(zone.records)
         ),
     )

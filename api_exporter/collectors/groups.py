@@ -1,10 +1,8 @@
 """Groups: who is in them, and how many of those are connected."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 
-from api_exporter.collectors import joins
-from api_exporter.collectors.once import Once
-from api_exporter.exposition.tally import finish
+from api_exporter.collectors.once import Once, OnceInSteps
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -13,6 +11,7 @@ from api_exporter.exposition.text import (
     counted,
     labels,
 )
+from api_exporter.netbird.facts.members import Presence, distinct
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
 
@@ -76,30 +75,29 @@ def measure(inventory: Inventory) -> Iterator[Family | None]:
     )
     yield Family(PEERS, ((key, group.peers_count) for key, group in keyed))
     if inventory.peers is not None:
-        present = joins.Present(inventory.peers)
-        steps = present.steps
+        presence = OnceInSteps(Presence.of(inventory.peers))
         for metric, some in (
-            (PEERS_CONNECTED, present.connected),
-            (PEERS_OFFLINE, present.offline),
+            (PEERS_CONNECTED, lambda found: found.connected),
+            (PEERS_OFFLINE, lambda found: found.offline.keys()),
         ):
-            yield Family(metric, _among(some, keyed, steps), 1, steps)
+            yield Family(metric, _among(presence, some, keyed), 1, presence.steps)
     yield Family(RESOURCES, ((key, group.resources_count) for key, group in keyed))
     yield counted(
         RESOURCES_BY_TYPE,
         (
             labels(group_id=group.id, group=group.name, resource_type=resource.type)
             for group in groups
-            for resource in joins.distinct(group.resources)
+            for resource in distinct(group.resources)
         ),
     )
 
 
 def _among(
-    some: set[str],
+    presence: OnceInSteps[Presence],
+    some: Callable[[Presence], Set[str]],
     keyed: Iterable[tuple[Labels, Group]],
-    steps: Iterator[None],
 ) -> Iterator[Sample]:
     """A group may have as many members as there are peers: each is much work."""
-    finish(steps)
+    present = some(presence.whole())
     for key, group in keyed:
-        yield key, len(some.intersection(joins.ids(group)))
+        yield key, len(present & {member.id for member in group.peers or ()})

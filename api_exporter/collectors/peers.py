@@ -17,8 +17,9 @@ from api_exporter.exposition.text import (
     never,
     timestamp,
 )
+from api_exporter.netbird.facts.account import login_end, login_lifetime
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Account, Peer
+from api_exporter.netbird.records import Peer
 
 READS = ("peers", "accounts")
 
@@ -195,26 +196,6 @@ def _counts(peers: tuple[Peer, ...]) -> Iterator[Family]:
         ),
         always=((False, False), (False, True), (True, False), (True, True)),
     )
-
-
-def login_lifetime(accounts: tuple[Account, ...]) -> int | None:
-    """Seconds that a login lasts; None where logins do not end."""
-    lifetimes = (
-        account.settings.peer_login_expiration
-        for account in accounts
-        if account.settings.peer_login_expiration_enabled
-    )
-    return next(lifetimes, None)  # a token sees one account
-
-
-def login_end(lifetime: int, peer: Peer) -> float | None:
-    """Only where the peer wants it, for a user's peer that logged in."""
-    if not (peer.login_expiration_enabled and peer.user_id):
-        return None
-    login = timestamp(peer.last_login)
-    if login is None or login + lifetime < 0:
-        return None
-    return login + lifetime
 
 
 def system(os: str) -> str:

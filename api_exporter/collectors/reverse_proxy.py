@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from api_exporter.exposition.text import Family, Metric, cut, labels, states, timestamps
+from api_exporter.netbird.facts.proxies import authenticated, restricted
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
-    ProxyAuth,
     ProxyCluster,
     ProxyDomain,
     ProxyService,
@@ -147,30 +147,6 @@ def _services(services: tuple[ProxyService, ...]) -> Iterator[Family]:
     yield Family(SERVICE_RESTRICTED, ((key, int(restricted(s))) for key, s in keyed))
     yield timestamps(
         CERTIFICATE_ISSUED, ((key, s.meta.certificate_issued_at) for key, s in keyed)
-    )
-
-
-def authenticated(service: ProxyService) -> bool:
-    """Whether the proxy asks who is there, or lets only peers in."""
-    ways = (
-        way
-        for under in (service.auth or {}).values()
-        for way in (under if isinstance(under, tuple) else (under,))
-    )
-    return service.private or any(
-        isinstance(way, ProxyAuth) and way.enabled for way in ways
-    )
-
-
-_EVERYBODY = ("0.0.0.0/0", "::/0")
-
-
-def restricted(service: ProxyService) -> bool:
-    """Whether a list says who may come in; one that only blocks says no such thing."""
-    lists = service.access_restrictions
-    cidrs = lists.allowed_cidrs or ()
-    return bool(lists.allowed_countries) or (
-        len(cidrs) > 0 and not any(cidr in _EVERYBODY for cidr in cidrs)
     )
 
 

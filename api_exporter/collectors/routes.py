@@ -11,7 +11,7 @@ from api_exporter.exposition.text import (
     counted,
     labels,
 )
-from api_exporter.netbird.facts.routing import routing_peers
+from api_exporter.netbird.facts.routing import destination, routing_peers
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Route
 
@@ -80,10 +80,3 @@ def _info(route: Route) -> str:
         network_type=route.network_type,
         network=destination(route),
     )
-
-
-def destination(route: Route) -> str:
-    """Where it leads: the address, or the domains."""
-    if route.network_type == "Domain":  # the upstream sends a placeholder address
-        return ",".join(sorted(route.domains or ()))
-    return route.network
