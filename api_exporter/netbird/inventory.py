@@ -9,9 +9,6 @@ from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird import records
 from api_exporter.netbird.facts.members import Steps, member_ids, named
 
-PERSONAL = ("email", "name", "hostname", "connection_ip", "city", "serial_number")
-"""The kinds of personal data: labels that stand on `_info` series only on demand."""
-
 
 class Inventory(Struct, frozen=True, kw_only=True):
     """What may be told of the network. None: not known, or only from too long ago.

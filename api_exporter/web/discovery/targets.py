@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
 from api_exporter.exposition.text import boolean
 from api_exporter.netbird.facts.members import member_ids, named
+from api_exporter.netbird.facts.personal import PEER, told
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.web.discovery.membership import (
@@ -128,7 +129,7 @@ def answer(
                 found.get(peer.id, NONE),
                 account=account,
                 account_id=account_id,
-                told=inventory.personal,
+                kinds=inventory.personal,
             )
             for port in query.ports:
                 encode(_Entry((f"{host}:{port}",), labels), text.next(), -1)
@@ -182,7 +183,7 @@ def _labels(
     *,
     account: str,
     account_id: str,
-    told: frozenset[str],
+    kinds: frozenset[str],
 ) -> Labels:
     labels = Labels(
         account=account,
@@ -207,14 +208,8 @@ def _labels(
         groups=groups.names,
         group_ids=groups.ids,
     )
-    return replace(labels, **_personal(peer, told)) if told else labels
-
-
-def _personal(peer: Peer, told: frozenset[str]) -> dict[str, str]:
-    personal = {
-        "hostname": line(peer.hostname),
-        "city": line(peer.city_name),
-        "connection_ip": "" if peer.connection_ip == "<nil>" else peer.connection_ip,
-        "serial_number": peer.serial_number,
-    }
-    return {kind: value for kind, value in personal.items() if kind in told}
+    if kinds:
+        personal = told(PEER, peer, kinds)
+        lines = {k: line(personal[k]) for k in ("hostname", "city") if k in personal}
+        return replace(labels, **personal | lines)
+    return labels
