@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Members, Seen, counted, plain
-from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.members import Steps, named
 from api_exporter.netbird.records import Group
@@ -73,8 +73,8 @@ def _members(seen: Seen, group: Group) -> Steps[Members]:
     if group.id in seen.members:
         return seen.members[group.id]
     found, ids, every = Members(), set[str](), group.peers or ()
-    for start in range(0, len(every), AT_ONCE):
-        for member in every[start : start + AT_ONCE]:
+    for some in chunks(every):
+        for member in some:
             peer = seen.peers.get(member.id)
             if peer is None or peer.id in ids:
                 continue

@@ -5,8 +5,6 @@ from api_exporter.exposition.text import labels, timestamp
 from api_exporter.netbird.facts.account import addresses
 from api_exporter.netbird.records import Account, InstanceVersion
 
-READS = ("accounts", "instance_version")
-
 ACCOUNTS = Kind[Account](
     "accounts", "accounts[]", lambda account: labels(account_id=account.id)
 )

@@ -5,8 +5,6 @@ from api_exporter.exposition.text import boolean, counted, labels
 from api_exporter.netbird.facts.members import distinct as elements
 from api_exporter.netbird.records import DnsSettings, DnsZone, NameserverGroup
 
-READS = ("nameservers", "dns_settings", "dns_zones")
-
 NAMESERVER_GROUPS = Kind[NameserverGroup](
     "nameservers",
     "dns/nameservers[]",
@@ -87,9 +85,7 @@ ROWS = (
         ),
     ),
     ZONES.field(
-        "netbird_api_dns_zone_enabled",
-        "Whether the DNS zone is enabled.",
-        "enabled",
+        "netbird_api_dns_zone_enabled", "Whether the DNS zone is enabled.", "enabled"
     ),
     ZONES.family(
         "netbird_api_dns_zone_records",

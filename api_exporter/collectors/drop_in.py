@@ -8,15 +8,8 @@ alerts that were made for it; `migrating.md` says what differs.
 
 from collections.abc import Iterable, Iterator
 
-from api_exporter.collectors.rows import Kind, length, measurement, unknown
-from api_exporter.exposition.text import (
-    Labels,
-    boolean,
-    counted,
-    halves,
-    labels,
-    whole,
-)
+from api_exporter.collectors.rows import Kind, length, measurement, personal, unknown
+from api_exporter.exposition.text import Labels, boolean, counted, halves, labels, whole
 from api_exporter.netbird.bodies import Body, Listing
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
@@ -31,18 +24,6 @@ from api_exporter.netbird.records import (
     Route,
     SetupKey,
     User,
-)
-
-READS = (
-    "peers",
-    "groups",
-    "users",
-    "nameservers",
-    "dns_settings",
-    "networks",
-    "setup_keys",
-    "policies",
-    "routes",
 )
 
 BODIES: dict[str, Body] = {
@@ -127,21 +108,19 @@ def _user(kinds: frozenset[str], user: User) -> Labels:
 
 
 ROWS = (
-    PEERS.total(
-        "netbird_peers",
-        "Number of peers.",
-    ),
+    PEERS.total("netbird_peers", "Number of peers."),
     PEERS.halves(
         "netbird_peers_connected",
         "Number of peers by whether they are connected.",
         "connected",
     ),
-    DETAILED.each(
+    DETAILED.joined(
         "netbird_peer_last_seen_timestamp",
         "When the peer connected, was last heard of or was lost; absent when never.",
         "peers[].last_seen",
-        lambda peer: whole(peer.last_seen),
-        personal=_last_seen,
+        personal,
+        lambda _, peer: whole(peer.last_seen),
+        labels=_last_seen,
         of_peer=True,
     ),
     PEERS.count(
@@ -198,10 +177,7 @@ ROWS = (
         ),
         of_peer=True,
     ),
-    GROUPS.total(
-        "netbird_groups",
-        "Number of groups.",
-    ),
+    GROUPS.total("netbird_groups", "Number of groups."),
     GROUPS.field(
         "netbird_group_peers_count",
         "Number of peers in the group, as the upstream counts them.",
@@ -212,11 +188,7 @@ ROWS = (
         "Number of network resources in the group, as the upstream counts them.",
         "resources_count",
     ),
-    GROUPS.each(
-        "netbird_group_info",
-        "Properties of a group. Always 1.",
-        "groups[]",
-    ),
+    GROUPS.each("netbird_group_info", "Properties of a group. Always 1.", "groups[]"),
     GROUPS.family(
         "netbird_group_resources_by_type",
         "Number of network resources in the group by type.",
@@ -230,15 +202,9 @@ ROWS = (
             ),
         ),
     ),
-    USERS.total(
-        "netbird_users",
-        "Number of users, service users included.",
-    ),
+    USERS.total("netbird_users", "Number of users, service users included."),
     USERS.count(
-        "netbird_users_by_role",
-        "Number of users by role.",
-        {"role": "role"},
-        unknown,
+        "netbird_users_by_role", "Number of users by role.", {"role": "role"}, unknown
     ),
     USERS.count(
         "netbird_users_by_status",
@@ -268,24 +234,23 @@ ROWS = (
         "users[]",
         lambda metric, users: halves(metric, "is_restricted", (False for _ in users)),
     ),
-    USERS.each(
+    USERS.joined(
         "netbird_user_last_login_timestamp",
         "When the user last logged in; absent when never.",
         "users[].last_login",
-        lambda user: whole(user.last_login),
-        personal=_user,
+        personal,
+        lambda _, user: whole(user.last_login),
+        labels=_user,
     ),
-    USERS.each(
+    USERS.joined(
         "netbird_user_auto_groups_count",
         "Number of groups that are given to the user's new peers.",
         "users[].auto_groups",
-        lambda user: length(user.auto_groups),
-        personal=_user,
+        personal,
+        lambda _, user: length(user.auto_groups),
+        labels=_user,
     ),
-    NAMESERVERS.total(
-        "netbird_dns_nameserver_groups",
-        "Number of nameserver groups.",
-    ),
+    NAMESERVERS.total("netbird_dns_nameserver_groups", "Number of nameserver groups."),
     NAMESERVERS.count(
         "netbird_dns_nameserver_groups_enabled",
         "Number of nameserver groups by whether they are enabled.",
@@ -328,10 +293,7 @@ ROWS = (
         "disabled_management_groups",
         length,
     ),
-    NETWORKS.total(
-        "netbird_networks",
-        "Number of networks.",
-    ),
+    NETWORKS.total("netbird_networks", "Number of networks."),
     NETWORKS.field(
         "netbird_network_routers_count",
         "Number of the network's routers.",
@@ -425,10 +387,7 @@ ROWS = (
         {"enabled": "enabled"},
     ),
     POLICIES.field(
-        "netbird_policy_rules_count",
-        "Number of the policy's rules.",
-        "rules",
-        length,
+        "netbird_policy_rules_count", "Number of the policy's rules.", "rules", length
     ),
     POLICIES.count(
         "netbird_policy_rules_enabled",

@@ -6,8 +6,6 @@ from api_exporter.collectors.rows import Kind, measurement
 from api_exporter.exposition.text import Family, Sample, labels, timestamp
 from api_exporter.netbird.records import AuditEvent
 
-READS = ("events",)
-
 EVENTS = Kind[AuditEvent]("events", "events/audit[]")
 
 

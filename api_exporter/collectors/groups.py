@@ -5,12 +5,8 @@ from api_exporter.exposition.text import counted, labels
 from api_exporter.netbird.facts.members import Presence, Steps, distinct
 from api_exporter.netbird.records import Group
 
-READS = ("groups", "peers")
-
 GROUPS = Kind[Group](
-    "groups",
-    "groups[]",
-    lambda group: labels(group_id=group.id, group=group.name),
+    "groups", "groups[]", lambda group: labels(group_id=group.id, group=group.name)
 )
 
 

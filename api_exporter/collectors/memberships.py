@@ -8,8 +8,6 @@ from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member
 
-READS = ("groups",)
-
 
 def _members(inventory: Inventory) -> Steps[Iterable[tuple[Group, Member]]]:
     ids = yield from inventory.detailed_ids()

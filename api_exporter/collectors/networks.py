@@ -20,8 +20,6 @@ from api_exporter.netbird.facts.routing import (
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Network, NetworkResource, NetworkRouter
 
-READS = ("networks", "network_routers", "network_resources", "groups", "peers")
-
 NETWORKS = Kind[Network](
     "networks",
     "networks[]",
@@ -104,10 +102,7 @@ def _resource_info(homes: Mapping[str, str], resource: NetworkResource) -> Label
 
 
 ROWS = (
-    NETWORKS.total(
-        "netbird_api_networks",
-        "Number of networks.",
-    ),
+    NETWORKS.total("netbird_api_networks", "Number of networks."),
     NETWORKS.each(
         "netbird_api_network_info",
         "Properties of a network, to be joined by network_id. Always 1.",

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import Kind, measurement, unknown
+from api_exporter.collectors.rows import (
+    Kind,
+    Measurement,
+    measurement,
+    personal,
+    unknown,
+)
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -15,11 +21,10 @@ from api_exporter.exposition.text import (
     timestamp,
 )
 from api_exporter.netbird.facts.account import login_end, login_lifetime
+from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.personal import PEER, told
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
-
-READS = ("peers", "accounts")
 
 PEERS = Kind[Peer]("peers", "peers[]")
 
@@ -60,6 +65,11 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
         kernel_version=peer.kernel_version,
         **told(PEER, peer, kinds),
     )
+
+
+def _lifetime(known: Measurement) -> Steps[int | None]:
+    yield from ()
+    return login_lifetime(known.inventory.accounts or ())
 
 
 def _enrolments(metric: Metric, peers: Iterable[Peer]) -> Family:
@@ -138,11 +148,12 @@ ROWS = (
         _enrolments,
         alert="a third of those that a setup key enrolled is lost within minutes",
     ),
-    DETAILED.each(
+    DETAILED.joined(
         "netbird_api_peer_info",
         "Properties of a peer, to be joined by peer_id. Always 1.",
         "peers[]",
-        personal=_info,
+        personal,
+        labels=_info,
         of_peer=True,
     ),
     DETAILED.field(
@@ -183,14 +194,15 @@ ROWS = (
         alert="1 for a peer that somebody needs",
         of_peer=True,
     ),
-    DETAILED.each_given(
+    DETAILED.joined(
         "netbird_api_peer_login_expiration_timestamp_seconds",
         "When the peer's login will expire; absent where it never does.",
         "peers[].last_login + accounts[].settings.peer_login_expiration,"
         " where peers[].login_expiration_enabled, peers[].user_id and"
         " accounts[].settings.peer_login_expiration_enabled",
-        lambda inventory: login_lifetime(inventory.accounts or ()),
+        _lifetime,
         login_end,
+        needs=("accounts",),
         alert="a login that expires within the next working day",
         of_peer=True,
     ),

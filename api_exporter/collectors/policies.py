@@ -14,8 +14,6 @@ from api_exporter.netbird.facts.policies import (
 )
 from api_exporter.netbird.records import Policy, PostureCheck
 
-READS = ("policies", "groups", "posture_checks", "peers")
-
 POLICIES = Kind[Policy](
     "policies",
     "policies[]",
@@ -68,9 +66,7 @@ ROWS = (
         "policies[]",
     ),
     POLICIES.field(
-        "netbird_api_policy_enabled",
-        "Whether the policy is enabled.",
-        "enabled",
+        "netbird_api_policy_enabled", "Whether the policy is enabled.", "enabled"
     ),
     POLICIES.each(
         "netbird_api_policy_enabled_rules",
@@ -89,10 +85,7 @@ ROWS = (
         needs=("groups",),
         alert="above 0: the policy does not do what it seems to do",
     ),
-    CHECKS.total(
-        "netbird_api_posture_checks",
-        "Number of posture checks.",
-    ),
+    CHECKS.total("netbird_api_posture_checks", "Number of posture checks."),
     CHECKS.each(
         "netbird_api_posture_check_info",
         "Properties of a posture check, to be joined by posture_check_id. Always 1.",

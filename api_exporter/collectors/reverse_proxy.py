@@ -13,8 +13,6 @@ from api_exporter.netbird.records import (
     ProxyToken,
 )
 
-READS = ("proxy_services", "proxy_domains", "proxy_clusters", "proxy_tokens")
-
 STATUSES = (
     "pending",
     "active",

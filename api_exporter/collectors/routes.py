@@ -5,19 +5,11 @@ from collections.abc import Mapping
 from api_exporter.collectors.rows import Kind, Measurement, measurement
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import Steps
-from api_exporter.netbird.facts.routing import (
-    RoutingPeers,
-    destination,
-    routing_peers,
-)
+from api_exporter.netbird.facts.routing import RoutingPeers, destination, routing_peers
 from api_exporter.netbird.records import Route
 
-READS = ("routes", "groups", "peers")
-
 ROUTES = Kind[Route](
-    "routes",
-    "routes[]",
-    lambda r: labels(route_id=r.id, network_id=r.network_id),
+    "routes", "routes[]", lambda r: labels(route_id=r.id, network_id=r.network_id)
 )
 
 

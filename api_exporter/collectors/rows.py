@@ -23,7 +23,6 @@ Measure = Callable[[Inventory], Iterator[Family | None]]
 
 R = TypeVar("R")
 T = TypeVar("T")
-H = TypeVar("H", bound=Hashable)
 
 Value = float | None
 """None where an object has no sample."""
@@ -240,23 +239,15 @@ class Kind(Generic[R]):
         value: Callable[[R], Value] = lambda _: 1,
         *,
         labels: Callable[[R], Labels] | None = None,
-        personal: Callable[[frozenset[str], R], Labels] | None = None,
         **about: Unpack[About],
     ) -> Row:
-        """A sample of each object that has a value.
-
-        Args:
-            personal: labels that depend on the kinds of personal data that may be told.
-        """
+        """A sample of each object that has a value."""
 
         def make(metric: Metric, known: Measurement) -> Steps[Family]:
             objects = yield from known.objects(self)
-            key, told = labels or objects.key, None
-            if personal is not None:
-                told = known.inventory.personal
-                key = partial(personal, told)
+            key = labels or objects.key
             if self._in_blocks:
-                return Each(metric, objects.blocks, key, value, given=told)
+                return Each(metric, objects.blocks, key, value)
             return Family(metric, _samples(objects.every, key, value))
 
         metric = Metric(name=name, help=description, source=source, **about)
@@ -274,27 +265,6 @@ class Kind(Generic[R]):
         get, source = attrgetter(field), f"{self._path}.{field}"
         return self.each(name, description, source, lambda r: value(get(r)), **about)
 
-    def each_given(
-        self,
-        name: str,
-        description: str,
-        source: str,
-        given: Callable[[Inventory], H | None],
-        value: Callable[[H, R], Value],
-        **about: Unpack[About],
-    ) -> Row:
-        """The same where values depend on one thing more; absent without it."""
-
-        def make(metric: Metric, known: Measurement) -> Steps[Family | None]:
-            thing, objects = given(known.inventory), (yield from known.objects(self))
-            if thing is None:
-                return None
-            valued = partial(value, thing)
-            return Each(metric, objects.blocks, objects.key, valued, given=thing)
-
-        metric = Metric(name=name, help=description, source=source, **about)
-        return Row(metric, self._needs, make)
-
     def joined(
         self,
         name: str,
@@ -308,20 +278,40 @@ class Kind(Generic[R]):
         at_once: int = CHUNK_SAMPLES,
         **about: Unpack[About],
     ) -> Row:
-        """A sample of each where values follow from a join, which is made in steps."""
+        """The same where labels or values follow from a join, which is made in steps.
 
-        def make(metric: Metric, known: Measurement) -> Steps[Family]:
+        Of objects in blocks the join is something small; where it is None, the family
+        is absent.
+        """
+
+        def make(metric: Metric, known: Measurement) -> Steps[Family | None]:
             objects, joined = (yield from known.objects(self)), known.join(join)
 
-            def samples() -> Iterator[Sample]:
+            def given() -> tuple[T, Callable[[R], Labels], Callable[[R], Value]]:
                 found = joined.whole()
                 key = partial(labels, found) if labels else objects.key
-                yield from _samples(objects.every, key, partial(value, found))
+                return found, key, partial(value, found)
 
-            return Family(metric, samples(), at_once, joined.steps)
+            def samples() -> Iterator[Sample]:
+                _, key, valued = given()
+                yield from _samples(objects.every, key, valued)
+
+            if not self._in_blocks:
+                return Family(metric, samples(), at_once, joined.steps)
+            found, key, valued = given()
+            if found is None:
+                return None
+            assert isinstance(found, Hashable)
+            return Each(metric, objects.blocks, key, valued, given=found)
 
         metric = Metric(name=name, help=description, source=source, **about)
         return Row(metric, (*self._needs, *needs), make)
+
+
+def personal(known: Measurement) -> Steps[frozenset[str]]:
+    """The kinds of personal data that may be told, as a join."""
+    yield from ()
+    return known.inventory.personal
 
 
 def unknown(value: str | None) -> str:

@@ -4,15 +4,11 @@ from api_exporter.collectors.rows import Kind, distinct, measurement
 from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.records import SetupKey
 
-READS = ("setup_keys",)
-
 STATES = ("valid", "expired", "revoked", "overused")
 """The states that the upstream is known to send."""
 
 KEYS = Kind[SetupKey](
-    "setup_keys",
-    "setup-keys[]",
-    lambda k: labels(setup_key_id=k.id, setup_key=k.name),
+    "setup_keys", "setup-keys[]", lambda k: labels(setup_key_id=k.id, setup_key=k.name)
 )
 
 ROWS = (

@@ -48,7 +48,8 @@ def _collector(
     """Of a module, by its name and its rows."""
     name = subject.__name__.rpartition(".")[2]
     families = tuple(row.metric for row in subject.ROWS)
-    return Collector(name, subject.READS, subject.measure, families, default, bodies)
+    reads = tuple(dict.fromkeys(need for row in subject.ROWS for need in row.needs))
+    return Collector(name, reads, subject.measure, families, default, bodies)
 
 
 COLLECTORS: tuple[Collector, ...] = (

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import Kind, distinct, measurement
+from api_exporter.collectors.rows import Kind, distinct, measurement, personal
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.personal import USER, told
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, User
-
-READS = ("users", "access_tokens")
 
 USERS = Kind[User](
     "users", "users[]", lambda user: labels(user_id=user.id), in_blocks=True
@@ -53,9 +51,7 @@ ROWS = (
         alert="more owners or admins than there should be",
     ),
     USERS.true(
-        "netbird_api_users_blocked",
-        "Number of users that are blocked.",
-        "is_blocked",
+        "netbird_api_users_blocked", "Number of users that are blocked.", "is_blocked"
     ),
     USERS.true(
         "netbird_api_users_pending_approval",
@@ -63,11 +59,12 @@ ROWS = (
         "pending_approval",
         alert="anything above 0 for long",
     ),
-    USERS.each(
+    USERS.joined(
         "netbird_api_user_info",
         "Properties of a user, to be joined by user_id. Always 1.",
         "users[]",
-        personal=_info,
+        personal,
+        labels=_info,
     ),
     USERS.field(
         "netbird_api_user_last_login_timestamp_seconds",

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.exposition.tally import chunks
 from api_exporter.netbird import records
 from api_exporter.netbird.facts.members import Steps, member_ids, named
 
@@ -67,8 +67,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
         if ids is None:
             return peers
         found: list[records.Peer] = []
-        for start in range(0, len(peers), AT_ONCE):
-            found += [p for p in peers[start : start + AT_ONCE] if p.id in ids]
+        for some in chunks(peers):
+            found += [p for p in some if p.id in ids]
             yield
         return found
 

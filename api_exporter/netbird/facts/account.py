@@ -16,9 +16,9 @@ def login_lifetime(accounts: tuple[Account, ...]) -> int | None:
     return next(lifetimes, None)  # a token sees one account
 
 
-def login_end(lifetime: int, peer: Peer) -> float | None:
+def login_end(lifetime: int | None, peer: Peer) -> float | None:
     """Only where the peer wants it, for a user's peer that logged in."""
-    if not (peer.login_expiration_enabled and peer.user_id):
+    if lifetime is None or not (peer.login_expiration_enabled and peer.user_id):
         return None
     login = timestamp(peer.last_login)
     if login is None or login + lifetime < 0:

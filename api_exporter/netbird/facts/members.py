@@ -4,7 +4,7 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.exposition.tally import chunks
 from api_exporter.netbird.records import Group, Peer
 
 T = TypeVar("T")
@@ -40,8 +40,8 @@ def member_ids(groups: Iterable[Group]) -> Steps[set[str]]:
     found: set[str] = set()
     for group in groups:
         members = group.peers or ()
-        for start in range(0, len(members), AT_ONCE):
-            found.update([m.id for m in members[start : start + AT_ONCE]])
+        for some in chunks(members):
+            found.update([m.id for m in some])
             yield
     return found
 
@@ -62,8 +62,7 @@ class Presence:
     def of(cls, peers: Sequence[Peer]) -> Steps["Presence"]:
         """Go through the peers in steps."""
         found = cls()
-        for start in range(0, len(peers), AT_ONCE):
-            some = peers[start : start + AT_ONCE]
+        for some in chunks(peers):
             found.connected.update([peer.id for peer in some if peer.connected])
             found.offline.update(
                 {peer.id: peer.last_seen for peer in some if not peer.connected}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
-from api_exporter.exposition.tally import AT_ONCE, tally
+from api_exporter.exposition.tally import chunks, tally
 from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.records import (
     Group,
@@ -82,16 +82,15 @@ def outdated(
         if not any(demands):
             return
         versions: dict[str, str] = {}
-        for start in range(0, len(peers), AT_ONCE):
-            some = peers[start : start + AT_ONCE]
+        for some in chunks(peers):
             versions.update({peer.id: peer.version for peer in some})
             yield
         known = {group.id: group.peers or () for group in groups}
         for sources, demanding in demands.items():
             found: set[str] = set()
             for members in map(known.__getitem__, sources & known.keys()):
-                for start in range(0, len(members), AT_ONCE):
-                    found.update([m.id for m in members[start : start + AT_ONCE]])
+                for part in chunks(members):
+                    found.update([member.id for member in part])
                     yield
             running, steps = tally(versions[id_] for id_ in found if id_ in versions)
             yield from steps
