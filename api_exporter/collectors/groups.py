@@ -1,8 +1,9 @@
 """Groups: who is in them, and how many of those are connected."""
 
-from api_exporter.collectors.rows import Kind, Measurement, measurement, unknown
+from api_exporter.collectors.rows import Kind, measurement, unknown
 from api_exporter.exposition.text import counted, labels
 from api_exporter.netbird.facts.members import Presence, Steps, distinct
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
 
 GROUPS = Kind[Group](
@@ -10,8 +11,8 @@ GROUPS = Kind[Group](
 )
 
 
-def _presence(known: Measurement) -> Steps[Presence]:
-    return (yield from Presence.of(known.inventory.peers or ()))
+def _presence(inventory: Inventory) -> Steps[Presence]:
+    return (yield from Presence.of(inventory.peers or ()))
 
 
 def _ids(group: Group) -> list[str]:

@@ -2,17 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from api_exporter.collectors.rows import (
-    Kind,
-    Measurement,
-    distinct,
-    length,
-    measurement,
-)
-from api_exporter.exposition.text import Labels, boolean, labels
+from api_exporter.collectors.rows import Kind, distinct, length, measurement
+from api_exporter.exposition.text import boolean, labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.routing import (
-    RoutingPeers,
     network_of,
     network_routing_peers,
     routers_of,
@@ -64,41 +57,29 @@ ROUTERS = Kind[tuple[Network, NetworkRouter]](
 )
 
 
-def _enabled(known: Measurement) -> Steps[Mapping[str, bool]]:
+Routed = tuple[NetworkResource, str | None]
+"""A network resource, and the id of its network."""
+
+
+def _routed(inventory: Inventory) -> Steps[Iterable[Routed]]:
+    homes = yield from network_of(inventory.networks or ())
+    return ((r, homes.get(r.id)) for r in inventory.network_resources or ())
+
+
+ROUTED = Kind[Routed](
+    "network_resources",
+    "networks/resources[]",
+    lambda routed: labels(
+        network_resource_id=routed[0].id, network_resource=routed[0].name
+    ),
+    find=_routed,
+    needs=("networks",),
+)
+
+
+def _enabled(inventory: Inventory) -> Steps[Mapping[str, bool]]:
     yield from ()
-    return {r.id: r.enabled for r in known.inventory.network_resources or ()}
-
-
-def _routing(known: Measurement) -> Steps[Mapping[str, RoutingPeers]]:
-    found = known.inventory
-    return (
-        yield from network_routing_peers(
-            found.networks or (),
-            found.network_routers or (),
-            found.groups or (),
-            found.peers or (),
-        )
-    )
-
-
-def _homes(known: Measurement) -> Steps[Mapping[str, str]]:
-    return (yield from network_of(known.inventory.networks or ()))
-
-
-def _connected(known: Measurement) -> Steps[Mapping[str, int]]:
-    homes = yield from known.join(_homes).in_steps()
-    routing = yield from known.join(_routing).in_steps()
-    return {resource: routing[home].connected for resource, home in homes.items()}
-
-
-def _resource_info(homes: Mapping[str, str], resource: NetworkResource) -> Labels:
-    return labels(
-        network_resource_id=resource.id,
-        network_resource=resource.name,
-        network_id=homes.get(resource.id, ""),
-        resource_type=resource.type,
-        address=resource.address,
-    )
+    return {r.id: r.enabled for r in inventory.network_resources or ()}
 
 
 ROWS = (
@@ -130,7 +111,7 @@ ROWS = (
         "Number of existing peers behind the network's enabled routers.",
         "networks[].routers[] among networks/routers[].{enabled,peer,peer_groups},"
         " groups[].peers[], peers[]",
-        _routing,
+        network_routing_peers,
         lambda routing, network: routing[network.id].peers,
         needs=("network_routers", "groups", "peers"),
     ),
@@ -138,7 +119,7 @@ ROWS = (
         "netbird_api_network_routing_peers_connected",
         "Number of connected peers behind the network's enabled routers.",
         "as netbird_api_network_routing_peers, among the connected peers[]",
-        _routing,
+        network_routing_peers,
         lambda routing, network: routing[network.id].connected,
         needs=("network_routers", "groups", "peers"),
         alert="0 in a network with resources is an outage, 1 is lost redundancy",
@@ -155,28 +136,34 @@ ROWS = (
         "networks[].routers[] among networks/routers[].metric",
         lambda routed: routed[1].metric,
     ),
-    RESOURCES.joined(
+    ROUTED.each(
         "netbird_api_network_resource_info",
         "Properties of a network resource, to be joined by network_resource_id."
         " Always 1.",
         "networks/resources[], networks[].resources[]",
-        _homes,
-        labels=_resource_info,
-        needs=("networks",),
+        labels=lambda routed: labels(
+            network_resource_id=routed[0].id,
+            network_resource=routed[0].name,
+            network_id=routed[1] or "",
+            resource_type=routed[0].type,
+            address=routed[0].address,
+        ),
     ),
     RESOURCES.field(
         "netbird_api_network_resource_enabled",
         "Whether the network resource is enabled.",
         "enabled",
     ),
-    RESOURCES.joined(
+    ROUTED.joined(
         "netbird_api_network_resource_routing_peers_connected",
         "Number of connected peers that lead to the network resource; absent for one"
         " in no network.",
         "netbird_api_network_routing_peers_connected of the network that lists it",
-        _connected,
-        lambda connected, resource: connected.get(resource.id),
-        needs=("networks", "network_routers", "groups", "peers"),
+        network_routing_peers,
+        lambda routing, routed: (
+            None if routed[1] is None else routing[routed[1]].connected
+        ),
+        needs=("network_routers", "groups", "peers"),
         alert="0 on an enabled resource: nobody can reach it",
     ),
     RESOURCES.field(

@@ -37,11 +37,6 @@ class OnceInSteps(Generic[T]):
     def _make(self, making: Generator[None, None, T]) -> Iterator[None]:
         self._made = yield from making
 
-    def in_steps(self) -> Generator[None, None, T]:
-        """It, with places to pause, for a join that is made of another one."""
-        yield from self.steps
-        return self._made
-
     def whole(self) -> T:
         """It, with the steps taken that are left."""
         finish(self.steps)

@@ -2,13 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import (
-    Kind,
-    Measurement,
-    measurement,
-    personal,
-    unknown,
-)
+from api_exporter.collectors.rows import Kind, measurement, personal, unknown
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -35,7 +29,8 @@ DETAILED = Kind[Peer](
     find=Inventory.detailed,
     in_blocks=True,
 )
-"""Those that may have series of their own, as PEER_DETAIL says."""
+"""Those that may have series of their own, as PEER_DETAIL says. There may be so
+many that their rows name no field: that would be one more call for each."""
 
 
 def system(os: str) -> str:
@@ -67,9 +62,9 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
     )
 
 
-def _lifetime(known: Measurement) -> Steps[int | None]:
+def _lifetime(inventory: Inventory) -> Steps[int | None]:
     yield from ()
-    return login_lifetime(known.inventory.accounts or ())
+    return login_lifetime(inventory.accounts or ())
 
 
 def _enrolments(metric: Metric, peers: Iterable[Peer]) -> Family:
@@ -156,41 +151,43 @@ ROWS = (
         labels=_info,
         of_peer=True,
     ),
-    DETAILED.field(
+    DETAILED.each(
         "netbird_api_peer_connected",
         "Whether the management service counts the peer as connected.",
-        "connected",
+        "peers[].connected",
+        lambda peer: int(peer.connected),
         alert="0 for longer than a reboot takes, for peers that should always be there",
         of_peer=True,
     ),
-    DETAILED.field(
+    DETAILED.each(
         "netbird_api_peer_last_seen_timestamp_seconds",
         "When the peer was lost, while it is not connected; when it connected or was"
         " last heard of, while it is.",
-        "last_seen",
-        timestamp,
+        "peers[].last_seen",
+        lambda peer: timestamp(peer.last_seen),
         alert="peers not connected whose last change is months old",
         of_peer=True,
     ),
-    DETAILED.field(
+    DETAILED.each(
         "netbird_api_peer_created_timestamp_seconds",
         "When the peer was registered.",
-        "created_at",
-        timestamp,
+        "peers[].created_at",
+        lambda peer: timestamp(peer.created_at),
         of_peer=True,
     ),
-    DETAILED.field(
+    DETAILED.each(
         "netbird_api_peer_last_login_timestamp_seconds",
         "When somebody last logged in on the peer, or a setup key enrolled it; absent"
         " when never.",
-        "last_login",
-        timestamp,
+        "peers[].last_login",
+        lambda peer: timestamp(peer.last_login),
         of_peer=True,
     ),
-    DETAILED.field(
+    DETAILED.each(
         "netbird_api_peer_login_expired",
         "Whether the peer's login has expired.",
-        "login_expired",
+        "peers[].login_expired",
+        lambda peer: int(peer.login_expired),
         alert="1 for a peer that somebody needs",
         of_peer=True,
     ),
@@ -206,10 +203,11 @@ ROWS = (
         alert="a login that expires within the next working day",
         of_peer=True,
     ),
-    DETAILED.field(
+    DETAILED.each(
         "netbird_api_peer_approval_required",
         "Whether the peer waits for approval.",
-        "approval_required",
+        "peers[].approval_required",
+        lambda peer: int(peer.approval_required),
         self_hosted="0",
         of_peer=True,
     ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from api_exporter.collectors.rows import Kind, Measurement, measurement
+from api_exporter.collectors.rows import Kind, measurement
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.members import distinct as elements
@@ -12,6 +12,7 @@ from api_exporter.netbird.facts.policies import (
     policies_by_check,
     sizes,
 )
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Policy, PostureCheck
 
 POLICIES = Kind[Policy](
@@ -26,22 +27,22 @@ CHECKS = Kind[PostureCheck](
 )
 
 
-def _sizes(known: Measurement) -> Steps[Mapping[str, int]]:
+def _sizes(inventory: Inventory) -> Steps[Mapping[str, int]]:
     yield from ()
-    return sizes(known.inventory.groups or ())
+    return sizes(inventory.groups or ())
 
 
-def _used(known: Measurement) -> Steps[Mapping[str, Sequence[Policy]]]:
+def _used(inventory: Inventory) -> Steps[Mapping[str, Sequence[Policy]]]:
     yield from ()
-    return policies_by_check(known.inventory.policies or ())
+    return policies_by_check(inventory.policies or ())
 
 
-def _outdated(known: Measurement) -> Steps[Mapping[str, int]]:
+def _outdated(inventory: Inventory) -> Steps[Mapping[str, int]]:
     counts, steps = outdated(
-        known.inventory.posture_checks or (),
-        known.inventory.policies or (),
-        known.inventory.groups or (),
-        known.inventory.peers or (),
+        inventory.posture_checks or (),
+        inventory.policies or (),
+        inventory.groups or (),
+        inventory.peers or (),
     )
     yield from steps
     return counts

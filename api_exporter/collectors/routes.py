@@ -1,23 +1,13 @@
 """Routes of the older kind, and whether anybody still routes them."""
 
-from collections.abc import Mapping
-
-from api_exporter.collectors.rows import Kind, Measurement, measurement
+from api_exporter.collectors.rows import Kind, measurement
 from api_exporter.exposition.text import labels
-from api_exporter.netbird.facts.members import Steps
-from api_exporter.netbird.facts.routing import RoutingPeers, destination, routing_peers
+from api_exporter.netbird.facts.routing import destination, route_routing_peers
 from api_exporter.netbird.records import Route
 
 ROUTES = Kind[Route](
     "routes", "routes[]", lambda r: labels(route_id=r.id, network_id=r.network_id)
 )
-
-
-def _routing(known: Measurement) -> Steps[Mapping[str, RoutingPeers]]:
-    found = known.inventory
-    enabled = ((r.id, (r,)) for r in found.routes or () if r.enabled)
-    return (yield from routing_peers(found.groups or (), found.peers or (), enabled))
-
 
 ROWS = (
     ROUTES.count(
@@ -48,7 +38,7 @@ ROWS = (
         "netbird_api_route_routing_peers",
         "Number of existing peers that route; of enabled routes only.",
         "routes[].peer, routes[].peer_groups among groups[].peers[], peers[]",
-        _routing,
+        route_routing_peers,
         lambda routing, route: routing[route.id].peers if route.enabled else None,
         needs=("groups", "peers"),
     ),
@@ -56,7 +46,7 @@ ROWS = (
         "netbird_api_route_routing_peers_connected",
         "Number of connected peers that route; of enabled routes only.",
         "as netbird_api_route_routing_peers, among the connected peers[]",
-        _routing,
+        route_routing_peers,
         lambda routing, route: routing[route.id].connected if route.enabled else None,
         needs=("groups", "peers"),
         alert="0 is an outage of the route",

@@ -28,6 +28,10 @@ Value = float | None
 """None where an object has no sample."""
 
 
+Join = Callable[[Inventory], Steps[T]]
+"""What follows from several records together."""
+
+
 class About(TypedDict, total=False):
     """What few metrics have."""
 
@@ -52,10 +56,10 @@ class Measurement:
         self._joins: dict[object, OnceInSteps[Any]] = {}
         self._objects: dict[object, Objects[Any]] = {}
 
-    def join(self, join: "Join[T]") -> OnceInSteps[T]:
+    def join(self, join: Join[T]) -> OnceInSteps[T]:
         """Made when the first family wants it."""
         if join not in self._joins:
-            self._joins[join] = OnceInSteps(join(self))
+            self._joins[join] = OnceInSteps(join(self.inventory))
         return self._joins[join]
 
     def objects(self, kind: "Kind[R]") -> Steps[Objects[R]]:
@@ -79,10 +83,6 @@ class Row(Struct, frozen=True):
     metric: Metric
     needs: tuple[str, ...]
     make: Callable[[Metric, Measurement], Steps[Family | None]]
-
-
-Join = Callable[[Measurement], Steps[T]]
-"""What follows from several records together."""
 
 
 def measurement(rows: Iterable[Row]) -> Measure:
@@ -308,10 +308,10 @@ class Kind(Generic[R]):
         return Row(metric, (*self._needs, *needs), make)
 
 
-def personal(known: Measurement) -> Steps[frozenset[str]]:
+def personal(inventory: Inventory) -> Steps[frozenset[str]]:
     """The kinds of personal data that may be told, as a join."""
     yield from ()
-    return known.inventory.personal
+    return inventory.personal
 
 
 def unknown(value: str | None) -> str:

@@ -1,6 +1,6 @@
 """Which fields are personal data, and of which kind."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 
 PERSONAL = ("email", "name", "hostname", "connection_ip", "city", "serial_number")
 """The kinds of personal data: labels that stand on `_info` series only on demand."""
@@ -29,7 +29,9 @@ META = {
 
 
 def told(
-    fields: Mapping[str, str], record: object, kinds: Container[str]
+    fields: Mapping[str, str], record: object, kinds: frozenset[str]
 ) -> dict[str, str]:
     """What may be told of a record, by kind."""
+    if not kinds:  # nearly always, and of each peer
+        return {}
     return {kind: getattr(record, f) for f, kind in fields.items() if kind in kinds}

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.facts.members import Presence, Steps
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer, Route
 
 
@@ -107,18 +108,21 @@ class _Join:
         return RoutingPeers(connected + len(offline), connected, gone)
 
 
-def network_routing_peers(
-    networks: Iterable[Network],
-    routers: Iterable[NetworkRouter],
-    groups: Iterable[Group],
-    peers: Sequence[Peer],
-) -> Steps[Mapping[str, RoutingPeers]]:
+def network_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPeers]]:
     """Those behind the enabled routers of each network."""
-    by_id = {router.id: router for router in routers}
+    by_id = {router.id: router for router in inventory.network_routers or ()}
     enabled = (
         (n.id, (router for router in routers_of(n, by_id) if router.enabled))
-        for n in networks
+        for n in inventory.networks or ()
     )
+    groups, peers = inventory.groups or (), inventory.peers or ()
+    return (yield from routing_peers(groups, peers, enabled))
+
+
+def route_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPeers]]:
+    """Those of each enabled route."""
+    enabled = ((r.id, (r,)) for r in inventory.routes or () if r.enabled)
+    groups, peers = inventory.groups or (), inventory.peers or ()
     return (yield from routing_peers(groups, peers, enabled))
 
 
