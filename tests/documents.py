@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import wrap
+from types import ModuleType
 
 from prometheus_client import CollectorRegistry
 
@@ -131,8 +132,12 @@ def metrics() -> str:
     return "\n".join([METRICS, *map(_collector, COLLECTORS), EXPORTER + "\n" + _own()])
 
 
+def _subject(collector: Collector) -> ModuleType:
+    return sys.modules[f"api_exporter.collectors.{collector.name}"]
+
+
 def _collector(collector: Collector) -> str:
-    words = " ".join((sys.modules[collector.measure.__module__].__doc__ or "").split())
+    words = " ".join((_subject(collector).__doc__ or "").split())
     read = ", ".join(
         f"`{name}` (`/{resources.BY_NAME[name].path}`)" for name in collector.reads
     )

@@ -9,7 +9,7 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.events.listing import listed
 from api_exporter.events.telling import line
 from api_exporter.exposition.text import escape
-from api_exporter.netbird.inventory import PERSONAL as PERSONS
+from api_exporter.netbird.facts.personal import PERSONAL as PERSONS
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.web.discovery.query import Query

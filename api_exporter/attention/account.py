@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import HOUR
-from api_exporter.collectors.account import addresses
-from api_exporter.collectors.policies import (
+from api_exporter.exposition.tally import chunks
+from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.facts.account import addresses
+from api_exporter.netbird.facts.policies import (
     empty_sides,
     outdated,
     policies_by_check,
     sizes,
 )
-from api_exporter.exposition.tally import AT_ONCE
-from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.records import Peer
 
 
@@ -22,10 +22,10 @@ def peer_approvals(seen: Seen) -> Iterator[Finding | None]:
     """Peers that have waited for hours; they have since they were registered."""
     hours = seen.thresholds.hours["approval"]
     peers, long = seen.inventory.peers or (), list[tuple[float, Peer]]()
-    for start in range(0, len(peers), AT_ONCE):
+    for some in chunks(peers):
         long += [
             (at, peer)
-            for peer in peers[start : start + AT_ONCE]
+            for peer in some
             if peer.approval_required
             and seen.now - (at := timestamp(peer.created_at) or 0.0) >= hours * HOUR
         ]

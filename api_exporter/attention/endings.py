@@ -5,9 +5,9 @@ from math import ceil
 
 from api_exporter.attention.finding import Finding, Seen, counted, plain
 from api_exporter.attention.thresholds import DAY, HOUR
-from api_exporter.collectors.peers import login_end, login_lifetime
-from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.facts.account import login_end, login_lifetime
 from api_exporter.netbird.records import Peer
 
 
@@ -22,10 +22,10 @@ def logins(seen: Seen) -> Iterator[Finding | None]:
         return
     limit = min(days["login_soon"] * DAY, share * lifetime)
     peers, soon = seen.inventory.peers or (), list[tuple[float, Peer]]()
-    for start in range(0, len(peers), AT_ONCE):
+    for some in chunks(peers):
         soon += [
             (end, peer)
-            for peer in peers[start : start + AT_ONCE]
+            for peer in some
             if peer.connected and (end := login_end(lifetime, peer)) is not None
             if 0 < end - seen.now < limit
         ]

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from api_exporter.attention.fleet import Fleet
 from api_exporter.attention.thresholds import Severity, Thresholds, section
-from api_exporter.exposition.tally import AT_ONCE, finish
-from api_exporter.netbird.facts.routing import Steps
+from api_exporter.exposition.tally import chunks, finish
+from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
@@ -103,8 +103,7 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
         if "peers" not in self.__dict__:
             peers, found = self.inventory.peers or (), dict[str, Peer]()
             fleet = Fleet(self.now)
-            for start in range(0, len(peers), AT_ONCE):
-                some = peers[start : start + AT_ONCE]
+            for some in chunks(peers):
                 found.update({peer.id: peer for peer in some})
                 fleet.add(some)
                 yield
@@ -159,8 +158,7 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
             self.__dict__["detailed_ids"] = yield from self.inventory.detailed_ids()
         ids = self.__dict__["detailed_ids"]
         first, number = list[str](), 0
-        for start in range(0, len(peers), AT_ONCE):
-            some = peers[start : start + AT_ONCE]
+        for some in chunks(peers):
             told = [p.name or p.id for p in some if ids is None or p.id in ids]
             first = nsmallest(NAMED, first + told)
             number += len(told)

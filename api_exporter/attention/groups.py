@@ -1,17 +1,18 @@
 """Groups of which each peer matters, and those whose peers route."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Members, Seen, counted, plain
-from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.facts.routing import Steps
+from api_exporter.netbird.facts.members import Steps, named
 from api_exporter.netbird.records import Group
 
 
 def presence(seen: Seen) -> Iterator[Finding | None]:
     """Peers of important groups that are offline, routers that all are."""
-    for group in _of(seen, seen.important):
+    groups = seen.inventory.groups or ()
+    for group in named(groups, seen.important):
         members = yield from _members(seen, group)
         if gone := members.gone:
             names = yield from seen.names(gone)
@@ -23,7 +24,7 @@ def presence(seen: Seen) -> Iterator[Finding | None]:
                 f"{number} {verb} not connected{names}.",
                 since=min(members.times, default=None),
             )
-    for group in _of(seen, seen.thresholds.groups.routers):
+    for group in named(groups, seen.thresholds.groups.routers):
         members = yield from _members(seen, group)
         if len(members.gone) == members.peers:
             lost = (
@@ -37,7 +38,7 @@ def presence(seen: Seen) -> Iterator[Finding | None]:
                 f"{lost}: what is routed through it cannot be reached.",
                 since=max(members.times, default=None),
             )
-    known = {name for g in seen.inventory.groups or () for name in (g.id, g.name)}
+    known = {name for g in groups for name in (g.id, g.name)}
     for role, wanted in (
         ("important", seen.important),
         ("a group of routers", seen.thresholds.groups.routers),
@@ -53,8 +54,9 @@ def presence(seen: Seen) -> Iterator[Finding | None]:
 
 def expired(seen: Seen) -> Iterator[Finding | None]:
     """Peers of important groups that are cut off until somebody logs in."""
+    groups = seen.inventory.groups or ()
     yield from seen.gather()
-    for group in _of(seen, (*seen.important, *seen.thresholds.groups.routers)):
+    for group in named(groups, (*seen.important, *seen.thresholds.groups.routers)):
         members = yield from _members(seen, group)
         if out := members.expired:
             names = yield from seen.names(out)
@@ -67,20 +69,12 @@ def expired(seen: Seen) -> Iterator[Finding | None]:
             )
 
 
-def _of(seen: Seen, wanted: Collection[str]) -> list[Group]:
-    return [
-        group
-        for group in seen.inventory.groups or ()
-        if group.name in wanted or group.id in wanted
-    ]
-
-
 def _members(seen: Seen, group: Group) -> Steps[Members]:
     if group.id in seen.members:
         return seen.members[group.id]
     found, ids, every = Members(), set[str](), group.peers or ()
-    for start in range(0, len(every), AT_ONCE):
-        for member in every[start : start + AT_ONCE]:
+    for some in chunks(every):
+        for member in some:
             peer = seen.peers.get(member.id)
             if peer is None or peer.id in ids:
                 continue

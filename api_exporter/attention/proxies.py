@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Seen, plain
-from api_exporter.collectors.reverse_proxy import authenticated, restricted
+from api_exporter.netbird.facts.proxies import authenticated, restricted
 
 _FAILED = {
     "certificate_failed": (

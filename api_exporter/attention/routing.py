@@ -3,13 +3,13 @@
 from collections.abc import Generator
 
 from api_exporter.attention.finding import Finding, Seen, counted, listed, plain
-from api_exporter.collectors.routes import destination
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
+    destination,
     network_of,
     network_routing_peers,
-    routing_peers,
+    route_routing_peers,
 )
 from api_exporter.netbird.records import NetworkResource, Route
 
@@ -19,12 +19,7 @@ Found = Generator[Finding | None, None, None]
 def networks(seen: Seen) -> Found:
     """Networks that cannot be reached, and their resources, or hang on one peer."""
     inventory = seen.inventory
-    routing = yield from network_routing_peers(
-        inventory.networks or (),
-        inventory.network_routers or (),
-        inventory.groups or (),
-        inventory.peers or (),
-    )
+    routing = yield from network_routing_peers(inventory)
     lost: dict[str, list[NetworkResource]] = {}
     home = yield from network_of(inventory.networks or ())
     for resource in inventory.network_resources or ():
@@ -65,11 +60,7 @@ def networks(seen: Seen) -> Found:
 def routes(seen: Seen) -> Found:
     """Routes with one identifier and one network are each other's substitutes."""
     enabled = [route for route in seen.inventory.routes or () if route.enabled]
-    routing = yield from routing_peers(
-        seen.inventory.groups or (),
-        seen.inventory.peers or (),
-        ((route.id, (route,)) for route in enabled),
-    )
+    routing = yield from route_routing_peers(seen.inventory)
     alike: dict[tuple[str, str], list[Route]] = {}
     for route in enabled:
         alike.setdefault((route.network_id, destination(route)), []).append(route)

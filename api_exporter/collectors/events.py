@@ -2,43 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from api_exporter.exposition.text import (
-    Family,
-    Metric,
-    Sample,
-    counted,
-    labels,
-    timestamp,
-)
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.collectors.rows import Kind, measurement
+from api_exporter.exposition.text import Family, Sample, labels, timestamp
 from api_exporter.netbird.records import AuditEvent
 
-READS = ("events",)
-
-EVENTS = Metric(
-    name="netbird_api_audit_events",
-    help="Number of events by activity among the newest 10,000 of the audit log.",
-    source="events/audit[].activity_code",
-)
-LAST = Metric(
-    name="netbird_api_audit_event_last_timestamp_seconds",
-    help="When an activity last happened.",
-    source="events/audit[].timestamp",
-    alert="changes of activities that should be rare",
-)
-
-
-def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """By activity; absent while the events are unknown."""
-    events = inventory.events
-    if events is None:
-        return
-    yield counted(
-        EVENTS,
-        (event.activity_code for event in events),
-        lambda code: labels(activity_code=code),
-    )
-    yield Family(LAST, _newest(events))
+EVENTS = Kind[AuditEvent]("events", "events/audit[]")
 
 
 def _newest(events: Iterable[AuditEvent]) -> Iterator[Sample]:
@@ -49,3 +17,21 @@ def _newest(events: Iterable[AuditEvent]) -> Iterator[Sample]:
             code = labels(activity_code=event.activity_code)
             newest[code] = max(time, newest.get(code, time))
     yield from sorted(newest.items())
+
+
+ROWS = (
+    EVENTS.count(
+        "netbird_api_audit_events",
+        "Number of events by activity among the newest 10,000 of the audit log.",
+        {"activity_code": "activity_code"},
+    ),
+    EVENTS.family(
+        "netbird_api_audit_event_last_timestamp_seconds",
+        "When an activity last happened.",
+        "events/audit[].timestamp",
+        lambda metric, events: Family(metric, _newest(events)),
+        alert="changes of activities that should be rare",
+    ),
+)
+
+measure = measurement(ROWS)

@@ -1,105 +1,81 @@
 """Groups: who is in them, and how many of those are connected."""
 
-from collections.abc import Iterable, Iterator
-
-from api_exporter.collectors import joins
-from api_exporter.collectors.once import Once
-from api_exporter.exposition.tally import finish
-from api_exporter.exposition.text import (
-    Family,
-    Labels,
-    Metric,
-    Sample,
-    counted,
-    labels,
-)
+from api_exporter.collectors.rows import Kind, measurement, unknown
+from api_exporter.exposition.text import counted, labels
+from api_exporter.netbird.facts.members import Presence, Steps, distinct
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
 
-READS = ("groups", "peers")
-
-GROUPS = Metric(
-    name="netbird_api_groups",
-    help="Number of groups by where they come from.",
-    source="groups[].issued",
-)
-INFO = Metric(
-    name="netbird_api_group_info",
-    help="Properties of a group, to be joined by group_id. Always 1.",
-    source="groups[]",
-)
-PEERS = Metric(
-    name="netbird_api_group_peers",
-    help="Number of peers in the group, as the upstream counts them.",
-    source="groups[].peers_count",
-    alert="0 in a group that policies or setup keys use",
-)
-PEERS_CONNECTED = Metric(
-    name="netbird_api_group_peers_connected",
-    help="Number of the group's peers that are connected.",
-    source="groups[].peers[].id among the connected peers[]",
-    alert="0 in a group of routers",
-)
-PEERS_OFFLINE = Metric(
-    name="netbird_api_group_peers_offline",
-    help="Number of the group's peers that are listed and not connected.",
-    source="groups[].peers[].id among the peers[] that are not connected",
-    alert="above 0 in a group that must be complete",
-)
-RESOURCES = Metric(
-    name="netbird_api_group_resources",
-    help="Number of network resources in the group, as the upstream counts them.",
-    source="groups[].resources_count",
-)
-RESOURCES_BY_TYPE = Metric(
-    name="netbird_api_group_resources_by_type",
-    help="Number of network resources in the group by type.",
-    source="groups[].resources[].type",
+GROUPS = Kind[Group](
+    "groups", "groups[]", lambda group: labels(group_id=group.id, group=group.name)
 )
 
 
-def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """All families of the groups; those of connected members need the peers."""
-    groups = inventory.groups
-    if groups is None:
-        return
-    yield counted(GROUPS, (labels(issued=g.issued or "unknown") for g in groups))
-    yield Family(
-        INFO,
-        (
-            (labels(group_id=group.id, group=group.name, issued=group.issued), 1)
-            for group in groups
+def _presence(inventory: Inventory) -> Steps[Presence]:
+    return (yield from Presence.of(inventory.peers or ()))
+
+
+def _ids(group: Group) -> list[str]:
+    return [member.id for member in group.peers or ()]
+
+
+ROWS = (
+    GROUPS.count(
+        "netbird_api_groups",
+        "Number of groups by where they come from.",
+        {"issued": "issued"},
+        unknown,
+    ),
+    GROUPS.each(
+        "netbird_api_group_info",
+        "Properties of a group, to be joined by group_id. Always 1.",
+        "groups[]",
+        labels=lambda g: labels(group_id=g.id, group=g.name, issued=g.issued),
+    ),
+    GROUPS.field(
+        "netbird_api_group_peers",
+        "Number of peers in the group, as the upstream counts them.",
+        "peers_count",
+        alert="0 in a group that policies or setup keys use",
+    ),
+    GROUPS.joined(
+        "netbird_api_group_peers_connected",
+        "Number of the group's peers that are connected.",
+        "groups[].peers[].id among the connected peers[]",
+        _presence,
+        lambda presence, g: len(presence.connected.intersection(_ids(g))),
+        needs=("peers",),
+        at_once=1,
+        alert="0 in a group of routers",
+    ),
+    GROUPS.joined(
+        "netbird_api_group_peers_offline",
+        "Number of the group's peers that are listed and not connected.",
+        "groups[].peers[].id among the peers[] that are not connected",
+        _presence,
+        lambda presence, group: len(presence.offline.keys() & _ids(group)),
+        needs=("peers",),
+        at_once=1,
+        alert="above 0 in a group that must be complete",
+    ),
+    GROUPS.field(
+        "netbird_api_group_resources",
+        "Number of network resources in the group, as the upstream counts them.",
+        "resources_count",
+    ),
+    GROUPS.family(
+        "netbird_api_group_resources_by_type",
+        "Number of network resources in the group by type.",
+        "groups[].resources[].type",
+        lambda metric, groups: counted(
+            metric,
+            (
+                labels(group_id=group.id, group=group.name, resource_type=resource.type)
+                for group in groups
+                for resource in distinct(group.resources)
+            ),
         ),
-    )
-    keyed = Once(
-        (labels(group_id=group.id, group=group.name), group) for group in groups
-    )
-    yield Family(PEERS, ((key, group.peers_count) for key, group in keyed))
-    if inventory.peers is not None:
-        present = joins.Present(inventory.peers)
-        steps = present.steps
-        for metric, some in (
-            (PEERS_CONNECTED, present.connected),
-            (PEERS_OFFLINE, present.offline),
-        ):
-            yield Family(metric, _among(some, keyed, steps), 1, steps)
-    yield Family(RESOURCES, ((key, group.resources_count) for key, group in keyed))
-    yield counted(
-        RESOURCES_BY_TYPE,
-        (
-            labels(group_id=group.id, group=group.name, resource_type=resource.type)
-            for group in groups
-            for resource in joins.distinct(group.resources)
-        ),
-    )
+    ),
+)
 
-
-def _among(
-    some: set[str],
-    keyed: Iterable[tuple[Labels, Group]],
-    steps: Iterator[None],
-) -> Iterator[Sample]:
-    """A group may have as many members as there are peers: each is much work."""
-    finish(steps)
-    for key, group in keyed:
-        yield key, len(some.intersection(joins.ids(group)))
+measure = measurement(ROWS)

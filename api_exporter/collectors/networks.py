@@ -1,201 +1,178 @@
 """Networks behind routing peers: what is there, and whether anybody still routes."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Mapping
 
-from api_exporter.collectors import joins
-from api_exporter.collectors.once import Once, OnceInSteps
-from api_exporter.exposition.text import (
-    Family,
-    Labels,
-    Metric,
-    Sample,
-    boolean,
-    labels,
-    single,
-)
+from api_exporter.collectors.rows import Kind, distinct, length, measurement
+from api_exporter.exposition.text import boolean, labels
+from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.routing import (
-    RoutingPeers,
     network_of,
     network_routing_peers,
     routers_of,
 )
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Network, NetworkResource
+from api_exporter.netbird.records import Network, NetworkResource, NetworkRouter
 
-READS = ("networks", "network_routers", "network_resources", "groups", "peers")
-
-NETWORKS = Metric(
-    name="netbird_api_networks",
-    help="Number of networks.",
-    source="networks[]",
+NETWORKS = Kind[Network](
+    "networks",
+    "networks[]",
+    lambda network: labels(network_id=network.id, network=network.name),
 )
-INFO = Metric(
-    name="netbird_api_network_info",
-    help="Properties of a network, to be joined by network_id. Always 1.",
-    source="networks[]",
-)
-RESOURCES = Metric(
-    name="netbird_api_network_resources",
-    help="Number of the network's resources by whether they are enabled.",
-    source="networks[].resources[] among networks/resources[].enabled",
-)
-POLICIES = Metric(
-    name="netbird_api_network_policies",
-    help="Number of policies that give access to the network.",
-    source="networks[].policies[]",
-    alert="0 for a network with resources: nobody can reach it",
-)
-ROUTING_PEERS = Metric(
-    name="netbird_api_network_routing_peers",
-    help="Number of existing peers behind the network's enabled routers.",
-    source="networks[].routers[] among networks/routers[].{enabled,peer,peer_groups},"
-    " groups[].peers[], peers[]",
-)
-ROUTING_PEERS_CONNECTED = Metric(
-    name="netbird_api_network_routing_peers_connected",
-    help="Number of connected peers behind the network's enabled routers.",
-    source="as netbird_api_network_routing_peers, among the connected peers[]",
-    alert="0 in a network with resources is an outage, 1 is lost redundancy",
-)
-ROUTER_ENABLED = Metric(
-    name="netbird_api_network_router_enabled",
-    help="Whether a router of the network is enabled.",
-    source="networks[].routers[] among networks/routers[].enabled",
-)
-ROUTER_METRIC = Metric(
-    name="netbird_api_network_router_metric",
-    help="Metric of a router of the network: of several, the lowest one is preferred.",
-    source="networks[].routers[] among networks/routers[].metric",
-)
-RESOURCE_INFO = Metric(
-    name="netbird_api_network_resource_info",
-    help="Properties of a network resource, to be joined by network_resource_id."
-    " Always 1.",
-    source="networks/resources[], networks[].resources[]",
-)
-RESOURCE_ENABLED = Metric(
-    name="netbird_api_network_resource_enabled",
-    help="Whether the network resource is enabled.",
-    source="networks/resources[].enabled",
-)
-RESOURCE_ROUTING_PEERS_CONNECTED = Metric(
-    name="netbird_api_network_resource_routing_peers_connected",
-    help="Number of connected peers that lead to the network resource; absent for one"
-    " in no network.",
-    source="netbird_api_network_routing_peers_connected of the network that lists it",
-    alert="0 on an enabled resource: nobody can reach it",
-)
-RESOURCE_GROUPS = Metric(
-    name="netbird_api_network_resource_groups",
-    help="Number of groups that the network resource is in; without one, no policy can"
-    " name it by group.",
-    source="networks/resources[].groups",
+RESOURCES = Kind[NetworkResource](
+    "network_resources",
+    "networks/resources[]",
+    lambda r: labels(network_resource_id=r.id, network_resource=r.name),
 )
 
 
-Routing = OnceInSteps[Mapping[str, RoutingPeers]]
-"""Who routes for each network, by its id."""
-
-Home = OnceInSteps[Mapping[str, str]]
-"""The id of each resource's network."""
+def _halves(inventory: Inventory) -> Steps[Iterable[tuple[Network, bool]]]:
+    yield from ()
+    return ((n, half) for n in inventory.networks or () for half in (True, False))
 
 
-def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """All families of the networks; each join only while both its sides are known."""
-    routing = None
-    if inventory.networks is not None:
-        routing = yield from _networks(inventory.networks, inventory)
-    if inventory.network_resources is not None:
-        yield from _each_resource(
-            inventory.network_resources, inventory.networks, routing
-        )
+HALVES = Kind[tuple[Network, bool]](
+    "networks",
+    "networks[]",
+    lambda half: labels(
+        network_id=half[0].id, network=half[0].name, enabled=boolean(half[1])
+    ),
+    find=_halves,
+    needs=("network_resources",),
+)
+"""A network's enabled resources, and the others."""
 
 
-def _networks(
-    networks: tuple[Network, ...], inventory: Inventory
-) -> Generator[Family | None, None, Routing | None]:
-    """Returns None while a side of that join is unknown."""
-    yield single(NETWORKS, len(networks))
-    keyed = Once((labels(network_id=n.id, network=n.name), n) for n in networks)
-    yield Family(INFO, ((key, 1) for key, _ in keyed))
-    if inventory.network_resources is not None:
-        resources = _resources(networks, inventory.network_resources)
-        yield Family(RESOURCES, resources, at_once=1)
-    yield Family(POLICIES, ((key, len(set(n.policies or ()))) for key, n in keyed))
-    routers = inventory.network_routers
-    if routers is None:
-        return None
-    routing = None
-    if inventory.groups is not None and inventory.peers is not None:
-        routing = OnceInSteps(
-            network_routing_peers(networks, routers, inventory.groups, inventory.peers)
-        )
-        yield from joins.routing(keyed, routing, ROUTING_PEERS, ROUTING_PEERS_CONNECTED)
-    by_id = {router.id: router for router in routers}
-    routed = Once(
-        (labels(network_id=n.id, router_id=router.id), router)
-        for n in networks
-        for router in routers_of(n, by_id)
-    )
-    yield Family(ROUTER_ENABLED, ((key, int(r.enabled)) for key, r in routed))
-    yield Family(ROUTER_METRIC, ((key, r.metric) for key, r in routed))
-    return routing
+def _routers(inventory: Inventory) -> Steps[Iterable[tuple[Network, NetworkRouter]]]:
+    yield from ()
+    by_id = {router.id: router for router in inventory.network_routers or ()}
+    return ((n, r) for n in inventory.networks or () for r in routers_of(n, by_id))
 
 
-def _each_resource(
-    resources: tuple[NetworkResource, ...],
-    networks: tuple[Network, ...] | None,
-    routing: Routing | None,
-) -> Iterator[Family]:
-    home = OnceInSteps(network_of(networks or ()))
-    if networks is not None:
-        yield Family(RESOURCE_INFO, _info(resources, home), steps=home.steps)
-    keyed = Once(
-        (labels(network_resource_id=r.id, network_resource=r.name), r)
-        for r in resources
-    )
-    yield Family(RESOURCE_ENABLED, ((key, int(r.enabled)) for key, r in keyed))
-    if networks is not None and routing is not None:
-        yield Family(
-            RESOURCE_ROUTING_PEERS_CONNECTED,
-            _reached(keyed, home, routing),
-            steps=chain(home.steps, routing.steps),
-        )
-    yield Family(RESOURCE_GROUPS, ((key, len(r.groups or ())) for key, r in keyed))
+ROUTERS = Kind[tuple[Network, NetworkRouter]](
+    "networks",
+    "networks[]",
+    lambda routed: labels(network_id=routed[0].id, router_id=routed[1].id),
+    find=_routers,
+    needs=("network_routers",),
+)
 
 
-def _info(resources: Iterable[NetworkResource], home: Home) -> Iterator[Sample]:
-    found = home.whole()
-    for resource in resources:
-        key = labels(
-            network_resource_id=resource.id,
-            network_resource=resource.name,
-            network_id=found.get(resource.id, ""),
-            resource_type=resource.type,
-            address=resource.address,
-        )
-        yield key, 1
+Routed = tuple[NetworkResource, str | None]
+"""A network resource, and the id of its network."""
 
 
-def _reached(
-    keyed: Iterable[tuple[Labels, NetworkResource]],
-    home: Home,
-    routing: Routing,
-) -> Iterator[Sample]:
-    found, behind = home.whole(), routing.whole()
-    for key, resource in keyed:
-        if resource.id in found:
-            yield key, behind[found[resource.id]].connected
+def _routed(inventory: Inventory) -> Steps[Iterable[Routed]]:
+    homes = yield from network_of(inventory.networks or ())
+    return ((r, homes.get(r.id)) for r in inventory.network_resources or ())
 
 
-def _resources(
-    networks: Iterable[Network], resources: Iterable[NetworkResource]
-) -> Iterator[Sample]:
-    enabled = {resource.id: resource.enabled for resource in resources}
-    for n in networks:
-        for half in (True, False):
-            yield (
-                labels(network_id=n.id, network=n.name, enabled=boolean(half)),
-                sum(enabled.get(id_) is half for id_ in set(n.resources or ())),
-            )
+ROUTED = Kind[Routed](
+    "network_resources",
+    "networks/resources[]",
+    lambda routed: labels(
+        network_resource_id=routed[0].id, network_resource=routed[0].name
+    ),
+    find=_routed,
+    needs=("networks",),
+)
+
+
+def _enabled(inventory: Inventory) -> Steps[Mapping[str, bool]]:
+    yield from ()
+    return {r.id: r.enabled for r in inventory.network_resources or ()}
+
+
+ROWS = (
+    NETWORKS.total("netbird_api_networks", "Number of networks."),
+    NETWORKS.each(
+        "netbird_api_network_info",
+        "Properties of a network, to be joined by network_id. Always 1.",
+        "networks[]",
+    ),
+    HALVES.joined(
+        "netbird_api_network_resources",
+        "Number of the network's resources by whether they are enabled.",
+        "networks[].resources[] among networks/resources[].enabled",
+        _enabled,
+        lambda enabled, half: sum(
+            enabled.get(id_) is half[1] for id_ in set(half[0].resources or ())
+        ),
+        at_once=1,
+    ),
+    NETWORKS.field(
+        "netbird_api_network_policies",
+        "Number of policies that give access to the network.",
+        "policies",
+        distinct,
+        alert="0 for a network with resources: nobody can reach it",
+    ),
+    NETWORKS.joined(
+        "netbird_api_network_routing_peers",
+        "Number of existing peers behind the network's enabled routers.",
+        "networks[].routers[] among networks/routers[].{enabled,peer,peer_groups},"
+        " groups[].peers[], peers[]",
+        network_routing_peers,
+        lambda routing, network: routing[network.id].peers,
+        needs=("network_routers", "groups", "peers"),
+    ),
+    NETWORKS.joined(
+        "netbird_api_network_routing_peers_connected",
+        "Number of connected peers behind the network's enabled routers.",
+        "as netbird_api_network_routing_peers, among the connected peers[]",
+        network_routing_peers,
+        lambda routing, network: routing[network.id].connected,
+        needs=("network_routers", "groups", "peers"),
+        alert="0 in a network with resources is an outage, 1 is lost redundancy",
+    ),
+    ROUTERS.each(
+        "netbird_api_network_router_enabled",
+        "Whether a router of the network is enabled.",
+        "networks[].routers[] among networks/routers[].enabled",
+        lambda routed: int(routed[1].enabled),
+    ),
+    ROUTERS.each(
+        "netbird_api_network_router_metric",
+        "Metric of a router of the network: of several, the lowest one is preferred.",
+        "networks[].routers[] among networks/routers[].metric",
+        lambda routed: routed[1].metric,
+    ),
+    ROUTED.each(
+        "netbird_api_network_resource_info",
+        "Properties of a network resource, to be joined by network_resource_id."
+        " Always 1.",
+        "networks/resources[], networks[].resources[]",
+        labels=lambda routed: labels(
+            network_resource_id=routed[0].id,
+            network_resource=routed[0].name,
+            network_id=routed[1] or "",
+            resource_type=routed[0].type,
+            address=routed[0].address,
+        ),
+    ),
+    RESOURCES.field(
+        "netbird_api_network_resource_enabled",
+        "Whether the network resource is enabled.",
+        "enabled",
+    ),
+    ROUTED.joined(
+        "netbird_api_network_resource_routing_peers_connected",
+        "Number of connected peers that lead to the network resource; absent for one"
+        " in no network.",
+        "netbird_api_network_routing_peers_connected of the network that lists it",
+        network_routing_peers,
+        lambda routing, routed: (
+            None if routed[1] is None else routing[routed[1]].connected
+        ),
+        needs=("network_routers", "groups", "peers"),
+        alert="0 on an enabled resource: nobody can reach it",
+    ),
+    RESOURCES.field(
+        "netbird_api_network_resource_groups",
+        "Number of groups that the network resource is in; without one, no policy can"
+        " name it by group.",
+        "groups",
+        length,
+    ),
+)
+
+measure = measurement(ROWS)

@@ -1,19 +1,17 @@
 """The reverse proxy: services, domains, clusters and tokens."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from api_exporter.exposition.text import Family, Metric, cut, labels, states, timestamps
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.collectors.rows import Kind, measurement
+from api_exporter.exposition.text import Family, Metric, cut, labels, timestamp
+from api_exporter.netbird.facts.proxies import authenticated, restricted
 from api_exporter.netbird.records import (
-    ProxyAuth,
     ProxyCluster,
     ProxyDomain,
     ProxyService,
     ProxyToken,
 )
-
-READS = ("proxy_services", "proxy_domains", "proxy_clusters", "proxy_tokens")
 
 STATUSES = (
     "pending",
@@ -25,175 +23,122 @@ STATUSES = (
 )
 """The statuses that the upstream is known to send."""
 
-SERVICES = Metric(
-    name="netbird_api_proxy_services",
-    help="Number of proxy services by status.",
-    source="reverse-proxies/services[].meta.status",
-    alert="above 0 for certificate_failed or error",
+SERVICES = Kind[ProxyService](
+    "proxy_services",
+    "reverse-proxies/services[]",
+    lambda service: labels(proxy_service_id=service.id, proxy_service=service.name),
 )
-SERVICE_INFO = Metric(
-    name="netbird_api_proxy_service_info",
-    help="Properties of a proxy service, to be joined by proxy_service_id. Always 1.",
-    source="reverse-proxies/services[]",
+DOMAINS = Kind[ProxyDomain](
+    "proxy_domains",
+    "reverse-proxies/domains[]",
+    lambda domain: labels(proxy_domain_id=domain.id, domain=domain.domain),
 )
-SERVICE_STATUS = Metric(
-    name="netbird_api_proxy_service_status",
-    help="The status that the proxy service is in: 1 for that one, 0 for the others.",
-    source="reverse-proxies/services[].meta.status",
-    alert="1 for certificate_failed, tunnel_not_created or error",
+CLUSTERS = Kind[ProxyCluster](
+    "proxy_clusters",
+    "reverse-proxies/clusters[]",
+    lambda cluster: labels(proxy_cluster=cluster.address),
 )
-SERVICE_ENABLED = Metric(
-    name="netbird_api_proxy_service_enabled",
-    help="Whether the proxy service is enabled.",
-    source="reverse-proxies/services[].enabled",
-)
-SERVICE_AUTHENTICATED = Metric(
-    name="netbird_api_proxy_service_authenticated",
-    help="Whether the HTTP service is private or asks who you are, in whatever way.",
-    source="reverse-proxies/services[].auth.*.enabled,"
-    " reverse-proxies/services[].private, where mode is http",
-    alert="0 for an enabled service that is not restricted: an open door",
-)
-SERVICE_RESTRICTED = Metric(
-    name="netbird_api_proxy_service_restricted",
-    help="Whether the service lets in only some addresses or countries, by a list of"
-    " those that are allowed.",
-    source="reverse-proxies/services[].access_restrictions.{allowed_cidrs,"
-    "allowed_countries}",
-    alert="0 for an enabled service without authentication: an open door",
-)
-CERTIFICATE_ISSUED = Metric(
-    name="netbird_api_proxy_service_certificate_issued_timestamp_seconds",
-    help="When the proxy service's certificate was issued; absent before.",
-    source="reverse-proxies/services[].meta.certificate_issued_at",
-)
-DOMAIN_VALIDATED = Metric(
-    name="netbird_api_proxy_domain_validated",
-    help="Whether a custom domain has been validated.",
-    source="reverse-proxies/domains[].validated, of custom domains",
-    alert="0 for longer than DNS takes",
-)
-CLUSTER_ONLINE = Metric(
-    name="netbird_api_proxy_cluster_online",
-    help="Whether the proxy cluster is online.",
-    source="reverse-proxies/clusters[].online",
-    alert="0",
-)
-CLUSTER_PROXIES = Metric(
-    name="netbird_api_proxy_cluster_connected_proxies",
-    help="Number of proxies of the cluster that are connected.",
-    source="reverse-proxies/clusters[].connected_proxies",
-    alert="fewer than there should be",
-)
-TOKEN_EXPIRATION = Metric(
-    name="netbird_api_proxy_token_expiration_timestamp_seconds",
-    help="When a proxy's token ends; absent when never, or when it is revoked.",
-    source="reverse-proxies/proxy-tokens[].expires_at, of those not revoked",
-    alert="days ahead: the proxy stops then",
-)
-TOKEN_LAST_USED = Metric(
-    name="netbird_api_proxy_token_last_used_timestamp_seconds",
-    help="When a proxy's token was last used; absent when never.",
-    source="reverse-proxies/proxy-tokens[].last_used",
-    alert="use of a token that nobody should have",
+TOKENS = Kind[ProxyToken](
+    "proxy_tokens",
+    "reverse-proxies/proxy-tokens[]",
+    lambda token: labels(proxy_token_id=token.id, proxy_token=token.name),
 )
 
 
-def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """All families of the four resources, each as soon as it is known."""
-    if inventory.proxy_services is not None:
-        yield from _services(inventory.proxy_services)
-    if inventory.proxy_domains is not None:
-        yield _domains(inventory.proxy_domains)
-    if inventory.proxy_clusters is not None:
-        yield from _clusters(inventory.proxy_clusters)
-    if inventory.proxy_tokens is not None:
-        yield from _tokens(inventory.proxy_tokens)
-
-
-def _services(services: tuple[ProxyService, ...]) -> Iterator[Family]:
+def _by_status(metric: Metric, services: Iterable[ProxyService]) -> Family:
     counts = Counter(cut(service.meta.status) for service in services)
-    yield Family(
-        SERVICES,
-        [
-            (labels(status=status), counts[status])
-            for status in dict.fromkeys((*STATUSES, *sorted(counts)))
-        ],
-    )
-    yield Family(
-        SERVICE_INFO,
-        (
-            (
-                labels(
-                    proxy_service_id=service.id,
-                    proxy_service=service.name,
-                    mode=service.mode,
-                    domain=service.domain,
-                ),
-                1,
-            )
-            for service in services
+    every = dict.fromkeys((*STATUSES, *sorted(counts)))
+    return Family(metric, ((labels(status=status), counts[status]) for status in every))
+
+
+ROWS = (
+    SERVICES.family(
+        "netbird_api_proxy_services",
+        "Number of proxy services by status.",
+        "reverse-proxies/services[].meta.status",
+        _by_status,
+        alert="above 0 for certificate_failed or error",
+    ),
+    SERVICES.each(
+        "netbird_api_proxy_service_info",
+        "Properties of a proxy service, to be joined by proxy_service_id. Always 1.",
+        "reverse-proxies/services[]",
+        labels=lambda service: labels(
+            proxy_service_id=service.id,
+            proxy_service=service.name,
+            mode=service.mode,
+            domain=service.domain,
         ),
-    )
-    keyed = [(labels(proxy_service_id=s.id, proxy_service=s.name), s) for s in services]
-    yield states(
-        SERVICE_STATUS, "status", STATUSES, ((key, s.meta.status) for key, s in keyed)
-    )
-    yield Family(SERVICE_ENABLED, ((key, int(s.enabled)) for key, s in keyed))
-    yield Family(
-        SERVICE_AUTHENTICATED,
-        ((key, int(authenticated(s))) for key, s in keyed if s.mode == "http"),
-    )
-    yield Family(SERVICE_RESTRICTED, ((key, int(restricted(s))) for key, s in keyed))
-    yield timestamps(
-        CERTIFICATE_ISSUED, ((key, s.meta.certificate_issued_at) for key, s in keyed)
-    )
+    ),
+    SERVICES.states(
+        "netbird_api_proxy_service_status",
+        "The status that the proxy service is in: 1 for that one, 0 for the others.",
+        "meta.status",
+        "status",
+        STATUSES,
+        alert="1 for certificate_failed, tunnel_not_created or error",
+    ),
+    SERVICES.field(
+        "netbird_api_proxy_service_enabled",
+        "Whether the proxy service is enabled.",
+        "enabled",
+    ),
+    SERVICES.each(
+        "netbird_api_proxy_service_authenticated",
+        "Whether the HTTP service is private or asks who you are, in whatever way.",
+        "reverse-proxies/services[].auth.*.enabled,"
+        " reverse-proxies/services[].private, where mode is http",
+        lambda service: int(authenticated(service)) if service.mode == "http" else None,
+        alert="0 for an enabled service that is not restricted: an open door",
+    ),
+    SERVICES.each(
+        "netbird_api_proxy_service_restricted",
+        "Whether the service lets in only some addresses or countries, by a list of"
+        " those that are allowed.",
+        "reverse-proxies/services[].access_restrictions.{allowed_cidrs,"
+        "allowed_countries}",
+        lambda service: int(restricted(service)),
+        alert="0 for an enabled service without authentication: an open door",
+    ),
+    SERVICES.field(
+        "netbird_api_proxy_service_certificate_issued_timestamp_seconds",
+        "When the proxy service's certificate was issued; absent before.",
+        "meta.certificate_issued_at",
+        timestamp,
+    ),
+    DOMAINS.each(
+        "netbird_api_proxy_domain_validated",
+        "Whether a custom domain has been validated.",
+        "reverse-proxies/domains[].validated, of custom domains",
+        lambda domain: int(domain.validated) if domain.type == "custom" else None,
+        alert="0 for longer than DNS takes",
+    ),
+    CLUSTERS.field(
+        "netbird_api_proxy_cluster_online",
+        "Whether the proxy cluster is online.",
+        "online",
+        alert="0",
+    ),
+    CLUSTERS.field(
+        "netbird_api_proxy_cluster_connected_proxies",
+        "Number of proxies of the cluster that are connected.",
+        "connected_proxies",
+        alert="fewer than there should be",
+    ),
+    TOKENS.each(
+        "netbird_api_proxy_token_expiration_timestamp_seconds",
+        "When a proxy's token ends; absent when never, or when it is revoked.",
+        "reverse-proxies/proxy-tokens[].expires_at, of those not revoked",
+        lambda token: None if token.revoked else timestamp(token.expires_at),
+        alert="days ahead: the proxy stops then",
+    ),
+    TOKENS.field(
+        "netbird_api_proxy_token_last_used_timestamp_seconds",
+        "When a proxy's token was last used; absent when never.",
+        "last_used",
+        timestamp,
+        alert="use of a token that nobody should have",
+    ),
+)
 
-
-def authenticated(service: ProxyService) -> bool:
-    """Whether the proxy asks who is there, or lets only peers in."""
-    ways = (
-        way
-        for under in (service.auth or {}).values()
-        for way in (under if isinstance(under, tuple) else (under,))
-    )
-    return service.private or any(
-        isinstance(way, ProxyAuth) and way.enabled for way in ways
-    )
-
-
-_EVERYBODY = ("0.0.0.0/0", "::/0")
-
-
-def restricted(service: ProxyService) -> bool:
-    """Whether a list says who may come in; one that only blocks says no such thing."""
-    lists = service.access_restrictions
-    cidrs = lists.allowed_cidrs or ()
-    return bool(lists.allowed_countries) or (
-        len(cidrs) > 0 and not any(cidr in _EVERYBODY for cidr in cidrs)
-    )
-
-
-def _domains(domains: tuple[ProxyDomain, ...]) -> Family:
-    return Family(
-        DOMAIN_VALIDATED,
-        (
-            (labels(proxy_domain_id=d.id, domain=d.domain), int(d.validated))
-            for d in domains
-            if d.type == "custom"
-        ),
-    )
-
-
-def _clusters(clusters: tuple[ProxyCluster, ...]) -> Iterator[Family]:
-    keyed = [(labels(proxy_cluster=c.address), c) for c in clusters]
-    yield Family(CLUSTER_ONLINE, ((key, int(c.online)) for key, c in keyed))
-    yield Family(CLUSTER_PROXIES, ((key, c.connected_proxies) for key, c in keyed))
-
-
-def _tokens(tokens: tuple[ProxyToken, ...]) -> Iterator[Family]:
-    keyed = [(labels(proxy_token_id=t.id, proxy_token=t.name), t) for t in tokens]
-    yield timestamps(
-        TOKEN_EXPIRATION, ((key, t.expires_at) for key, t in keyed if not t.revoked)
-    )
-    yield timestamps(TOKEN_LAST_USED, ((key, t.last_used) for key, t in keyed))
+measure = measurement(ROWS)

@@ -1,6 +1,6 @@
 """What is published: the table of contents. One subject a file."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 
 from msgspec import Struct
@@ -8,6 +8,7 @@ from msgspec import Struct
 from api_exporter.collectors import (
     account,
     dns,
+    drop_in,
     events,
     groups,
     memberships,
@@ -19,13 +20,9 @@ from api_exporter.collectors import (
     setup_keys,
     users,
 )
-from api_exporter.collectors.drop_in import collector as drop_in
-from api_exporter.exposition.text import Family, Metric
+from api_exporter.collectors.rows import Measure
+from api_exporter.exposition.text import Metric
 from api_exporter.netbird.bodies import Body
-from api_exporter.netbird.inventory import Inventory
-
-Measure = Callable[[Inventory], Iterator[Family | None]]
-"""Families from records. None: not done counting, a good place to pause."""
 
 
 class Collector(Struct, frozen=True):
@@ -45,42 +42,34 @@ class Collector(Struct, frozen=True):
     bodies: Mapping[str, Body] = {}
 
 
-def families(subject: ModuleType) -> tuple[Metric, ...]:
-    """Those that a collector's module defines."""
-    return tuple(m for m in vars(subject).values() if isinstance(m, Metric))
+def _collector(
+    subject: ModuleType, *, default: bool = True, bodies: Mapping[str, Body] = {}
+) -> Collector:
+    """Of a module, by its name and its rows."""
+    name = subject.__name__.rpartition(".")[2]
+    families = tuple(row.metric for row in subject.ROWS)
+    reads = tuple(dict.fromkeys(need for row in subject.ROWS for need in row.needs))
+    return Collector(name, reads, subject.measure, families, default, bodies)
 
 
 COLLECTORS: tuple[Collector, ...] = (
-    Collector("peers", peers.READS, peers.measure, families(peers)),
-    Collector("groups", groups.READS, groups.measure, families(groups)),
-    Collector("users", users.READS, users.measure, families(users)),
-    Collector("setup_keys", setup_keys.READS, setup_keys.measure, families(setup_keys)),
-    Collector("networks", networks.READS, networks.measure, families(networks)),
-    Collector("routes", routes.READS, routes.measure, families(routes)),
-    Collector("policies", policies.READS, policies.measure, families(policies)),
-    Collector("dns", dns.READS, dns.measure, families(dns)),
-    Collector("account", account.READS, account.measure, families(account)),
-    Collector(
-        "reverse_proxy",
-        reverse_proxy.READS,
-        reverse_proxy.measure,
-        families(reverse_proxy),
+    *map(
+        _collector,
+        (
+            peers,
+            groups,
+            users,
+            setup_keys,
+            networks,
+            routes,
+            policies,
+            dns,
+            account,
+            reverse_proxy,
+        ),
     ),
-    Collector(
-        "memberships",
-        memberships.READS,
-        memberships.measure,
-        families(memberships),
-        default=False,
-    ),
-    Collector(
-        "drop_in",
-        drop_in.READS,
-        drop_in.measure,
-        drop_in.FAMILIES,
-        default=False,
-        bodies=drop_in.BODIES,
-    ),
-    Collector("events", events.READS, events.measure, families(events), default=False),
+    _collector(memberships, default=False),
+    _collector(drop_in, default=False, bodies=drop_in.BODIES),
+    _collector(events, default=False),
 )
 """In the order of the page."""

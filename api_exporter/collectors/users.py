@@ -1,124 +1,97 @@
 """Users, and the access tokens of the exporter's own user."""
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterable
 
-from api_exporter.collectors.once import OnceEach
-from api_exporter.exposition.each import Blocks, Each
-from api_exporter.exposition.text import (
-    Family,
-    Labels,
-    Metric,
-    boolean,
-    count_true,
-    counted,
-    labels,
-    timestamp,
-    timestamps,
-)
+from api_exporter.collectors.rows import Kind, distinct, measurement, personal
+from api_exporter.exposition.text import Labels, boolean, labels, timestamp
+from api_exporter.netbird.facts.members import Steps
+from api_exporter.netbird.facts.personal import USER, told
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import User
+from api_exporter.netbird.records import AccessToken, User
 
-READS = ("users", "access_tokens")
-
-USERS = Metric(
-    name="netbird_api_users",
-    help="Number of users by role, status and whether they are service users.",
-    source="users[].role, users[].status, users[].is_service_user",
-    alert="more owners or admins than there should be",
-)
-BLOCKED = Metric(
-    name="netbird_api_users_blocked",
-    help="Number of users that are blocked.",
-    source="users[].is_blocked",
-)
-PENDING_APPROVAL = Metric(
-    name="netbird_api_users_pending_approval",
-    help="Number of users that wait for approval.",
-    source="users[].pending_approval",
-    alert="anything above 0 for long",
-)
-INFO = Metric(
-    name="netbird_api_user_info",
-    help="Properties of a user, to be joined by user_id. Always 1.",
-    source="users[]",
-)
-LAST_LOGIN = Metric(
-    name="netbird_api_user_last_login_timestamp_seconds",
-    help="When the user last logged in; absent when never.",
-    source="users[].last_login",
-    alert="users who have not logged in for months",
-)
-AUTO_GROUPS = Metric(
-    name="netbird_api_user_auto_groups",
-    help="Number of groups that are given to the user's new peers.",
-    source="users[].auto_groups",
-)
-TOKEN_EXPIRATION = Metric(
-    name="netbird_api_access_token_expiration_timestamp_seconds",
-    help="When an access token of the exporter's own user ends.",
-    source="users/{current}/tokens[].expiration_date",
-    alert="14 days ahead: without its token the exporter is blind",
-)
-TOKEN_LAST_USED = Metric(
-    name="netbird_api_access_token_last_used_timestamp_seconds",
-    help="When an access token of the exporter's own user was last used.",
-    source="users/{current}/tokens[].last_used",
+USERS = Kind[User](
+    "users", "users[]", lambda user: labels(user_id=user.id), in_blocks=True
 )
 
 
-def measure(inventory: Inventory) -> Iterator[Family | None]:
-    """All families of the users; those of tokens need the user whose they are."""
-    users = inventory.users
-    if users is None:
-        return
-    yield counted(
-        USERS,
-        ((user.role, user.status, user.is_service_user) for user in users),
-        lambda kind: labels(
-            role=kind[0], status=kind[1], service_user=boolean(kind[2])
-        ),
+def _info(kinds: frozenset[str], user: User) -> Labels:
+    return labels(
+        user_id=user.id,
+        role=user.role,
+        status=user.status,
+        service_user=boolean(user.is_service_user),
+        issued=user.issued or "",
+        **told(USER, user, kinds),
     )
-    yield count_true(BLOCKED, (user.is_blocked for user in users))
-    yield count_true(PENDING_APPROVAL, (user.pending_approval for user in users))
-    told = inventory.personal
-    info = partial(_personal_info, told) if told else _info
-    blocks = Blocks(users)
-    yield Each(INFO, blocks, lambda u: labels(**info(u)), lambda _: 1, given=told)
-    key = OnceEach(_key)
-    yield Each(LAST_LOGIN, blocks, key, lambda u: timestamp(u.last_login))
-    yield Each(AUTO_GROUPS, blocks, key, lambda u: len(set(u.auto_groups or ())))
-    yield from _tokens(inventory)
 
 
-def _tokens(inventory: Inventory) -> Iterator[Family]:
-    tokens, user_id = inventory.access_tokens, inventory.current_user
-    if tokens is None or user_id is None:
-        return
-    keyed = [
-        (labels(token_id=token.id, token=token.name, user_id=user_id), token)
-        for token in tokens
-    ]
-    yield timestamps(
-        TOKEN_EXPIRATION, ((key, token.expiration_date) for key, token in keyed)
-    )
-    yield timestamps(TOKEN_LAST_USED, ((key, token.last_used) for key, token in keyed))
+Token = tuple[str, AccessToken]
+"""The id of its user, and the token."""
 
 
-def _key(user: User) -> Labels:
-    return labels(user_id=user.id)
+def _tokens(inventory: Inventory) -> Steps[Iterable[Token]]:
+    yield from ()
+    user, tokens = inventory.current_user, inventory.access_tokens or ()
+    return [] if user is None else [(user, token) for token in tokens]
 
 
-def _info(user: User) -> dict[str, str]:
-    return {
-        "user_id": user.id,
-        "role": user.role,
-        "status": user.status,
-        "service_user": boolean(user.is_service_user),
-        "issued": user.issued or "",
-    }
+TOKENS = Kind[Token](
+    "users",
+    "users/{current}/tokens[]",
+    lambda own: labels(token_id=own[1].id, token=own[1].name, user_id=own[0]),
+    find=_tokens,
+    needs=("access_tokens",),
+)
 
+ROWS = (
+    USERS.count(
+        "netbird_api_users",
+        "Number of users by role, status and whether they are service users.",
+        {"role": "role", "status": "status", "service_user": "is_service_user"},
+        alert="more owners or admins than there should be",
+    ),
+    USERS.true(
+        "netbird_api_users_blocked", "Number of users that are blocked.", "is_blocked"
+    ),
+    USERS.true(
+        "netbird_api_users_pending_approval",
+        "Number of users that wait for approval.",
+        "pending_approval",
+        alert="anything above 0 for long",
+    ),
+    USERS.joined(
+        "netbird_api_user_info",
+        "Properties of a user, to be joined by user_id. Always 1.",
+        "users[]",
+        personal,
+        labels=_info,
+    ),
+    USERS.field(
+        "netbird_api_user_last_login_timestamp_seconds",
+        "When the user last logged in; absent when never.",
+        "last_login",
+        timestamp,
+        alert="users who have not logged in for months",
+    ),
+    USERS.field(
+        "netbird_api_user_auto_groups",
+        "Number of groups that are given to the user's new peers.",
+        "auto_groups",
+        distinct,
+    ),
+    TOKENS.each(
+        "netbird_api_access_token_expiration_timestamp_seconds",
+        "When an access token of the exporter's own user ends.",
+        "users/{current}/tokens[].expiration_date",
+        lambda own: timestamp(own[1].expiration_date),
+        alert="14 days ahead: without its token the exporter is blind",
+    ),
+    TOKENS.each(
+        "netbird_api_access_token_last_used_timestamp_seconds",
+        "When an access token of the exporter's own user was last used.",
+        "users/{current}/tokens[].last_used",
+        lambda own: timestamp(own[1].last_used),
+    ),
+)
 
-def _personal_info(told: frozenset[str], user: User) -> dict[str, str]:
-    personal = {"name": user.name, "email": user.email}
-    return _info(user) | {k: v for k, v in personal.items() if k in told}
+measure = measurement(ROWS)

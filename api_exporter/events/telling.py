@@ -15,7 +15,7 @@ import msgspec
 
 from api_exporter.events.listing import Event
 from api_exporter.netbird.elements import FAILURES
-from api_exporter.netbird.inventory import PERSONAL
+from api_exporter.netbird.facts.personal import EVENT, META, PERSONAL
 
 BEGIN = b'{"account":'
 """What every line begins with."""
@@ -26,12 +26,11 @@ _FIELDS = {
     "activity": "",
     "activity_code": "",
     "id": "",
-    "initiator_email": "email",
     "initiator_id": "",
-    "initiator_name": "name",
     "meta": "",
     "target_id": "",
     "timestamp": "",
+    **EVENT,
 }
 """The kind of personal data that a field is, "" for none."""
 
@@ -45,12 +44,7 @@ _NAMES_OF_THINGS = re.compile(
 """Activities about what is no person."""
 
 _META = {
-    "email": "email",
-    "username": "name",
-    "user_name": "name",
-    "location_city_name": "city",
-    "location_geo_name_id": "city",
-    "location_connection_ip": "connection_ip",
+    **META,
     **dict.fromkeys(
         (
             *("auth", "content", "created_at", "domain", "domains", "fqdn", "group"),

@@ -1,7 +1,7 @@
 """Counts that are taken in small steps, because there may be very many to count."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -9,6 +9,7 @@ AT_ONCE = 5000
 """How many are counted at one go: a millisecond's work."""
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 
 def tally(keys: Iterable[K]) -> tuple[Counter[K], Iterator[None]]:
@@ -22,6 +23,12 @@ def tally(keys: Iterable[K]) -> tuple[Counter[K], Iterator[None]]:
             yield
 
     return counts, count()
+
+
+def chunks(records: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Some at a time, for whoever pauses between them."""
+    for start in range(0, len(records), AT_ONCE):
+        yield records[start : start + AT_ONCE]
 
 
 def finish(steps: Iterable[None]) -> None:

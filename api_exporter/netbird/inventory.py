@@ -5,11 +5,9 @@ from collections.abc import Container, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api_exporter.exposition.tally import chunks
 from api_exporter.netbird import records
-from api_exporter.netbird.facts.routing import AT_ONCE, Steps
-
-PERSONAL = ("email", "name", "hostname", "connection_ip", "city", "serial_number")
-"""The kinds of personal data: labels that stand on `_info` series only on demand."""
+from api_exporter.netbird.facts.members import Steps, member_ids, named
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
@@ -69,8 +67,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
         if ids is None:
             return peers
         found: list[records.Peer] = []
-        for start in range(0, len(peers), AT_ONCE):
-            found += [p for p in peers[start : start + AT_ONCE] if p.id in ids]
+        for some in chunks(peers):
+            found += [p for p in some if p.id in ids]
             yield
         return found
 
@@ -78,14 +76,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
         """The ids of these peers; None for all, nobody's while groups are unknown."""
         if self.detail is None:
             return None
-        ids: set[str] = set()
-        for group in self.groups or ():
-            if not self.detail.isdisjoint((group.id, group.name)):
-                members = group.peers or ()
-                for start in range(0, len(members), AT_ONCE):
-                    ids.update([m.id for m in members[start : start + AT_ONCE]])
-                    yield
-        return ids
+        return (yield from member_ids(named(self.groups, self.detail)))
 
     @property
     def missing_groups(self) -> tuple[str, ...]:

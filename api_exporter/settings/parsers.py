@@ -12,7 +12,7 @@ import idna
 
 from api_exporter.attention.thresholds import Thresholds, changed
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import PERSONAL
+from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.settings.credential import content
 from api_exporter.settings.errors import ConfigurationError

@@ -14,7 +14,8 @@ from typing import TypeVar
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.bodies import Decoded
-from api_exporter.netbird.inventory import PERSONAL, Inventory
+from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 
 T = TypeVar("T")

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from api_exporter.collectors.table import COLLECTORS, Collector, Measure
+from api_exporter.collectors.rows import Measure
+from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.exposition.text import render
 from api_exporter.netbird.inventory import Inventory
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.drop_in.collector import BODIES as DROP_IN_BODIES
-from api_exporter.collectors.drop_in.collector import measure
+from api_exporter.collectors.drop_in import BODIES as DROP_IN_BODIES
+from api_exporter.collectors.drop_in import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     DnsSettings,

@@ -11,7 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird import records
 from api_exporter.netbird.bodies import Document
-from api_exporter.netbird.inventory import PERSONAL, Inventory
+from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from tests.bodies import EVERYTHING, decoded, finish

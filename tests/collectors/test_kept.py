@@ -13,7 +13,8 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition import each
 from api_exporter.exposition.kept import NOTHING, Made, made
 from api_exporter.exposition.text import render
-from api_exporter.netbird.inventory import PERSONAL, Inventory
+from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.inventory import Inventory
 from tests.bodies import EVERYTHING, body, finish
 
 TIMES = st.sampled_from(("0001-01-01T00:00:00Z", "2026-05-22T12:00:00.5Z"))

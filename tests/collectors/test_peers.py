@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.peers import measure
-from api_exporter.netbird.inventory import PERSONAL, Inventory
+from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Account, AccountSettings, Peer
 from tests.collectors.samples import Told, told
 

@@ -2,8 +2,9 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.policies import measure, outdated
+from api_exporter.collectors.policies import measure
 from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.netbird.facts.policies import outdated
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Checks,

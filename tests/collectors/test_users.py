@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.users import measure
-from api_exporter.netbird.inventory import PERSONAL, Inventory
+from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, User
 from tests.collectors.samples import Told, told
 

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.listing import Event, key
 from api_exporter.events.telling import BEGIN, line
-from api_exporter.netbird.inventory import PERSONAL
+from api_exporter.netbird.facts.personal import PERSONAL
 from tests.bodies import body
 from tests.events import finish
 

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.thresholds import Thresholds, shipped
 from api_exporter.collectors.choice import EVERYTHING, Choice
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import PERSONAL
+from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.settings.addresses import Address, Endpoint, address
 from api_exporter.settings.definitions import (
     BY_NAME,

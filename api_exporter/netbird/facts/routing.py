@@ -5,17 +5,17 @@ So each name counts once, routers that are alike are joined once, and there are 
 to pause.
 """
 
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from msgspec import Struct
 
-from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer
-
-AT_ONCE = 5000
-"""Peers between two places to pause: a millisecond's work."""
+from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.netbird.facts.members import Presence, Steps
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer, Route
 
 
 class Router(Protocol):
@@ -30,11 +30,6 @@ class Router(Protocol):
 
 Way = tuple[str, tuple[str, ...] | None]
 """The peer and the groups of a router."""
-
-T = TypeVar("T")
-
-Steps = Generator[None, None, T]
-"""What returns it, with places to pause."""
 
 
 class RoutingPeers(Struct, frozen=True):
@@ -70,8 +65,11 @@ def routing_peers(
             yield
         ways[id_] = frozenset(mine)
         yield
-    join = _Join()
-    yield from join.gather(groups, peers, wanted)
+    join = _Join((yield from Presence.of(peers)))
+    for group in groups:
+        if group.id in wanted:
+            join.members[group.id] = [m.id for m in group.peers or ()]
+            yield
     joined: dict[frozenset[Way], RoutingPeers] = {}
     for each in ways.values():
         if each not in joined:
@@ -81,28 +79,11 @@ def routing_peers(
 
 
 class _Join:
-    """Who there is, and who is in which group."""
+    """Who there is, and who is in which of the groups that are wanted."""
 
-    def __init__(self) -> None:
-        self._connected: set[str] = set()
-        self._offline: dict[str, datetime | None] = {}
-        self._members: dict[str, list[str]] = {}
-
-    def gather(
-        self, groups: Iterable[Group], peers: Sequence[Peer], wanted: Container[str]
-    ) -> Steps[None]:
-        """Only groups that are wanted are looked into."""
-        for start in range(0, len(peers), AT_ONCE):
-            some = peers[start : start + AT_ONCE]
-            self._connected.update([peer.id for peer in some if peer.connected])
-            self._offline.update(
-                {peer.id: peer.last_seen for peer in some if not peer.connected}
-            )
-            yield
-        for group in groups:
-            if group.id in wanted:
-                self._members[group.id] = [m.id for m in group.peers or ()]
-                yield
+    def __init__(self, peers: Presence) -> None:
+        self._connected, self._offline = peers.connected, peers.offline
+        self.members: dict[str, list[str]] = {}
 
     def behind(self, ways: Iterable[Way]) -> Steps[RoutingPeers]:
         """The peers of all these, each once; each group is looked at once, too."""
@@ -110,9 +91,9 @@ class _Join:
         named: set[str] = set()
         for peer, groups in ways:
             found.add(peer)
-            for group in self._members.keys() & set(groups or ()) - named:
+            for group in self.members.keys() & set(groups or ()) - named:
                 named.add(group)
-                found.update(self._members[group])
+                found.update(self.members[group])
                 yield
             yield
         connected = len(found & self._connected)
@@ -127,18 +108,21 @@ class _Join:
         return RoutingPeers(connected + len(offline), connected, gone)
 
 
-def network_routing_peers(
-    networks: Iterable[Network],
-    routers: Iterable[NetworkRouter],
-    groups: Iterable[Group],
-    peers: Sequence[Peer],
-) -> Steps[Mapping[str, RoutingPeers]]:
+def network_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPeers]]:
     """Those behind the enabled routers of each network."""
-    by_id = {router.id: router for router in routers}
+    by_id = {router.id: router for router in inventory.network_routers or ()}
     enabled = (
         (n.id, (router for router in routers_of(n, by_id) if router.enabled))
-        for n in networks
+        for n in inventory.networks or ()
     )
+    groups, peers = inventory.groups or (), inventory.peers or ()
+    return (yield from routing_peers(groups, peers, enabled))
+
+
+def route_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPeers]]:
+    """Those of each enabled route."""
+    enabled = ((r.id, (r,)) for r in inventory.routes or () if r.enabled)
+    groups, peers = inventory.groups or (), inventory.peers or ()
     return (yield from routing_peers(groups, peers, enabled))
 
 
@@ -158,3 +142,10 @@ def network_of(networks: Iterable[Network]) -> Steps[Mapping[str, str]]:
         found.update(dict.fromkeys(network.resources or (), network.id))
         yield
     return found
+
+
+def destination(route: Route) -> str:
+    """Where it leads: the address, or the domains."""
+    if route.network_type == "Domain":  # the upstream sends a placeholder address
+        return ",".join(sorted(route.domains or ()))
+    return route.network

@@ -47,15 +47,6 @@ NONE = Together()
 """Of a peer in no group."""
 
 
-def members(groups: Iterable[Group]) -> Generator[None, None, set[str]]:
-    """The ids of all who are in any of these groups."""
-    found: set[str] = set()
-    for group in groups:
-        found.update(member.id for member in group.peers or ())
-        yield
-    return found
-
-
 def membership(
     groups: Iterable[Group], chosen: Container[str] | None
 ) -> Generator[None, None, Mapping[str, Together]]:

@@ -4,7 +4,7 @@ Prometheus refuses the whole list for one value that is no string and for one ke
 it does not know, so the types here are all that can be written.
 """
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator
 
 import msgspec
 from msgspec import Struct
@@ -12,14 +12,15 @@ from msgspec.structs import replace
 
 from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
 from api_exporter.exposition.text import boolean
+from api_exporter.netbird.facts.members import member_ids, named
+from api_exporter.netbird.facts.personal import PEER, told
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Peer
+from api_exporter.netbird.records import Peer
 from api_exporter.web.discovery.membership import (
     NONE,
     Together,
     line,
     listing,
-    members,
     membership,
 )
 from api_exporter.web.discovery.query import Query
@@ -84,13 +85,9 @@ def too_many(inventory: Inventory, query: Query) -> bool:
     """
     most = len(inventory.peers or ())
     if query.groups:
-        chosen = _chosen(inventory.groups or (), query.groups)
+        chosen = named(inventory.groups, query.groups)
         most = min(most, sum(len(group.peers or ()) for group in chosen))
     return most * len(query.ports) > MOST_TARGETS
-
-
-def _chosen(groups: Iterable[Group], names: frozenset[str]) -> Iterator[Group]:
-    return (group for group in groups if {group.id, group.name} & names)
 
 
 class _Entry(Struct, frozen=True, gc=False):
@@ -117,7 +114,7 @@ def answer(
     assert groups is not None
     chosen: set[str] | None = None
     if query.groups:
-        chosen = yield from members(_chosen(groups, query.groups))
+        chosen = yield from member_ids(named(groups, query.groups))
     found = yield from membership(groups, chosen)
     account_id = inventory.accounts[0].id if inventory.accounts else ""
     encode = msgspec.json.Encoder().encode_into
@@ -132,7 +129,7 @@ def answer(
                 found.get(peer.id, NONE),
                 account=account,
                 account_id=account_id,
-                told=inventory.personal,
+                kinds=inventory.personal,
             )
             for port in query.ports:
                 encode(_Entry((f"{host}:{port}",), labels), text.next(), -1)
@@ -186,7 +183,7 @@ def _labels(
     *,
     account: str,
     account_id: str,
-    told: frozenset[str],
+    kinds: frozenset[str],
 ) -> Labels:
     labels = Labels(
         account=account,
@@ -211,14 +208,8 @@ def _labels(
         groups=groups.names,
         group_ids=groups.ids,
     )
-    return replace(labels, **_personal(peer, told)) if told else labels
-
-
-def _personal(peer: Peer, told: frozenset[str]) -> dict[str, str]:
-    personal = {
-        "hostname": line(peer.hostname),
-        "city": line(peer.city_name),
-        "connection_ip": "" if peer.connection_ip == "<nil>" else peer.connection_ip,
-        "serial_number": peer.serial_number,
-    }
-    return {kind: value for kind, value in personal.items() if kind in told}
+    if kinds:
+        personal = told(PEER, peer, kinds)
+        lines = {k: line(personal[k]) for k in ("hostname", "city") if k in personal}
+        return replace(labels, **personal | lines)
+    return labels

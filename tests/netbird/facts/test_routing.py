@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import networks, routes
-from api_exporter.collectors.table import Measure
+from api_exporter.collectors.rows import Measure
 from api_exporter.exposition.kept import made
+from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.facts.routing import (
-    AT_ONCE,
     RoutingPeers,
     network_of,
     routing_peers,

@@ -12,7 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.pages import FIRST_BYTES, Payload
 from api_exporter.netbird.bodies import Listing
-from api_exporter.netbird.inventory import PERSONAL, Inventory
+from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Account, Group, Member, Peer
 from api_exporter.web.discovery import targets
 from api_exporter.web.discovery.membership import line

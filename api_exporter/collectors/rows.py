@@ -1,0 +1,346 @@
+"""Rows: a family's name, HELP, source, labels and value stand together.
+
+A row is of the objects of one kind, each of which may have a sample in the family.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
+
+from msgspec import Struct
+
+from api_exporter.collectors.once import Once, OnceEach, OnceInSteps
+from api_exporter.exposition import text
+from api_exporter.exposition.each import Blocks, Each
+from api_exporter.exposition.text import CHUNK_SAMPLES, Family, Labels, Metric, Sample
+from api_exporter.netbird.facts.members import Steps
+from api_exporter.netbird.inventory import Inventory
+
+Measure = Callable[[Inventory], Iterator[Family | None]]
+"""Families from records. None: not done counting, a good place to pause."""
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+Value = float | None
+"""None where an object has no sample."""
+
+
+Join = Callable[[Inventory], Steps[T]]
+"""What follows from several records together."""
+
+
+class About(TypedDict, total=False):
+    """What few metrics have."""
+
+    alert: str
+    of_peer: bool
+    self_hosted: str
+
+
+class Objects(Struct, Generic[R], frozen=True):
+    """Those of a kind in one measurement, and the labels of each, made once."""
+
+    every: Iterable[R]
+    blocks: Blocks[Any]
+    key: Callable[[R], Labels]
+
+
+class Measurement:
+    """The records that families are made of, and what several of them share."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        self._joins: dict[object, OnceInSteps[Any]] = {}
+        self._objects: dict[object, Objects[Any]] = {}
+
+    def join(self, join: Join[T]) -> OnceInSteps[T]:
+        """Made when the first family wants it."""
+        if join not in self._joins:
+            self._joins[join] = OnceInSteps(join(self.inventory))
+        return self._joins[join]
+
+    def objects(self, kind: "Kind[R]") -> Steps[Objects[R]]:
+        """Those of a kind, which are looked for once."""
+        if kind not in self._objects:
+            every = yield from kind.find(self.inventory)
+            if not isinstance(every, Sequence):
+                every = Once(every)
+            self._objects[kind] = Objects(every, Blocks(every), OnceEach(kind.key))
+        return self._objects[kind]
+
+
+class Row(Struct, frozen=True):
+    """A family.
+
+    Attributes:
+        needs: the resources without which it is absent.
+        make: the family; None where it has no sample.
+    """
+
+    metric: Metric
+    needs: tuple[str, ...]
+    make: Callable[[Metric, Measurement], Steps[Family | None]]
+
+
+def measurement(rows: Iterable[Row]) -> Measure:
+    """What makes the families of these rows, as far as their resources are known."""
+
+    def measure(inventory: Inventory) -> Iterator[Family | None]:
+        known = Measurement(inventory)
+        for row in rows:
+            if all(getattr(inventory, name) is not None for name in row.needs):
+                yield (yield from row.make(row.metric, known))
+
+    return measure
+
+
+def _word(value: object) -> str:
+    return text.boolean(value) if isinstance(value, bool) else str(value)
+
+
+class Kind(Generic[R]):
+    """Objects that have a sample each in several families.
+
+    Args:
+        resource: the one that holds them.
+        path: how the sources of their fields begin.
+        key: an object's labels, unless a row has others.
+        find: the objects, where they are not the resource's records.
+        needs: other resources without which there are none.
+        in_blocks: whether they are so many that lines of the last page are used again.
+    """
+
+    def __init__(
+        self,
+        resource: str,
+        path: str,
+        key: Callable[[R], Labels] = lambda _: "",
+        *,
+        find: Callable[[Inventory], Steps[Iterable[R]]] | None = None,
+        needs: tuple[str, ...] = (),
+        in_blocks: bool = False,
+    ) -> None:
+        self._needs = (resource, *needs)
+        self._path = path
+        self._in_blocks = in_blocks
+        self.key = key
+        self.find = find or partial(_records, resource)
+
+    def family(
+        self,
+        name: str,
+        description: str,
+        source: str,
+        make: Callable[[Metric, Iterable[R]], Family],
+        **about: Unpack[About],
+    ) -> Row:
+        """Of all the objects together."""
+
+        def families(metric: Metric, known: Measurement) -> Steps[Family]:
+            return make(metric, (yield from known.objects(self)).every)
+
+        metric = Metric(name=name, help=description, source=source, **about)
+        return Row(metric, self._needs, families)
+
+    def total(self, name: str, description: str) -> Row:
+        """How many there are."""
+        return self.family(name, description, self._path, _total)
+
+    def true(
+        self, name: str, description: str, field: str, **about: Unpack[About]
+    ) -> Row:
+        """For how many of them a field is true."""
+        source, get = f"{self._path}.{field}", attrgetter(field)
+        return self.family(
+            name,
+            description,
+            source,
+            lambda m, e: text.count_true(m, map(get, e)),
+            **about,
+        )
+
+    def halves(
+        self,
+        name: str,
+        description: str,
+        field: str,
+        label: str = "",
+        **about: Unpack[About],
+    ) -> Row:
+        """For how many of them a field is true, and for how many it is false."""
+        source, get = f"{self._path}.{field}", attrgetter(field)
+        return self.family(
+            name,
+            description,
+            source,
+            lambda m, every: text.halves(m, label or field, map(get, every)),
+            **about,
+        )
+
+    def count(
+        self,
+        name: str,
+        description: str,
+        by: Mapping[str, str],
+        word: Callable[[Any], str] = _word,
+        *,
+        elements: Callable[[R], Iterable[object]] | None = None,
+        source: str = "",
+        **about: Unpack[About],
+    ) -> Row:
+        """How many there are with the same labels.
+
+        Args:
+            by: the field that a label is made of.
+            word: what the label says of the field.
+            elements: what is counted of each object, unless it is the object itself.
+        """
+        get, names = attrgetter(*by.values()), tuple(by)
+
+        def labelled(key: Any) -> Labels:
+            values = map(word, key if len(names) > 1 else (key,))
+            return text.labels(**dict(zip(names, values, strict=True)))
+
+        def make(metric: Metric, every: Iterable[R]) -> Family:
+            found = (
+                every if elements is None else chain.from_iterable(map(elements, every))
+            )
+            return text.counted(metric, map(get, found), labelled)
+
+        source = source or ", ".join(f"{self._path}.{field}" for field in by.values())
+        return self.family(name, description, source, make, **about)
+
+    def states(
+        self,
+        name: str,
+        description: str,
+        field: str,
+        label: str,
+        known: Sequence[str],
+        **about: Unpack[About],
+    ) -> Row:
+        """For each object 1 for the state that it is in, and 0 for each other one."""
+        get = attrgetter(field)
+
+        def make(metric: Metric, every: Iterable[R]) -> Family:
+            keyed = ((self.key(record), get(record)) for record in every)
+            return text.states(metric, label, known, keyed)
+
+        return self.family(name, description, f"{self._path}.{field}", make, **about)
+
+    def each(
+        self,
+        name: str,
+        description: str,
+        source: str,
+        value: Callable[[R], Value] = lambda _: 1,
+        *,
+        labels: Callable[[R], Labels] | None = None,
+        **about: Unpack[About],
+    ) -> Row:
+        """A sample of each object that has a value."""
+
+        def make(metric: Metric, known: Measurement) -> Steps[Family]:
+            objects = yield from known.objects(self)
+            key = labels or objects.key
+            if self._in_blocks:
+                return Each(metric, objects.blocks, key, value)
+            return Family(metric, _samples(objects.every, key, value))
+
+        metric = Metric(name=name, help=description, source=source, **about)
+        return Row(metric, self._needs, make)
+
+    def field(
+        self,
+        name: str,
+        description: str,
+        field: str,
+        value: Callable[[Any], Value] = int,
+        **about: Unpack[About],
+    ) -> Row:
+        """The same of a field."""
+        get, source = attrgetter(field), f"{self._path}.{field}"
+        return self.each(name, description, source, lambda r: value(get(r)), **about)
+
+    def joined(
+        self,
+        name: str,
+        description: str,
+        source: str,
+        join: Join[T],
+        value: Callable[[T, R], Value] = lambda _, __: 1,
+        *,
+        labels: Callable[[T, R], Labels] | None = None,
+        needs: tuple[str, ...] = (),
+        at_once: int = CHUNK_SAMPLES,
+        **about: Unpack[About],
+    ) -> Row:
+        """The same where labels or values follow from a join, which is made in steps.
+
+        Of objects in blocks the join is something small; where it is None, the family
+        is absent.
+        """
+
+        def make(metric: Metric, known: Measurement) -> Steps[Family | None]:
+            objects, joined = (yield from known.objects(self)), known.join(join)
+
+            def given() -> tuple[T, Callable[[R], Labels], Callable[[R], Value]]:
+                found = joined.whole()
+                key = partial(labels, found) if labels else objects.key
+                return found, key, partial(value, found)
+
+            def samples() -> Iterator[Sample]:
+                _, key, valued = given()
+                yield from _samples(objects.every, key, valued)
+
+            if not self._in_blocks:
+                return Family(metric, samples(), at_once, joined.steps)
+            found, key, valued = given()
+            if found is None:
+                return None
+            assert isinstance(found, Hashable)
+            return Each(metric, objects.blocks, key, valued, given=found)
+
+        metric = Metric(name=name, help=description, source=source, **about)
+        return Row(metric, (*self._needs, *needs), make)
+
+
+def personal(inventory: Inventory) -> Steps[frozenset[str]]:
+    """The kinds of personal data that may be told, as a join."""
+    yield from ()
+    return inventory.personal
+
+
+def unknown(value: str | None) -> str:
+    """What a label says where an empty one would say too little."""
+    return value or "unknown"
+
+
+def length(found: tuple[object, ...] | None) -> int:
+    """How many a list holds."""
+    return len(found or ())
+
+
+def distinct(found: tuple[Hashable, ...] | None) -> int:
+    """How many different ones a list holds."""
+    return len(set(found or ()))
+
+
+def _records(resource: str, inventory: Inventory) -> Steps[Any]:
+    yield from ()
+    return getattr(inventory, resource) or ()
+
+
+def _samples(
+    every: Iterable[R], key: Callable[[R], Labels], valued: Callable[[R], Value]
+) -> Iterator[Sample]:
+    for record in every:
+        if (value := valued(record)) is not None:
+            yield key(record), value
+
+
+def _total(metric: Metric, every: Iterable[object]) -> Family:
+    return text.single(metric, sum(1 for _ in every))

@@ -1,0 +1,71 @@
+"""Members of groups, and the elements of other lists inside of records."""
+
+from collections.abc import Collection, Generator, Iterable, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from api_exporter.exposition.tally import chunks
+from api_exporter.netbird.records import Group, Peer
+
+T = TypeVar("T")
+
+Steps = Generator[None, None, T]
+"""What returns it, with places to pause."""
+
+
+class Identified(Protocol):
+    """An element with an id, which may be empty."""
+
+    @property
+    def id(self) -> str: ...
+
+
+E = TypeVar("E", bound=Identified)
+
+
+def distinct(elements: Iterable[E] | None) -> Iterable[E]:
+    """What a list inside of a record holds: of two with one id the last counts."""
+    return {
+        element.id or place: element for place, element in enumerate(elements or ())
+    }.values()
+
+
+def named(groups: Iterable[Group] | None, names: Collection[str]) -> list[Group]:
+    """The groups that have one of these names or ids."""
+    return [group for group in groups or () if group.name in names or group.id in names]
+
+
+def member_ids(groups: Iterable[Group]) -> Steps[set[str]]:
+    """The ids of all who are in any of these groups."""
+    found: set[str] = set()
+    for group in groups:
+        members = group.peers or ()
+        for some in chunks(members):
+            found.update([m.id for m in some])
+            yield
+    return found
+
+
+class Presence:
+    """Which peers there are.
+
+    Attributes:
+        connected: the ids of those that are connected.
+        offline: when the others were last seen, by id.
+    """
+
+    def __init__(self) -> None:
+        self.connected: set[str] = set()
+        self.offline: dict[str, datetime | None] = {}
+
+    @classmethod
+    def of(cls, peers: Sequence[Peer]) -> Steps["Presence"]:
+        """Go through the peers in steps."""
+        found = cls()
+        for some in chunks(peers):
+            found.connected.update([peer.id for peer in some if peer.connected])
+            found.offline.update(
+                {peer.id: peer.last_seen for peer in some if not peer.connected}
+            )
+            yield
+        return found

@@ -1,0 +1,37 @@
+"""Which fields are personal data, and of which kind."""
+
+from collections.abc import Mapping
+
+PERSONAL = ("email", "name", "hostname", "connection_ip", "city", "serial_number")
+"""The kinds of personal data: labels that stand on `_info` series only on demand."""
+
+PEER = {
+    "city_name": "city",
+    "hostname": "hostname",
+    "connection_ip": "connection_ip",
+    "serial_number": "serial_number",
+}
+"""The kind of a peer's fields."""
+
+USER = {"name": "name", "email": "email"}
+
+EVENT = {"initiator_email": "email", "initiator_name": "name"}
+
+META = {
+    "email": "email",
+    "username": "name",
+    "user_name": "name",
+    "location_city_name": "city",
+    "location_geo_name_id": "city",
+    "location_connection_ip": "connection_ip",
+}
+"""In the `meta` of an event."""
+
+
+def told(
+    fields: Mapping[str, str], record: object, kinds: frozenset[str]
+) -> dict[str, str]:
+    """What may be told of a record, by kind."""
+    if not kinds:  # nearly always, and of each peer
+        return {}
+    return {kind: getattr(record, f) for f, kind in fields.items() if kind in kinds}
