@@ -11,15 +11,15 @@ from twisted.internet.endpoints import serverFromString
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.network import Network
 from api_exporter.demo.server import TOKEN
+from api_exporter.demo.simulation import SimulatedNetwork
 
 
 def main() -> None:
     port, folder = sys.argv[1:]
     files = f"privateKey={folder}/server.key:certKey={folder}/server.pem"
     served = f"ssl:{port}:interface=127.0.0.1:{files}"
-    api = DemoApi({TOKEN: Network(50)}, now=time.time)
+    api = DemoApi({TOKEN: SimulatedNetwork(50)}, now=time.time)
     serverFromString(reactor, served).listen(Site(api))
     reactor.run()
 

@@ -27,8 +27,8 @@ from api_exporter.refresh.missing import Missing
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.rounds import Rounds
 from api_exporter.refresh.slices import Slicer
-from api_exporter.settings.credential import Rereading
 from api_exporter.settings.definitions import AccountSettings
+from api_exporter.settings.token import TokenReader
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import (
     attention,
@@ -40,9 +40,9 @@ from api_exporter.telemetry.gauges import (
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
-from api_exporter.upstream.certificates import Trusts
 from api_exporter.upstream.client import Client
-from api_exporter.upstream.large import LargeBodies
+from api_exporter.upstream.large_bodies import LargeBodies
+from api_exporter.upstream.tls_policy import TlsPolicies
 
 if TYPE_CHECKING:
     from api_exporter.events.wiring import Journals
@@ -77,7 +77,7 @@ class Shared:
         self._reactor = clock = reactor
         self.thresholds = thresholds
         self.slicer = Slicer(clock)
-        self.trusts = Trusts()
+        self.trusts = TlsPolicies()
         self.large = LargeBodies(clock)
         self.granted = granted(accounts)
 
@@ -162,13 +162,13 @@ class Account(MultiService):
             large=shared.large,
         )
         token = self.client.token
-        if isinstance(token, Rereading):
+        if isinstance(token, TokenReader):
             token_readable(registry, lambda: token.readable)
         trust = self.client.trust
         if settings.identity is not None:
             certificate_readable(registry, lambda: not trust.unusable)
         fetch: Fetch = self.client.upstream.fetch
-        self._look: list[Callable[[], object]] = [token, self.client.look]
+        self._look: list[Callable[[], object]] = [token, self.client.reload]
         if settings.events_file is not None:
             events = shared.journals.journal(settings, registry, self._log)
             fetch = events.tapping(fetch, BY_NAME["events"].path)

@@ -18,10 +18,10 @@ from api_exporter.account import Account, Shared
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
-from api_exporter.serving import listen
+from api_exporter.serving import listener
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.site import max_connections
-from api_exporter.settings import configuration
+from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
@@ -52,7 +52,7 @@ def makeService(options: Options) -> MultiService:
     # Twisted's timers go by the wall clock: set back an hour, it stops them for one.
     reactor.seconds = time.monotonic
     configured = configure(options, reactor)
-    if problems := listen.wrong(configured.settings.listen_address, reactor):
+    if problems := listener.wrong(configured.settings.listen_address, reactor):
         told = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
         raise life.refusal(told, lasting=True)
     if configured.settings.events_to_output and (
@@ -71,7 +71,7 @@ def makeService(options: Options) -> MultiService:
     for service in assembled.services:
         exporter.addService(service)
     life.explain_failures(options.parent)
-    life.heed_signals(options.parent, file, reactor, look=assembled.look)
+    life.heed_signals(options.parent, file, reactor, reload=assembled.look)
     return exporter
 
 
@@ -98,13 +98,13 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configured:
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
     if not options["demo"]:
-        settings = configuration.load(options, {})
+        settings = loader.load(options, {})
         return Configured(settings, None, _access(settings, reactor))
     # Nobody but the demo pays for importing it.
     from api_exporter.demo import server as demo  # noqa: PLC0415
 
     listening = demo.bind()
-    settings = configuration.load(options, demo.environ(listening))
+    settings = loader.load(options, demo.environ(listening))
     simulation = demo.server(
         listening,
         settings=settings,
@@ -230,7 +230,7 @@ def assemble(
         max_connections=max_connections(settings.max_connections, len(shown)),
         registry=process.registry,
     )
-    listener = listen.Listener(
+    listening = listener.Listener(
         addresses=settings.listen_address,
         site=site,
         reactor=reactor,
@@ -243,7 +243,7 @@ def assemble(
         account.telemetry.changed = notifier.tell_status
     services = (
         configured.simulation,
-        listener,
+        listening,
         *shown.values(),
         LagMeter(reactor, process.reactor_lag.observe),
         notifier,
@@ -253,7 +253,7 @@ def assemble(
     def look() -> None:
         for account in shown.values():
             account.look()
-        listener.look()
+        listening.reload()
         site.reload()
 
     return Assembled(

@@ -17,8 +17,8 @@ from twisted.web.http import Request as LoggedRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
-from api_exporter.demo.network import PATHS, PEERS, Network
-from api_exporter.serving.sending import Sender
+from api_exporter.demo.simulation import PATHS, PEERS, SimulatedNetwork
+from api_exporter.serving.sender import Sender
 
 START = 1_800_000_000.0
 BIG = "Bearer nbp_big"
@@ -45,7 +45,7 @@ class Customers(Resource):
         self._asked: Counter[str] = Counter()
 
     def _bodies(self, peers: int, count: int) -> dict[str, list[bytes]]:
-        network = Network(peers)
+        network = SimulatedNetwork(peers)
         bodies = {path: [b"".join(network.body(path, START) or ())] for path in PATHS}
         bodies[PEERS] = list(variants(bodies[PEERS][0], count))
         return bodies
@@ -66,7 +66,7 @@ class Customers(Resource):
         return NOT_DONE_YET
 
 
-class _Quiet(Site):
+class _QuietSite(Site):
     noisy = False
 
     def log(self, _request: LoggedRequest) -> None:
@@ -79,7 +79,7 @@ def main() -> None:
     if "PEM" in os.environ:
         pem = os.environ["PEM"]
         description = f"ssl{description[3:]}:privateKey={pem}:certKey={pem}"
-    site = _Quiet(Customers(peers, int(os.environ.get("BIG", "0"))))
+    site = _QuietSite(Customers(peers, int(os.environ.get("BIG", "0"))))
     serverFromString(reactor, description).listen(site)
     reactor.run()
 

@@ -17,8 +17,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.network import PATHS, PEERS, Network
 from api_exporter.demo.server import TOKEN
+from api_exporter.demo.simulation import PATHS, PEERS, SimulatedNetwork
 from benchmarks.listening import listen
 
 START = 1_800_000_000.0
@@ -30,7 +30,7 @@ Revise = Callable[[int, dict[str, object]], None]
 """Changes a record, which is told with its place in the list."""
 
 
-class Prepared(Network):
+class Prepared(SimulatedNetwork):
     """A network whose bodies are encoded once an instant."""
 
     def __init__(self, peers: int) -> None:

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.limiter import Limiter
-from api_exporter.demo.network import Network
+from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.ports import UpstreamError
 from api_exporter.settings import parsers
 from tests.wired import Wired
@@ -31,7 +31,7 @@ class World(Wired):
     def __init__(self, intervals: Mapping[str, float]) -> None:
         self.clock = Clock()
         self.limiter = Limiter(rate_per_minute=6, burst=30)
-        self.network = Network(20)
+        self.network = SimulatedNetwork(20)
         self.refused = self.gaps = 0
         self.oldest = 0.0
         super().__init__(

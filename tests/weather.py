@@ -15,12 +15,12 @@ from twisted.web.server import Request
 from zope.interface import implementer
 
 from api_exporter.demo.limiter import Limiter
-from api_exporter.demo.network import Network
+from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.budget import Budget
 from api_exporter.settings import parsers
-from api_exporter.settings.credential import Token
-from api_exporter.upstream.fetching import Upstream
+from api_exporter.settings.token import Token
+from api_exporter.upstream.fetcher import Fetcher
 from tests.wired import Wired
 
 START = 1_800_000_000
@@ -41,7 +41,7 @@ class _Answers(Resource):
 
     def __init__(self) -> None:
         super().__init__()
-        self._network = Network(20)
+        self._network = SimulatedNetwork(20)
         self._bodies: dict[str, bytes] = {}
 
     def render(self, request: Request) -> bytes:
@@ -131,7 +131,7 @@ class World(Wired):
         self._limiter = limiter
         chance = Random(seed)
         self.agent = _Agent(self.clock, self._state)
-        upstream = Upstream(
+        upstream = Fetcher(
             agent=self.agent,
             url="http://netbird.example",
             token=lambda: Token("secret"),

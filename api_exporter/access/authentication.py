@@ -15,7 +15,7 @@ from api_exporter.access.configuration import AccessControl
 from api_exporter.access.credentials import Credentials, parse
 from api_exporter.access.part import Frontend
 from api_exporter.access.rejections import Rejections
-from api_exporter.access.ways_in import Busy, Identity
+from api_exporter.access.ways_in import Identity, QueueFull
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import NO_ACCOUNT, Refusal
 from api_exporter.serving.visibility import ALL
@@ -168,7 +168,7 @@ class ProtectedSite(Frontend):
     def _busy(
         self, failure: Failure, request: BodilessRequest, page: IResource
     ) -> IResource:
-        failure.trap(Busy)
+        failure.trap(QueueFull)
         if self._verdict(request, None) == "status_only":
             return _StatusPage(page)
         request.setHeader(b"Retry-After", b"5")

@@ -27,4 +27,4 @@ class ClientCertificates(WayIn):
 
     def describe(self) -> str:
         tls = self._web.value.tls
-        return "" if tls is None else f"TLS, {tls.client_auth.words}"
+        return "" if tls is None else f"TLS, {tls.client_auth.description}"

@@ -82,8 +82,8 @@ class AccessControl:
         try:
             made = Reloader(partial(load, path), self._seconds, report)
         except ConfigurationError as error:
-            told = [f"{setting}: {problem}" for problem in error.problems]
-            self.errors.append(ConfigurationError(*told, retryable=error.retryable))
+            problems = [f"{setting}: {problem}" for problem in error.problems]
+            self.errors.append(ConfigurationError(*problems, retryable=error.retryable))
             return None
         self.files.append(made)
         return made

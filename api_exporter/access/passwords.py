@@ -20,9 +20,9 @@ from api_exporter.access.password_cache import Attempt, PasswordCache
 from api_exporter.access.reloading import Reloader
 from api_exporter.access.ways_in import (
     REALM,
-    Busy,
     Compare,
     Identity,
+    QueueFull,
     WayIn,
 )
 from api_exporter.serving.visibility import ALL
@@ -68,7 +68,7 @@ class Passwords(WayIn):
         if known is not None:
             return ALL if known else None
         if self._queue.busy and not patient:
-            return fail(Busy())
+            return fail(QueueFull())
         right = self._queue.compare(attempt, address)
         return right.addCallback(lambda right: ALL if right else None)
 
@@ -105,7 +105,7 @@ class ComparisonQueue:
         return self._running is not None
 
     def compare(self, attempt: Attempt, address: str) -> Deferred[bool]:
-        """Whether a password is right, in time; fails with Busy."""
+        """Whether a password is right, in time; fails with QueueFull."""
         answer: Deferred[bool] = Deferred()
         for comparison in (self._running, *self._waiting):
             if comparison is not None and comparison.attempt.key == attempt.key:
@@ -120,7 +120,7 @@ class ComparisonQueue:
             last = max(reversed(self._waiting), key=self._rank())
             self._waiting.remove(last)
             for answer_of_last in last.answers:
-                answer_of_last.errback(Busy())
+                answer_of_last.errback(QueueFull())
         return answer
 
     def _rank(self) -> Callable[[_Comparison], tuple[bool, int]]:

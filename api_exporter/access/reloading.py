@@ -5,8 +5,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from api_exporter.settings.credential import regular
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.token import regular
 
 T = TypeVar("T")
 
@@ -100,5 +100,5 @@ def _read(path: Path) -> tuple[bytes | OSError | ValueError, str]:
 
 def unreadable(path: Path, error: OSError | ValueError) -> ConfigurationError:
     """The error of a file that could not be read."""
-    words = error.strerror if isinstance(error, OSError) else str(error)
-    return ConfigurationError(f"{path}: {words}", retryable=True)
+    message = error.strerror if isinstance(error, OSError) else str(error)
+    return ConfigurationError(f"{path}: {message}", retryable=True)

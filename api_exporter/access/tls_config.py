@@ -87,8 +87,8 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
     client_ca = _pem(section, "client_ca", folder, read)
     auth = section.one_of("client_auth_type", names.CLIENT_AUTH, _NO_CLIENT_CERT)
     if not auth.asked and client_ca is not None:
-        words = "client_ca without a client_auth_type that asks for certificates"
-        document.reject(node, SECTION, words)
+        message = "client_ca without a client_auth_type that asks for certificates"
+        document.reject(node, SECTION, message)
     sans = section.texts("client_allowed_sans")
     if "client_allowed_sans" in found and (why := _check_sans(sans, auth)):
         section.reject("client_allowed_sans", why)
@@ -143,8 +143,8 @@ def _pem(section: Section, name: str, folder: Path, read: Read) -> bytes | None:
     try:
         return read(path)
     except (OSError, ValueError) as error:
-        words = error.strerror if isinstance(error, OSError) else str(error)
+        message = error.strerror if isinstance(error, OSError) else str(error)
         place = section.document.place(section.found[key])
-        problem = f"{place}: {SECTION}.{key}: {path}: {words}"
+        problem = f"{place}: {SECTION}.{key}: {path}: {message}"
         section.document.problems.append(problem)  # it may come yet: retryable
         return b""

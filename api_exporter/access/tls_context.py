@@ -73,8 +73,8 @@ def make_context(tls: TlsConfig) -> SSL.Context:
     """For the connections that begin from now on; raises ConfigurationError."""
     made = _unverified(tls)
     if tls.min_version < _OLD and not _speaks(_unverified(tls), tls.min_version):
-        words = "the OpenSSL that is installed does not speak it"
-        raise _error(tls, "min_version", words)
+        message = "the OpenSSL that is installed does not speak it"
+        raise _error(tls, "min_version", message)
     try:
         made.set_alpn_select_callback(
             lambda _, offered: HTTP if HTTP in offered else SSL.NO_OVERLAPPING_PROTOCOLS
@@ -84,14 +84,14 @@ def make_context(tls: TlsConfig) -> SSL.Context:
             required = tls.client_auth.required and SSL.VERIFY_FAIL_IF_NO_PEER_CERT
             made.set_verify(SSL.VERIFY_PEER | required, _verifier(tls))
     except MemoryError:  # where memory must not be both written and executed
-        words = "this process may not make callbacks (MemoryDenyWriteExecute)"
-        raise ConfigurationError(f"{SECTION}: {words}") from None
+        message = "this process may not make callbacks (MemoryDenyWriteExecute)"
+        raise ConfigurationError(f"{SECTION}: {message}") from None
     return made
 
 
-def _error(tls: TlsConfig, key: str, words: str) -> ConfigurationError:
+def _error(tls: TlsConfig, key: str, message: str) -> ConfigurationError:
     place = tls.places.get(f"{key}_file") or tls.places.get(key) or SECTION
-    return ConfigurationError(f"{place}: {words}")
+    return ConfigurationError(f"{place}: {message}")
 
 
 def _unverified(tls: TlsConfig) -> SSL.Context:
@@ -108,8 +108,8 @@ def _unverified(tls: TlsConfig) -> SSL.Context:
     _set_ciphers(made, tls)
     if not set_curves(made, tls.curves or (names.NEW_CURVE, *names.USUAL_CURVES)):
         if tls.curves:
-            words = "the OpenSSL that is installed does not have all of them"
-            raise _error(tls, "curve_preferences", words)
+            message = "the OpenSSL that is installed does not have all of them"
+            raise _error(tls, "curve_preferences", message)
         set_curves(made, names.USUAL_CURVES)
     _set_certificate(made, tls)
     return made
@@ -119,8 +119,8 @@ def _set_ciphers(made: SSL.Context, tls: TlsConfig) -> None:
     level = "@SECLEVEL=0:" if tls.min_version < _OLD else ""
     missing = [name for name in tls.ciphers or () if not _has(name)]
     if missing:
-        words = f"the OpenSSL that is installed does not have {', '.join(missing)}"
-        raise _error(tls, "cipher_suites", words)
+        message = f"the OpenSSL that is installed does not have {', '.join(missing)}"
+        raise _error(tls, "cipher_suites", message)
     if tls.ciphers is not None:
         made.set_cipher_list(f"{level}{':'.join(tls.ciphers)}".encode())
     if tls.ciphers_13:
@@ -154,15 +154,15 @@ def _set_certificate(made: SSL.Context, tls: TlsConfig) -> None:
         for more in chain[1:]:
             made.add_extra_chain_cert(more)
     except (ValueError, SSL.Error):
-        words = "no certificate in PEM that OpenSSL takes"
-        raise _error(tls, "cert", words) from None
+        message = "no certificate in PEM that OpenSSL takes"
+        raise _error(tls, "cert", message) from None
     try:
         key = load_pem_private_key(tls.key, None)
         made.use_privatekey(key)  # type: ignore[arg-type]  # it says which it takes
         made.check_privatekey()  # or a key of another kind is taken
     except TypeError:
-        words = "no private key that OpenSSL takes without a password"
-        raise _error(tls, "key", words) from None
+        message = "no private key that OpenSSL takes without a password"
+        raise _error(tls, "key", message) from None
     except (ValueError, UnsupportedAlgorithm):
         raise _error(tls, "key", "no private key in PEM") from None
     except SSL.Error:

@@ -53,13 +53,13 @@ class ClientAuth(Struct, frozen=True):
     """What is asked of clients' certificates.
 
     Attributes:
-        words: the same for people.
+        description: the same for people.
         asked: whether OpenSSL asks for one.
         required: whether nobody comes in without a certificate.
         verified: whether one that is shown must be of an authority.
     """
 
-    words: str
+    description: str
     asked: bool = True
     required: bool = False
     verified: bool = False

@@ -52,7 +52,7 @@ class WayIn:
         *,
         patient: bool,  # noqa: ARG002
     ) -> Identity | Deferred[Identity]:
-        """Whose credentials these are; may fail with Busy.
+        """Whose credentials these are; may fail with QueueFull.
 
         Args:
             patient: whether the client waits behind others.
@@ -64,5 +64,5 @@ class WayIn:
         raise NotImplementedError
 
 
-class Busy(Exception):
+class QueueFull(Exception):
     """Too many credentials wait to be looked at."""

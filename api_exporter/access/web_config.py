@@ -107,8 +107,8 @@ def _headers(section: Section) -> tuple[tuple[bytes, bytes], ...]:
     for name in given.found:
         text, allowed = given.text(name), HEADERS[name]
         if allowed and text not in allowed:
-            words = f"it must be {' or '.join(allowed)}, not {text[:50]!r}"
-            given.reject(name, words)
+            message = f"it must be {' or '.join(allowed)}, not {text[:50]!r}"
+            given.reject(name, message)
         elif not re.fullmatch(r"[\x20-\x7e]*", text):
             given.reject(name, "it must be one line of ASCII")
         headers.append((name.encode(), text.encode("ascii", "replace")))
@@ -121,8 +121,8 @@ def _users(root: Section) -> dict[bytes, bytes]:
     for name, value in document.entries(root.found.get(key), key):
         digest = document.text(value, key)
         if not HASH.fullmatch(digest):
-            words = "the password of a user must be a bcrypt hash of 60 characters"
-            document.reject(value, key, words)
+            message = "the password of a user must be a bcrypt hash of 60 characters"
+            document.reject(value, key, message)
         elif ":" in name:
             document.reject(value, key, "no user's name may hold a colon")
         else:
@@ -153,8 +153,8 @@ def _limit(section: Section) -> tuple[float, int] | None:
         try:
             interval = parse_duration(section.text("interval"))
         except ValueError:
-            words = "it must be a duration such as 1s, 1m30s or 100ms; 0 for none"
-            section.reject("interval", words)
+            message = "it must be a duration such as 1s, 1m30s or 100ms; 0 for none"
+            section.reject("interval", message)
     if "burst" in section.found:
         text = section.text("burst")
         if re.fullmatch(r"\d{1,9}", text, re.ASCII):
@@ -171,18 +171,18 @@ def restarts(before: WebConfig, now: WebConfig) -> list[str]:
     """
     problems = []
     if (before.tls is None) != (now.tls is None):
-        words = "whether there is TLS cannot change while running: restart"
-        problems.append(f"tls_server_config: {words}")
+        message = "whether there is TLS cannot change while running: restart"
+        problems.append(f"tls_server_config: {message}")
     elif before.tls is not None and now.tls is not None:
         kept = _certificate_checks(now.tls)
         problems += [
-            f"tls_server_config.{key}: that {words} any more takes a restart"
-            for words, key in _certificate_checks(before.tls).items()
-            if words not in kept
+            f"tls_server_config.{key}: that {message} any more takes a restart"
+            for message, key in _certificate_checks(before.tls).items()
+            if message not in kept
         ]
     if before.users and not now.users:
-        words = "that nobody is asked for a password any more takes a restart"
-        problems.append(f"basic_auth_users: {words}")
+        message = "that nobody is asked for a password any more takes a restart"
+        problems.append(f"basic_auth_users: {message}")
     return problems
 
 
@@ -196,4 +196,4 @@ def _certificate_checks(tls: TlsConfig) -> dict[str, str]:
         "no authority is named": ("client_ca_file", tls.verified and tls.client_ca),
         "no name is required": ("client_allowed_sans", tls.allowed_sans),
     }
-    return {words: key for words, (key, asked) in checks.items() if asked}
+    return {message: key for message, (key, asked) in checks.items() if asked}

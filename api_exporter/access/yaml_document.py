@@ -33,30 +33,30 @@ class Document:
             self.root: Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
-            words = re.sub(r"'[^']{4,}'", "…", error.problem or "no YAML")
-            raise ConfigurationError(f"{name}:{line}: {words}") from None
+            message = re.sub(r"'[^']{4,}'", "…", error.problem or "no YAML")
+            raise ConfigurationError(f"{name}:{line}: {message}") from None
         except (yaml.YAMLError, RecursionError) as error:
-            words = "it holds a character that YAML forbids"
+            message = "it holds a character that YAML forbids"
             if isinstance(error, RecursionError):
-                words = "it is nested too deeply"
-            raise ConfigurationError(f"{name}: {words}") from None
+                message = "it is nested too deeply"
+            raise ConfigurationError(f"{name}: {message}") from None
 
     def place(self, node: Node) -> str:
         """File and line of a value."""
         return f"{self._name}:{node.start_mark.line + 1}"
 
-    def reject(self, node: Node, key: str, words: str) -> None:
+    def reject(self, node: Node, key: str, message: str) -> None:
         """Add a mistake."""
         self.retryable = False
-        self.problems.append(f"{self.place(node)}: {key}: {words}")
+        self.problems.append(f"{self.place(node)}: {key}: {message}")
 
     def entries(self, node: Node | None, key: str) -> Iterator[tuple[str, Node]]:
         """Names and values of a mapping, each name once."""
         if node is None or _absent(node):
             return
         if not isinstance(node, MappingNode):
-            words = "it must be a mapping of keys to values"
-            self.reject(node, key or "the file", words)
+            message = "it must be a mapping of keys to values"
+            self.reject(node, key or "the file", message)
             return
         seen: set[str] = set()
         for name, value in node.value:
@@ -101,8 +101,8 @@ class Section:
         self.found: dict[str, Node] = {}
         for name, value in document.entries(node, key):
             if name not in allowed:
-                words = f"no such key: allowed are {', '.join(allowed)}"
-                document.reject(value, join(key, name), words)
+                message = f"no such key: allowed are {', '.join(allowed)}"
+                document.reject(value, join(key, name), message)
             elif not (_absent(value) or (name in texts and value.value == "")):
                 self.found[name] = value
 
@@ -113,9 +113,9 @@ class Section:
         found, key = self.found.get(name), join(self.key, name)
         return Section(self.document, found, key, allowed, texts)
 
-    def reject(self, name: str, words: str) -> None:
+    def reject(self, name: str, message: str) -> None:
         """Add a mistake of a value."""
-        self.document.reject(self.found[name], join(self.key, name), words)
+        self.document.reject(self.found[name], join(self.key, name), message)
 
     def text(self, name: str) -> str:
         """A word or a text, "" where there is none."""
@@ -133,8 +133,8 @@ class Section:
             return default
         text = self.text(name)
         if text not in allowed:
-            words = f"it must be one of {', '.join(allowed)}, not {text[:50]!r}"
-            self.reject(name, words)
+            message = f"it must be one of {', '.join(allowed)}, not {text[:50]!r}"
+            self.reject(name, message)
         return allowed.get(text, default)
 
     def texts(self, name: str, allowed: Collection[str] | None = None) -> list[str]:
@@ -149,8 +149,8 @@ class Section:
         for item in node.value:
             found.append(text := self.document.text(item, key))
             if allowed is not None and text not in allowed:
-                words = f"each must be one of {', '.join(allowed)}, not {text[:50]!r}"
-                self.document.reject(item, key, words)
+                message = f"each must be one of {', '.join(allowed)}, not {text[:50]!r}"
+                self.document.reject(item, key, message)
         return found
 
 

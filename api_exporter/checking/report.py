@@ -31,7 +31,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
 from api_exporter.upstream.advice import advice
-from api_exporter.upstream.fetching import UNREACHABLE
+from api_exporter.upstream.fetcher import UNREACHABLE
 from api_exporter.web.runbooks import installed
 
 if TYPE_CHECKING:

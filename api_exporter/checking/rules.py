@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from api_exporter.attention.rules import joined
 from api_exporter.attention.thresholds import shipped
 from api_exporter.daemon.life import refusal
-from api_exporter.settings import configuration
+from api_exporter.settings import loader
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
 
@@ -13,7 +13,7 @@ from api_exporter.settings.options import Options
 def made(options: Options) -> str:
     """Both files in one; raises SystemExit where a setting is wrong."""
     try:
-        own, runbooks, important = configuration.load_some(
+        own, runbooks, important = loader.load_some(
             options, "THRESHOLDS_FILE", "RUNBOOKS_URL", "IMPORTANT_GROUPS"
         )
     except ConfigurationError as error:

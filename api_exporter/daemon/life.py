@@ -14,7 +14,7 @@ from twisted.python.components import Componentized
 
 from api_exporter.daemon import logs
 from api_exporter.daemon.outlets import LogFile
-from api_exporter.serving.listen import CannotServe
+from api_exporter.serving.listener import ListenError
 from api_exporter.settings.definitions import Settings
 
 log = Logger()
@@ -129,7 +129,7 @@ def explain_failures(twistd: Mapping[str, object]) -> None:
         error: BaseException,
         traceback: TracebackType | None,
     ) -> None:
-        if not isinstance(error, CannotServe):
+        if not isinstance(error, ListenError):
             report(kind, error, traceback)
             return
         why = f"LISTEN_ADDRESS: {error}"
@@ -146,7 +146,7 @@ def heed_signals(
     file: LogFile | None,
     reactor: PosixReactorBase,
     *,
-    look: Callable[[], None],
+    reload: Callable[[], None],
 ) -> None:
     """SIGTERM ends it well, SIGUSR1 begins a new log file, SIGHUP is one of the two.
 
@@ -155,7 +155,7 @@ def heed_signals(
     only, but files that were replaced are looked at.
 
     Args:
-        look: looks at the files of tokens and certificates.
+        reload: looks at the files of tokens and certificates.
     """
 
     def stop(*_: object) -> None:
@@ -165,27 +165,27 @@ def heed_signals(
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         reactor.callFromThread(reactor.stop)
 
-    def look_again(*_: object) -> None:
-        reactor.callFromThread(_look_again, file, look)
+    def reload_files(*_: object) -> None:
+        reactor.callFromThread(_reload, file, reload)
 
     ends = _at_a_terminal(twistd)
     # nohup has it ignored.
     stays = ends and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     reactor.callWhenRunning(signal.signal, signal.SIGTERM, stop)  # after Twisted's own
     if not stays:
-        signal.signal(signal.SIGHUP, stop if ends else look_again)
+        signal.signal(signal.SIGHUP, stop if ends else reload_files)
     if file is not None:
         signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(file.renew))
 
 
-def _look_again(file: LogFile | None, look: Callable[[], None]) -> None:
+def _reload(file: LogFile | None, reload: Callable[[], None]) -> None:
     if file is not None:
         file.reopen()
     log.info(
         "SIGHUP: settings are read at the start only; a log file is opened anew, token"
         " and certificate files are looked at"
     )
-    look()
+    reload()
 
 
 def _at_a_terminal(twistd: Mapping[str, object]) -> bool:

@@ -35,7 +35,7 @@ _NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
 def json_line(event: LogEvent) -> str:
     """The same as a JSON object with stable keys; values of other types as text."""
     failure = event.get("log_failure")
-    told: dict[str, object] = {
+    entry: dict[str, object] = {
         "time": _stamp(event),
         "level": level_name(event),
         "logger": event.get("log_namespace", ""),
@@ -47,10 +47,10 @@ def json_line(event: LogEvent) -> str:
         if not name.startswith("log_") and name not in _LEGACY
     }
     if fields:
-        told["fields"] = fields
+        entry["fields"] = fields
     if failure is not None:
-        told["traceback"] = failure.getTraceback()
-    text = json.dumps(told, default=str, ensure_ascii=False)
+        entry["traceback"] = failure.getTraceback()
+    text = json.dumps(entry, default=str, ensure_ascii=False)
     # What JSON allows in a string and some readers take for the end of a line.
     return re.sub(r"[\x7f-\x9f\u2028\u2029]", _escape, text) + "\n"
 
@@ -86,7 +86,7 @@ def _level(event: LogEvent) -> LogLevel:
 
 
 def _fields(event: LogEvent) -> list[str]:
-    told = {
+    named = {
         re.split(r"[.\[(]", name, maxsplit=1)[0]
         for _, name, _, _ in Formatter().parse(event.get("log_format") or "")
         if name
@@ -94,7 +94,7 @@ def _fields(event: LogEvent) -> list[str]:
     fields = [
         f"{name}={value}"
         for name, value in event.items()
-        if not name.startswith("log_") and name not in told | _LEGACY
+        if not name.startswith("log_") and name not in named | _LEGACY
     ]
     failure = event.get("log_failure")
     if failure is not None:

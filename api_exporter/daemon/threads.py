@@ -10,21 +10,21 @@ MOST = 4
 """They resolve names and encode profiles; each costs address space."""
 
 
-class _Unawaited(Thread):
+class _DaemonThread(Thread):
     def start(self) -> None:
         self.daemon = True
         super().start()
 
 
-class Threads(ThreadPool):
+class DaemonThreadPool(ThreadPool):
     """A pool that is never stopped. What its threads do when the process ends, ends."""
 
-    threadFactory = _Unawaited  # noqa: N815 - the name is Twisted's
+    threadFactory = _DaemonThread  # noqa: N815 - the name is Twisted's
 
 
 def daemon_threads(most: int, name: str) -> ThreadPool:
     """So many threads, which begin when there is work for them."""
-    threads = Threads(0, most, name)
+    threads = DaemonThreadPool(0, most, name)
     threads.start()
     return threads
 

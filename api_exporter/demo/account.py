@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from api_exporter.demo.go_json import rfc3339
+from api_exporter.demo.incidents import NARROW_RANGE
 from api_exporter.demo.resource import Moment, Record, Template
 from api_exporter.demo.schedules import DAY, FOUNDED, HOUR, MINUTE, MONDAY, WEEK
-from api_exporter.demo.story import NARROW_RANGE
-from api_exporter.demo.wire import rfc3339
 
 
 def accounts(moment: Moment, template: Template) -> Iterable[Record]:

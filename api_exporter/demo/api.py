@@ -11,10 +11,10 @@ from itertools import chain, count
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from api_exporter.demo.go_json import encode, xid
 from api_exporter.demo.limiter import Limiter
-from api_exporter.demo.network import PATHS, Network
-from api_exporter.demo.wire import encode, xid
-from api_exporter.serving.sending import Sender
+from api_exporter.demo.simulation import PATHS, SimulatedNetwork
+from api_exporter.serving.sender import Sender
 
 _BUFFERED = 2048
 """Bytes up to which a body is sent at once, with its length."""
@@ -37,7 +37,7 @@ class DemoApi(Resource):
 
     def __init__(
         self,
-        networks: Mapping[str, Network],
+        networks: Mapping[str, SimulatedNetwork],
         *,
         now: Callable[[], float],
         limit: tuple[int, int] | None = None,

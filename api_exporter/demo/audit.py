@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from api_exporter.demo.go_json import rfc3339
 from api_exporter.demo.peers import peer_id
 from api_exporter.demo.people import MACHINES_EACH, person
 from api_exporter.demo.resource import Moment, Record, Template
 from api_exporter.demo.schedules import FOUNDED, MINUTE
-from api_exporter.demo.wire import rfc3339
 
 _KEPT = 10_000
 """As many of the newest as the upstream lists."""

@@ -10,8 +10,8 @@ from random import Random
 import msgspec
 from msgspec import Struct
 
+from api_exporter.demo.go_json import xid
 from api_exporter.demo.resource import file
-from api_exporter.demo.wire import xid
 
 ALL, RUNNERS = xid("d2g", 0), xid("d2g", 4)
 """The groups that ephemeral machines are in."""
@@ -37,7 +37,7 @@ class Place(Struct, frozen=True):
     fields: Mapping[str, object]
 
 
-class Kind(Struct, frozen=True, kw_only=True):
+class MachineKind(Struct, frozen=True, kw_only=True):
     """What machines of one sort have in common; each of the cast is a sort of its own.
 
     Attributes:
@@ -89,9 +89,9 @@ class Company(Struct, frozen=True):
     last_names: tuple[str, ...]
     versions: Mapping[str, int]
     systems: Mapping[str, tuple[tuple[str, str], ...]]
-    cast: tuple[Kind, ...]
-    router: Kind
-    others: tuple[Kind, ...]
+    cast: tuple[MachineKind, ...]
+    router: MachineKind
+    others: tuple[MachineKind, ...]
 
 
 COMPANY = msgspec.json.decode(file("company.json"), type=Company)
@@ -100,7 +100,7 @@ VERSIONS = [v for v, share in COMPANY.versions.items() for _ in range(share)]
 _OTHERS = [kind for kind in COMPANY.others for _ in range(kind.share)]
 
 
-def kind_of(number: int, chance: Random) -> Kind:
+def kind_of(number: int, chance: Random) -> MachineKind:
     if number < len(COMPANY.cast):
         return COMPANY.cast[number]
     if number % _BRANCH in {_FIRST, _SECOND}:

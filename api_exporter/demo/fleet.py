@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from api_exporter.demo.company import ALL, RUNNERS
+from api_exporter.demo.go_json import HOLE, array, encode
 from api_exporter.demo.peers import Peer, Runner, machine
 from api_exporter.demo.resource import Moment, load
-from api_exporter.demo.wire import HOLE, array, encode
 
 _SHORT = ("id", "name", "peers_count", "resources_count")
 """What stands of a group inside of other records."""

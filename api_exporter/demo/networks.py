@@ -8,9 +8,9 @@ previews of what is being built are reached through whichever runners there are.
 from collections.abc import Iterator
 
 from api_exporter.demo.company import branches
+from api_exporter.demo.go_json import xid
 from api_exporter.demo.peers import peer_id
 from api_exporter.demo.resource import Moment, Record, Template
-from api_exporter.demo.wire import xid
 
 
 def networks(moment: Moment, template: Template) -> Iterator[Record]:

@@ -8,7 +8,16 @@ from random import Random
 import msgspec
 from msgspec import Struct
 
-from api_exporter.demo.company import ALL, COMPANY, VERSIONS, Kind, Place, kind_of
+from api_exporter.demo.company import (
+    ALL,
+    COMPANY,
+    VERSIONS,
+    MachineKind,
+    Place,
+    kind_of,
+)
+from api_exporter.demo.go_json import HOLE, ZERO_TIME, encode, rfc3339, xid
+from api_exporter.demo.incidents import INTERRUPTIONS, InterruptedSchedule
 from api_exporter.demo.people import MACHINES_EACH, ascii_of, person
 from api_exporter.demo.resource import load
 from api_exporter.demo.schedules import (
@@ -19,8 +28,6 @@ from api_exporter.demo.schedules import (
     SETTLED,
     Schedule,
 )
-from api_exporter.demo.story import INTERRUPTIONS, Interrupted
-from api_exporter.demo.wire import HOLE, ZERO_TIME, encode, rfc3339, xid
 
 _LOGIN_EXPIRATION = load("accounts").template["settings"]["peer_login_expiration"]
 """How long a login lasts."""
@@ -48,7 +55,7 @@ class Peer(Struct, frozen=True, kw_only=True):
         fraction: of a second, as in the texts of its logins.
     """
 
-    schedule: Schedule | Interrupted
+    schedule: Schedule | InterruptedSchedule
     groups: tuple[str, ...]
     member: bytes
     template: bytes
@@ -82,7 +89,7 @@ class Runner(Struct):
 
     number: int
     seed: int
-    kind: Kind
+    kind: MachineKind
     schedule: Schedule
     last: tuple[int, Peer] | None = None
 
@@ -116,14 +123,14 @@ def machine(number: int, seed: int) -> Peer | Runner:
         return Runner(number, seed, kind, schedule)
     created = chance.randrange(FOUNDED, SETTLED - DAY)
     event = INTERRUPTIONS.get(kind.interruption)
-    keeps = schedule if event is None else Interrupted(schedule, event)
+    keeps = schedule if event is None else InterruptedSchedule(schedule, event)
     return _peer(number, kind, keeps, chance, created=created)
 
 
 def _peer(
     number: int,
-    kind: Kind,
-    schedule: Schedule | Interrupted,
+    kind: MachineKind,
+    schedule: Schedule | InterruptedSchedule,
     chance: Random,
     *,
     created: int,

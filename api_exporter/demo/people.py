@@ -11,10 +11,10 @@ from functools import cache
 from msgspec import Struct
 
 from api_exporter.demo.company import COMPANY
+from api_exporter.demo.go_json import rfc3339
+from api_exporter.demo.incidents import CONTRACTOR
 from api_exporter.demo.resource import Moment, Record, Template
 from api_exporter.demo.schedules import DAY, HOUR, MINUTE
-from api_exporter.demo.story import CONTRACTOR
-from api_exporter.demo.wire import rfc3339
 
 MACHINES_EACH = 3
 

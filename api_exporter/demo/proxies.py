@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from api_exporter.demo.go_json import rfc3339, xid
+from api_exporter.demo.incidents import NO_CERTIFICATE, NO_TUNNEL, OPEN, OWN_PROXY_DOWN
 from api_exporter.demo.resource import Moment, Record, Template
 from api_exporter.demo.schedules import DAY, HOUR, MINUTE, WEEK
-from api_exporter.demo.story import NO_CERTIFICATE, NO_TUNNEL, OPEN, OWN_PROXY_DOWN
-from api_exporter.demo.wire import rfc3339, xid
 
 
 def services(moment: Moment, template: Template) -> Iterable[Record]:

@@ -13,9 +13,9 @@ from twisted.web.http import Request
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.network import Network
-from api_exporter.settings.credential import Token, base62
+from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.settings.definitions import Settings
+from api_exporter.settings.token import Token, base62
 
 TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
 """What the simulated API wants to see, where it has a single account."""
@@ -48,7 +48,7 @@ def environ(listening: socket.socket) -> dict[str, str]:
     }
 
 
-class _Quiet(Site):
+class _QuietSite(Site):
     noisy = False
 
     def log(self, _request: Request) -> None:
@@ -64,14 +64,14 @@ def tokens(count: int) -> dict[str, str]:
     }
 
 
-def customers(count: int, peers: int) -> dict[str, Network]:
+def customers(count: int, peers: int) -> dict[str, SimulatedNetwork]:
     """Networks of different sizes, by token; `peers` are the machines of the biggest.
 
     The API does not know the tokens of two: the second and the last.
     """
     more = max(0, peers - SMALLEST)
     return {
-        token: Network(SMALLEST + more * number // count, seed=number)
+        token: SimulatedNetwork(SMALLEST + more * number // count, seed=number)
         for number, token in enumerate(tokens(count).values(), 1)
         if number not in {2, count}
     }
@@ -103,7 +103,7 @@ def server(
         now: seconds since the epoch.
     """
     peers, count = settings.demo_peers, settings.demo_accounts
-    networks = customers(count, peers) if count else {TOKEN: Network(peers)}
+    networks = customers(count, peers) if count else {TOKEN: SimulatedNetwork(peers)}
     api = DemoApi(networks, now=now, limit=settings.demo_rate_limit)
     endpoint = AdoptedStreamServerEndpoint(reactor, listening.detach(), socket.AF_INET)
-    return StreamServerEndpointService(endpoint, _Quiet(api))
+    return StreamServerEndpointService(endpoint, _QuietSite(api))

@@ -14,7 +14,7 @@ from stat import S_ISREG
 from api_exporter.events.cursor import BATCH, Cursor, dumped, loaded
 from api_exporter.events.listing import Key, key
 from api_exporter.events.telling import BEGIN
-from api_exporter.settings.credential import regular
+from api_exporter.settings.token import regular
 
 _BLOCK = 64 * 1024
 _LONGEST_TAIL = 64 * 1024 * 1024

@@ -14,8 +14,8 @@ from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.server import Request
 
-from api_exporter.serving.idle import Idle
-from api_exporter.serving.patience import Progress
+from api_exporter.serving.idle_connections import IdleConnections
+from api_exporter.serving.slow_readers import Progress
 from api_exporter.serving.visibility import NONE, Accounts
 
 MOST_NOT_SENT = 256 * 1024
@@ -71,7 +71,7 @@ class Channel(http.HTTPChannel):
     """
 
     connections: "set[Channel]"
-    idle: "Idle[Channel]"
+    idle: "IdleConnections[Channel]"
     host = ""
     answered = 0
     _turn: IDelayedCall | None = None

@@ -26,7 +26,7 @@ def may_know(request: Request) -> Accounts:
     return found
 
 
-class ReadOnly(Resource):
+class ReadOnlyPage(Resource):
     """Answers GET and HEAD; anything else is 405.
 
     Subclasses implement `render_GET`; HEAD is the same without the body.
@@ -46,18 +46,18 @@ class ReadOnly(Resource):
 class Refusal(Resource):
     """The same few words for everybody, whatever the method."""
 
-    def __init__(self, status: int, words: str) -> None:
+    def __init__(self, status: int, message: str) -> None:
         super().__init__()
         self._status = status
-        self._words = words
+        self._message = message
 
     def render(self, request: Request) -> bytes:
         request.setResponseCode(self._status)
         request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
-        return f"{self._words}\n".encode()
+        return f"{self._message}\n".encode()
 
 
-class Text(ReadOnly):
+class TextPage(ReadOnlyPage):
     """A page that is made afresh for every request, and small."""
 
     media_type = b"text/plain; charset=utf-8"

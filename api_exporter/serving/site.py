@@ -13,9 +13,9 @@ from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
 from api_exporter.serving.channel import BodilessRequest, Channel
-from api_exporter.serving.idle import Idle
+from api_exporter.serving.idle_connections import IdleConnections
 from api_exporter.serving.page import Refusal
-from api_exporter.serving.patience import INTERVAL, Patience
+from api_exporter.serving.slow_readers import INTERVAL, Patience
 
 GRACE = 5.0
 """Seconds that requests under way are given when we stop."""
@@ -82,24 +82,24 @@ class BoundedSite(Site):
         super().__init__(resource, requestFactory=BodilessRequest, reactor=reactor)
         self.timeOut = LONGEST_SILENCE
         self.connections: set[Channel] = set()
-        self._idle: Idle[Channel] = Idle()
+        self._idle: IdleConnections[Channel] = IdleConnections()
         self.under_way: set[Request] = set()
         self._max_connections = max_connections
         self.full: IResource = Refusal(503, "Too many connections: try again later.")
         self._waiting: Deferred[None] | None = None
         self._patience: dict[Channel, Patience] = {}
-        self._looking = LoopingCall(self.look)
-        self._looking.clock = reactor
+        self._dropping = LoopingCall(self.drop_slow_readers)
+        self._dropping.clock = reactor
 
     def startFactory(self) -> None:
         """Called when the first port is open."""
         super().startFactory()
-        self._looking.start(INTERVAL, now=False)
+        self._dropping.start(INTERVAL, now=False)
 
     def stopFactory(self) -> None:
         """Called when the last port is closed."""
         super().stopFactory()
-        self._looking.stop()
+        self._dropping.stop()
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
         """None closes the connection at once."""
@@ -148,7 +148,7 @@ class BoundedSite(Site):
             waiting, self._waiting = self._waiting, None
             waiting.callback(None)
 
-    def look(self) -> None:
+    def drop_slow_readers(self) -> None:
         """Drop whoever takes nothing, or takes its answer for ever."""
         before, self._patience = self._patience, {}
         for channel in list(self.connections):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
 from api_exporter.settings import file
-from api_exporter.settings.certificate import IdentityFiles
+from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import (
     BY_NAME,
     OF_ACCOUNT,
@@ -179,7 +179,7 @@ def account(
     identity = None
     certificate, key = (values[setting.lower()] for setting in (_CERTIFICATE, _KEY))
     if certificate is not None and (key is not None or _KEY not in given):
-        identity = IdentityFiles(certificate, key or certificate)
+        identity = ClientCertificateFiles(certificate, key or certificate)
         try:
             identity.read()
         except ValueError as error:

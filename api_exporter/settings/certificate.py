@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from api_exporter.settings.credential import content
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.token import content
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -36,7 +36,7 @@ _KEY = re.compile(
 )
 
 
-class Identity(Struct, frozen=True):
+class ClientCertificate(Struct, frozen=True):
     """Who we are to a gateway.
 
     Attributes:
@@ -59,13 +59,13 @@ class Identity(Struct, frozen=True):
         return ""
 
 
-class IdentityFiles(Struct, frozen=True):
+class ClientCertificateFiles(Struct, frozen=True):
     """Where certificate and key are; one file may hold both."""
 
     certificate: Path
     key: Path
 
-    def read(self) -> Identity:
+    def read(self) -> ClientCertificate:
         """What the files hold now; raises ValueError, which names the file."""
         try:
             chain = _chain(self.certificate)
@@ -84,7 +84,7 @@ class IdentityFiles(Struct, frozen=True):
                 f" {self.certificate}"
             )
         begins, ends = leaf.not_valid_before_utc, leaf.not_valid_after_utc
-        return Identity(key, chain, begins.timestamp(), ends.timestamp())
+        return ClientCertificate(key, chain, begins.timestamp(), ends.timestamp())
 
 
 def certificates(path: Path) -> list[bytes]:
@@ -160,8 +160,8 @@ def _key(path: Path) -> "UsableKey":
         | ed25519.Ed25519PrivateKey
         | ed448.Ed448PrivateKey,
     ):
-        words = "its key is of a kind that cannot be used"
-        raise ValueError(words)  # noqa: TRY004 - it is the file that is wrong
+        message = "its key is of a kind that cannot be used"
+        raise ValueError(message)  # noqa: TRY004 - it is the file that is wrong
     return key
 
 

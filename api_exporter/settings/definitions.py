@@ -15,16 +15,16 @@ from api_exporter.collectors.choice import Choice
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
 from api_exporter.settings.certificate import (
-    IdentityFiles,
+    ClientCertificateFiles,
     authorities_file,
     certificate_file,
     key_file,
 )
-from api_exporter.settings.credential import Token, TokenFile, token, token_file
 from api_exporter.settings.proxy import Proxy, proxy_or_none
 from api_exporter.settings.proxy_selection import ProxySelection
 from api_exporter.settings.setting import setting, settings_of
 from api_exporter.settings.shard import Shard, shard
+from api_exporter.settings.token import Token, TokenFile, token, token_file
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
@@ -41,7 +41,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     name: str
     proxy_selection: ProxySelection
-    identity: IdentityFiles | None
+    identity: ClientCertificateFiles | None
     upstream_api_url: str = setting(
         parsers.url,
         "an http or https address without a path, such as https://api.netbird.io",

@@ -14,8 +14,8 @@ from api_exporter.attention.thresholds import Thresholds, changed
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.resources import BY_NAME
-from api_exporter.settings.credential import content
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.token import content
 
 T = TypeVar("T")
 

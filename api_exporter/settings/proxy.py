@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 from msgspec import Struct
 
 from api_exporter.settings import parsers
-from api_exporter.settings.credential import Token
+from api_exporter.settings.token import Token
 
 NONE: Literal["none"] = "none"
 """What is written where no proxy shall be taken."""

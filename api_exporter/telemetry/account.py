@@ -58,9 +58,9 @@ class AccountTelemetry:
         resource_gauges(registry, self.standings, budget)
 
         def counter(
-            name: str, words: str, label: str, known: Iterable[str] = ()
+            name: str, documentation: str, label: str, known: Iterable[str] = ()
         ) -> Counter:
-            made = Counter(name, words, [label], registry=registry)
+            made = Counter(name, documentation, [label], registry=registry)
             for value in known:
                 made.labels(value)
             return made

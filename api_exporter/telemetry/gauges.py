@@ -25,14 +25,14 @@ class CallbackMetric(Collector):
         self,
         registry: CollectorRegistry,
         name: str,
-        words: str,
+        documentation: str,
         read: Callable[[], Value],
         *,
         label: str = "",
         family: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
     ) -> None:
         self._name = name
-        self._words = words
+        self._documentation = documentation
         self._read = read
         self._label = label
         self._family = family
@@ -41,12 +41,12 @@ class CallbackMetric(Collector):
     def collect(self) -> Iterator[Metric]:
         value = self._read()
         if isinstance(value, Mapping):
-            family = self._family(self._name, self._words, labels=[self._label])
+            family = self._family(self._name, self._documentation, labels=[self._label])
             for label, number in value.items():
                 family.add_metric([label], number)
             yield family
         elif value is not None:
-            yield self._family(self._name, self._words, value=value)
+            yield self._family(self._name, self._documentation, value=value)
 
 
 def resource_gauges(
@@ -74,9 +74,9 @@ def resource_gauges(
         " together: since one was refused, or where the limit is stated.",
         budget,
     )
-    for name, words, value in _RESOURCE_GAUGES:
+    for name, documentation, value in _RESOURCE_GAUGES:
         read = partial(by_resource, value)
-        CallbackMetric(registry, name, words, read, label="resource")
+        CallbackMetric(registry, name, documentation, read, label="resource")
 
 
 _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Standing], float | None]], ...] = (

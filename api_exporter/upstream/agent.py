@@ -24,10 +24,10 @@ from zope.interface import implementer
 
 from api_exporter.settings.proxy import Proxy
 from api_exporter.upstream.connection import (
-    Bounded,
+    BoundedConnection,
     BoundedEndpoint,
-    Secured,
-    SecuredEndpoint,
+    TlsConnection,
+    TlsEndpoint,
     plain,
 )
 
@@ -39,12 +39,12 @@ LONGEST_KEPT = 3600.0
 was replaced is noticed, theirs or ours."""
 
 
-class _Seeing(Secured):
+class _UpstreamConnection(TlsConnection):
     """Tells the certificate of whoever answers, which is one that was trusted."""
 
     def __init__(
         self,
-        factory: "WrappingFactory[_Seeing]",
+        factory: "WrappingFactory[_UpstreamConnection]",
         wrapped: IProtocol,
         seen: Callable[[X509], None],
     ) -> None:
@@ -59,7 +59,7 @@ class _Seeing(Secured):
 
 
 @implementer(IAgentEndpointFactory)
-class Endpoints:
+class EndpointFactory:
     """Where the agent connects to: the upstream, or a tunnel to it.
 
     Args:
@@ -92,18 +92,18 @@ class Endpoints:
         else:
             endpoint = self._through(host, uri.port)
         if uri.scheme != b"https":
-            return BoundedEndpoint(self._reactor, endpoint, Bounded)
-        secured = SecuredEndpoint(endpoint, self._policy, uri.host, uri.port)
+            return BoundedEndpoint(self._reactor, endpoint, BoundedConnection)
+        secured = TlsEndpoint(endpoint, self._policy, uri.host, uri.port)
         return BoundedEndpoint(self._reactor, secured, self._seeing)
 
     def _seeing(
-        self, factory: "WrappingFactory[_Seeing]", wrapped: IProtocol
-    ) -> _Seeing:
-        return _Seeing(factory, wrapped, self._seen)
+        self, factory: "WrappingFactory[_UpstreamConnection]", wrapped: IProtocol
+    ) -> _UpstreamConnection:
+        return _UpstreamConnection(factory, wrapped, self._seen)
 
 
 @implementer(IAgent)
-class Reaching:
+class UpstreamAgent:
     """Makes requests the way that an account's settings want.
 
     A plain http upstream is asked for by its whole address, which a proxy passes on
@@ -137,16 +137,16 @@ class Reaching:
         self._whole_addresses: IAgent | None = None
         self._login: bytes | None = None
         if proxy is not None:  # nobody else pays for importing the ways through one
-            from api_exporter.upstream.proxied import ToProxy  # noqa: PLC0415
+            from api_exporter.upstream.proxy_endpoint import ProxyEndpoint  # noqa: PLC0415
             from api_exporter.upstream.tunnel import Tunnel  # noqa: PLC0415
 
-            to_proxy = ToProxy(reactor, proxy_policy, proxy, timeout)
+            to_proxy = ProxyEndpoint(reactor, proxy_policy, proxy, timeout)
             through = partial(Tunnel, to_proxy, proxy)
-            bounded = BoundedEndpoint(reactor, to_proxy, Bounded)
+            bounded = BoundedEndpoint(reactor, to_proxy, BoundedConnection)
             self._whole_addresses = ProxyAgent(bounded, reactor, pool)
             if proxy.login is not None:
                 self._login = proxy.login.header.reveal().encode("ascii")
-        endpoints = Endpoints(
+        endpoints = EndpointFactory(
             reactor, policy, through=through, timeout=timeout, seen=seen
         )
         self._agent: IAgent = Agent.usingEndpointFactory(reactor, endpoints, pool)

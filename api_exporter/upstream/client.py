@@ -10,18 +10,18 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 from api_exporter.ports import Attempt
-from api_exporter.settings.credential import Rereading, Source
 from api_exporter.settings.definitions import AccountSettings
+from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.telemetry.log import log_of
-from api_exporter.upstream.agent import Reaching
+from api_exporter.upstream.agent import UpstreamAgent
 from api_exporter.upstream.backoff import Jitter
-from api_exporter.upstream.certificates import Shown, Trusts, shown
-from api_exporter.upstream.fetching import Upstream
-from api_exporter.upstream.large import LargeBodies
+from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.large_bodies import LargeBodies
+from api_exporter.upstream.tls_policy import TlsPolicies, UpstreamCertificate, shown
 
 log = Logger()
 
-LOOK = 60.0
+RELOAD_INTERVAL = 60.0
 """Seconds between two looks at our own certificate and its key."""
 
 
@@ -48,17 +48,17 @@ class Client(Service):
         now: Callable[[], float],
         jitter: Jitter,
         observe: Callable[[Attempt], None],
-        trusts: Trusts | None = None,
+        trusts: TlsPolicies | None = None,
         large: LargeBodies | None = None,
     ) -> None:
         self._log = log_of(settings.name, log)
         self._url = settings.upstream_api_url
         self.way = way = settings.proxy_selection
-        trusts = Trusts() if trusts is None else trusts
+        trusts = TlsPolicies() if trusts is None else trusts
         authorities = settings.upstream_ca_file
         self.trust = trusts.of(authorities, settings.identity, now)
-        self.shown: Shown | None = None
-        self._agent = Reaching(
+        self.shown: UpstreamCertificate | None = None
+        self._agent = UpstreamAgent(
             reactor,
             proxy=way.proxy,
             policy=self.trust,
@@ -66,13 +66,13 @@ class Client(Service):
             timeout=settings.http_timeout,
             seen=self._seen,
         )
-        self._looking: LoopingCall | None = None
+        self._reloading: LoopingCall | None = None
         if settings.identity is not None:
-            self._looking = LoopingCall(self.look)
-            self._looking.clock = reactor
+            self._reloading = LoopingCall(self.reload)
+            self._reloading.clock = reactor
         self._wrong = ""
         self.token = token_source(settings, self._log)
-        self.upstream = Upstream(
+        self.upstream = Fetcher(
             agent=self._agent,
             url=settings.upstream_api_url,
             token=self.token,
@@ -92,19 +92,19 @@ class Client(Service):
     def startService(self) -> None:
         super().startService()
         self._warn()
-        if self._looking is not None:
-            self._looking.start(LOOK)
+        if self._reloading is not None:
+            self._reloading.start(RELOAD_INTERVAL)
 
     def stopService(self) -> Deferred[None]:
         """Fires when no connection is open but those that carry a request."""
         super().stopService()
-        if self._looking is not None and self._looking.running:
-            self._looking.stop()
+        if self._reloading is not None and self._reloading.running:
+            self._reloading.stop()
         return self._agent.close()
 
-    def look(self) -> None:
+    def reload(self) -> None:
         """Look at our own certificate, and say once why it is of no use."""
-        wrong, self._wrong = self._wrong, self.trust.look()
+        wrong, self._wrong = self._wrong, self.trust.reload()
         if self._wrong not in {"", wrong}:
             self._log.warn("our own certificate is of no use: {why}", why=self._wrong)
 
@@ -123,11 +123,11 @@ class Client(Service):
             )
 
 
-def token_source(settings: AccountSettings, log: Logger) -> Source:
+def token_source(settings: AccountSettings, log: Logger) -> TokenSource:
     """Where the token comes from; says so where it cannot be right."""
     file = settings.upstream_api_token_file
     if file is not None:
-        source: Source = Rereading(
+        source: TokenSource = TokenReader(
             file, lambda why: log.warn("the token file cannot be read: {why}", why=why)
         )
     else:

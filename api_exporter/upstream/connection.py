@@ -37,7 +37,7 @@ LONGEST_GOODBYE = 5.0
 """Seconds that the other end may take to end a connection that we have ended."""
 
 
-class Bounded(ProtocolWrapper):
+class BoundedConnection(ProtocolWrapper):
     """Counts what comes between a request and the body of its answer; ends for certain.
 
     Twisted bounds the length of a header line, not their number. And it waits for ever
@@ -71,7 +71,7 @@ class Bounded(ProtocolWrapper):
     def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
         super().loseConnection()
         if self._goodbye is None:
-            clock = cast("_Bounding", self.factory).clock
+            clock = cast("_BoundedConnectionFactory", self.factory).clock
             abort = cast("ITCPTransport", self.transport).abortConnection
             self._goodbye = clock.callLater(LONGEST_GOODBYE, abort)
 
@@ -86,7 +86,7 @@ class Bounded(ProtocolWrapper):
 
 
 @implementer(IHandshakeListener)
-class Secured(Bounded):
+class TlsConnection(BoundedConnection):
     """Knows whether the TLS handshake was completed: some servers end it in silence."""
 
     _secure = False
@@ -104,18 +104,18 @@ class Secured(Bounded):
         """Why there is no TLS: what is wrong with it, or an end without a word."""
         if untrusted is not None:
             return untrusted
-        words = "the connection ended within the TLS handshake"
-        return Failure(UpstreamError("tls", words, retryable=True))
+        message = "the connection ended within the TLS handshake"
+        return Failure(UpstreamError("tls", message, retryable=True))
 
 
-class _Bounding(WrappingFactory[Bounded]):
+class _BoundedConnectionFactory(WrappingFactory[BoundedConnection]):
     noisy = False
 
     def __init__(
         self,
         clock: IReactorTime,
         wrapped: IProtocolFactory,
-        protocol: Callable[..., Bounded],
+        protocol: Callable[..., BoundedConnection],
     ) -> None:
         super().__init__(wrapped)
         self.clock = clock
@@ -134,25 +134,25 @@ class BoundedEndpoint:
         self,
         clock: IReactorTime,
         endpoint: IStreamClientEndpoint,
-        protocol: Callable[..., Bounded],
+        protocol: Callable[..., BoundedConnection],
     ) -> None:
         self._clock = clock
         self._endpoint = endpoint
         self._protocol = protocol
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        bounding = _Bounding(self._clock, factory, self._protocol)
+        bounding = _BoundedConnectionFactory(self._clock, factory, self._protocol)
         connected = self._endpoint.connect(bounding)
         return connected.addCallback(_wrapped)
 
 
 def _wrapped(bounded: IProtocol) -> IProtocol:
     """What the pool wants to ask; it knows the wrapper as its transport."""
-    return cast("Bounded", bounded).wrappedProtocol
+    return cast("BoundedConnection", bounded).wrappedProtocol
 
 
 @implementer(IStreamClientEndpoint)
-class SecuredEndpoint:
+class TlsEndpoint:
     """An endpoint with TLS over it.
 
     Args:

@@ -22,7 +22,7 @@ TLS = (SSL.Error, VerificationError, CertificateError)
 """With which a TLS layer ends a connection that it does not trust or understand."""
 
 
-class HeldUp(CancelledError):
+class ProxyTimeout(CancelledError):
     """Given up, or too late, while somebody in between had not let us through.
 
     Its words are a sentence about that one, to which a time may be added.
@@ -74,8 +74,8 @@ def refusal(
     if status == 429:
         return UpstreamError("rate_limited", detail, retry_after=wait)
     if 300 <= status < 400:
-        words = _NOT_MODIFIED if status == 304 else _MOVED
-        return UpstreamError("redirect", f"{status}: {words}")
+        message = _NOT_MODIFIED if status == 304 else _MOVED
+        return UpstreamError("redirect", f"{status}: {message}")
     if 500 <= status < 600:
         return UpstreamError("http_5xx", detail, retryable=True, retry_after=wait)
     if status == 407:
@@ -109,9 +109,9 @@ def too_late(result: object, timeout: float) -> NoReturn:
     """What was given up after so many seconds."""
     if isinstance(result, Failure):
         for cause in _causes(result):
-            if isinstance(cause, HeldUp):
-                words = f"{cause} within {timeout:.3g} s"
-                raise UpstreamError("proxy", words) from None
+            if isinstance(cause, ProxyTimeout):
+                message = f"{cause} within {timeout:.3g} s"
+                raise UpstreamError("proxy", message) from None
     raise UpstreamError("timeout", f"no answer within {timeout:.3g} s")
 
 
@@ -123,12 +123,12 @@ def translate(failure: Failure) -> NoReturn:
             raise cause from None
     if any(isinstance(cause, _CANCELLED) for cause in causes):
         raise CancelledError from None
-    for kinds, reason, words in _TABLE:
+    for kinds, reason, message in _TABLE:
         for cause in causes:
             if isinstance(cause, kinds):
                 raise UpstreamError(
                     reason,
-                    f"{words}{explained(cause)}",
+                    f"{message}{explained(cause)}",
                     retryable=reason in _RETRYABLE,
                     unsent=isinstance(cause, _UNSENT),
                 ) from None
@@ -170,14 +170,14 @@ def _causes(failure: Failure) -> Iterator[BaseException]:
 def explained(cause: BaseException | None) -> str:
     """A cause's own words, in one line; its type where it has none."""
     if isinstance(cause, SSL.Error):
-        words = (
+        message = (
             ", ".join(text for *_, text in cause.args[0] if text) if cause.args else ""
         )
     elif isinstance(cause, (VerificationError, ResponseFailed, error.ConnectionClosed)):
-        words = ""
+        message = ""
     else:
-        words = str(cause).rstrip(".")
-    return f": {_one_line(words)}" if words else f" ({type(cause).__name__})"
+        message = str(cause).rstrip(".")
+    return f": {_one_line(message)}" if message else f" ({type(cause).__name__})"
 
 
 def _said(body: bytes) -> str:

@@ -22,7 +22,7 @@ from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy
-from api_exporter.upstream.failures import HeldUp, login_wanted
+from api_exporter.upstream.failures import ProxyTimeout, login_wanted
 from api_exporter.version import this_build
 
 LONGEST_HEAD = 16 * 1024
@@ -82,23 +82,24 @@ def opened(received: bytes, proxy: Proxy) -> bool:
 
 
 def _refusal(proxy: Proxy, code: int) -> UpstreamError:
-    words = f"answers CONNECT with {code}"
+    message = f"answers CONNECT with {code}"
     if code >= 500:
-        words += ": it does not get to the upstream itself"
-        return _error(proxy, words, retryable=True, unsent=True)
+        message += ": it does not get to the upstream itself"
+        return _error(proxy, message, retryable=True, unsent=True)
     if code in {403, 405}:
-        words += ": it does not let us through to there"
-    return _error(proxy, words)
+        message += ": it does not let us through to there"
+    return _error(proxy, message)
 
 
 def _error(
-    proxy: Proxy, words: str, *, retryable: bool = False, unsent: bool = False
+    proxy: Proxy, message: str, *, retryable: bool = False, unsent: bool = False
 ) -> UpstreamError:
-    said = f"the proxy {proxy} {words}"
-    return UpstreamError("proxy", said, retryable=retryable, unsent=unsent)
+    return UpstreamError(
+        "proxy", f"the proxy {proxy} {message}", retryable=retryable, unsent=unsent
+    )
 
 
-class _Asking(Protocol):
+class _ConnectProtocol(Protocol):
     """Asks the proxy for a tunnel."""
 
     def __init__(self, proxy: Proxy, request: bytes) -> None:
@@ -134,12 +135,14 @@ class _Asking(Protocol):
         if self._ended:
             return
         if reason is None or not reason.check(UpstreamError):
-            words = "hung up before it had answered CONNECT"
-            reason = Failure(_error(self._proxy, words, retryable=True))
+            message = "hung up before it had answered CONNECT"
+            reason = Failure(_error(self._proxy, message, retryable=True))
         self._end(reason)
 
     def _give_up(self, _: object) -> None:
-        self._refuse(Failure(HeldUp(f"the proxy {self._proxy} did not answer CONNECT")))
+        self._refuse(
+            Failure(ProxyTimeout(f"the proxy {self._proxy} did not answer CONNECT"))
+        )
 
     def _refuse(self, failure: Failure) -> None:
         self._end(failure)
@@ -154,21 +157,23 @@ class _Asking(Protocol):
                 self._waiting.errback(failure)
 
 
-class _Carrier(ProtocolWrapper):
+class _TunnelTransport(ProtocolWrapper):
     """Carries the question first, then whatever the tunnel is for."""
 
-    def __init__(self, factory: "_Carriers", asking: _Asking) -> None:
+    def __init__(
+        self, factory: "_TunnelTransportFactory", asking: _ConnectProtocol
+    ) -> None:
         super().__init__(factory, asking)
         self.asking = asking
 
 
-class _Askers(Factory):
+class _ConnectFactory(Factory):
     noisy = False
 
 
-class _Carriers(WrappingFactory[_Carrier]):
+class _TunnelTransportFactory(WrappingFactory[_TunnelTransport]):
     noisy = False
-    protocol = _Carrier
+    protocol = _TunnelTransport
 
 
 @implementer(IStreamClientEndpoint)
@@ -184,14 +189,14 @@ class Tunnel:
         self, endpoint: IStreamClientEndpoint, proxy: Proxy, host: str, port: int
     ) -> None:
         self._endpoint = endpoint
-        self._asking = partial(_Asking, proxy, request(host, port, proxy))
+        self._asking = partial(_ConnectProtocol, proxy, request(host, port, proxy))
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
         return Deferred.fromCoroutine(self._connect(factory))
 
     async def _connect(self, factory: IProtocolFactory) -> IProtocol:
-        carriers = _Carriers(_Askers.forProtocol(self._asking))
-        carrier = cast("_Carrier", await self._endpoint.connect(carriers))
+        carriers = _TunnelTransportFactory(_ConnectFactory.forProtocol(self._asking))
+        carrier = cast("_TunnelTransport", await self._endpoint.connect(carriers))
         await carrier.asking.answered()
         protocol = factory.buildProtocol(carrier.getPeer())
         assert protocol is not None  # ours always build one

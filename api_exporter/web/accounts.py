@@ -6,7 +6,7 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Pages
-from api_exporter.serving.page import NO_ACCOUNT, ReadOnly, Refusal
+from api_exporter.serving.page import NO_ACCOUNT, ReadOnlyPage, Refusal
 from api_exporter.telemetry.process import account_gauges
 from api_exporter.web import tree
 from api_exporter.web.discovery.page import Discovery
@@ -76,7 +76,7 @@ def of_several(accounts: Mapping[str, Shown], around: Around) -> Resource:
     )
 
 
-class ByAccount(ReadOnly):
+class ByAccount(ReadOnlyPage):
     """Leads to the page of the account that `?account=NAME` names.
 
     Args:

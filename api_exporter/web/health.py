@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import TextPage
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.shown import Shown
 
 
-class Health(Text):
+class Health(TextPage):
     """Always 200 while the process answers: it is alive, whatever the upstream does.
 
     Args:
@@ -50,7 +50,7 @@ class Health(Text):
         return json.dumps(health, indent=2) + "\n"
 
 
-class AllHealth(Text):
+class AllHealth(TextPage):
     """The same of several accounts: of each whether its upstream can be relied on.
 
     Args:

@@ -8,9 +8,9 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition import negotiation
 from api_exporter.exposition.pages import Pages, Piece, piece
-from api_exporter.serving.page import ReadOnly, Refusal, keep_private
+from api_exporter.serving.page import ReadOnlyPage, Refusal, keep_private
 from api_exporter.serving.readers import Readers
-from api_exporter.serving.sending import Sender
+from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.text import text
 from api_exporter.web.chosen import chosen
 from api_exporter.web.kept import Kept
@@ -22,7 +22,7 @@ _NOTHING = {
 """The end of a page without our own metrics."""
 
 
-class Metrics(ReadOnly):
+class Metrics(ReadOnlyPage):
     """The collectors' pages, then our own metrics, in the format that is asked for.
 
     Args:

@@ -18,7 +18,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.profiling import cpu, heap, stacks
 from api_exporter.profiling.pprof import Profile, encode
-from api_exporter.serving.page import ReadOnly, Text, keep_at_home, keep_private
+from api_exporter.serving.page import ReadOnlyPage, TextPage, keep_at_home, keep_private
 
 InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 """Runs what would hold up the event loop in another thread."""
@@ -87,7 +87,7 @@ KINDS = {
 """By the names that tools ask for: Alloy and Parca ask for memory as `allocs`."""
 
 
-class ProfilePage(ReadOnly):
+class ProfilePage(ReadOnlyPage):
     """Makes a profile of one kind for whoever asks, and for as long as they wait."""
 
     def __init__(
@@ -155,7 +155,7 @@ class ProfilePage(ReadOnly):
             self._running.cancel()
 
 
-class Pprof(Text):
+class Pprof(TextPage):
     """The index, and below it a page for each kind of profile."""
 
     media_type = b"text/html; charset=utf-8"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import TextPage
 from api_exporter.telemetry.standing import UNRELIABLE, Standing
 from api_exporter.upstream.advice import advice
 from api_exporter.web.shown import Shown
@@ -42,7 +42,7 @@ def reasons(standing: Standing, now: float) -> list[dict[str, str]]:
     return found
 
 
-class Ready(Text):
+class Ready(TextPage):
     """200 while the peers can be relied on, otherwise 503. It never asks the upstream.
 
     Args:
@@ -63,7 +63,7 @@ class Ready(Text):
         return json.dumps({"ready": not found, "reasons": found}, indent=2) + "\n"
 
 
-class AllReady(Text):
+class AllReady(TextPage):
     """200 while one of several accounts is ready, or there is none to wait for.
 
     A customer's dead token must not take the others out of service.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.web.server import Request
 
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import TextPage
 from api_exporter.web.status import document
 
 RUNBOOKS = "runbooks"
@@ -20,7 +20,7 @@ UNPACKED = str(getattr(sys, "_MEIPASS", ""))
 MISSING = "The runbooks are made when the program is built: make run.\n"
 
 
-class Runbooks(Text):
+class Runbooks(TextPage):
     """The file that came with the program."""
 
     def text(self, request: Request) -> str:

@@ -11,14 +11,14 @@ from ipaddress import IPv6Address
 
 from twisted.web.server import Request
 
-from api_exporter.serving.page import Text, may_know
+from api_exporter.serving.page import TextPage, may_know
 
 _ADDRESS = re.compile(
     r"(?:[A-Za-z0-9_.-]{1,253}|\[(?P<ip>[0-9A-Fa-f:.]{2,45})\])(?::(?P<port>\d{1,5}))?"
 )
 
 
-class Targets(Text):
+class Targets(TextPage):
     """A target for each account: this exporter, asked for that account.
 
     Args:

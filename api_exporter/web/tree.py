@@ -6,7 +6,7 @@ from msgspec import Struct
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 
-from api_exporter.serving.page import ReadOnly
+from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.readers import Readers
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
@@ -90,13 +90,13 @@ def health(shown: Shown, around: Around) -> Health:
 
 def root(
     *,
-    status: ReadOnly,
-    health: ReadOnly,
-    ready: ReadOnly,
-    metrics: ReadOnly,
-    discovery: ReadOnly,
+    status: ReadOnlyPage,
+    health: ReadOnlyPage,
+    ready: ReadOnlyPage,
+    metrics: ReadOnlyPage,
+    discovery: ReadOnlyPage,
     metrics_path: str,
-    targets: ReadOnly | None = None,
+    targets: ReadOnlyPage | None = None,
     pprof: Resource | None = None,
 ) -> Resource:
     """The tree of all pages; whatever is not in it is 404."""

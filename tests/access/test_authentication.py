@@ -15,7 +15,7 @@ from api_exporter.access.authentication import ProtectedSite
 from api_exporter.access.configuration import load
 from api_exporter.access.passwords import MOST_WAITING, matches
 from api_exporter.serving.channel import BodilessRequest
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import TextPage
 from api_exporter.serving.visibility import ALL
 from api_exporter.settings.environment import read
 from tests.access.folder import HASH, Folder
@@ -29,7 +29,7 @@ USERS = f'basic_auth_users:\n  alice: "{HASH}"\n  bob: "{HASH}"\n'
 SECRET = "secret details"
 
 
-class Page(Text):
+class Page(TextPage):
     """Says which accounts may be shown."""
 
     status = 200
@@ -43,7 +43,7 @@ class Page(Text):
         return f"{SECRET} of {shown}\n"
 
 
-class Broken(Text):
+class Broken(TextPage):
     """Has a defect."""
 
     def text(self, _request: Request) -> str:

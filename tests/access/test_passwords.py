@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.password_cache import Attempt, PasswordCache
 from api_exporter.access.passwords import MOST_WAITING, ComparisonQueue
-from api_exporter.access.ways_in import Busy
+from api_exporter.access.ways_in import QueueFull
 
 
 class ComparisonQueueTests(SynchronousTestCase):
@@ -54,10 +54,10 @@ class ComparisonQueueTests(SynchronousTestCase):
         """
         first = self.ask(b"first", "guesser")
         guesses = [self.ask(b"%d" % n, "guesser") for n in range(MOST_WAITING)]
-        self.failureResultOf(self.ask(b"x", "guesser"), Busy)
+        self.failureResultOf(self.ask(b"x", "guesser"), QueueFull)
         self.assertNoResult(self.ask(b"3", "another"))
         other = self.ask(b"right", "prometheus")
-        self.failureResultOf(guesses.pop(), Busy)
+        self.failureResultOf(guesses.pop(), QueueFull)
         for answer in (first, other, *guesses):
             self.assertNoResult(answer)
             self.compared[-1][1].callback(False)
@@ -67,7 +67,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         """Where each has an address of its own, who came last is sent away."""
         for number in range(MOST_WAITING + 1):
             self.ask(b"%d" % number, f"host{number}")
-        self.failureResultOf(self.ask(b"x", "another"), Busy)
+        self.failureResultOf(self.ask(b"x", "another"), QueueFull)
 
     def test_order(self) -> None:
         """Users that exist go first, then the address with the fewest, then the first
@@ -99,7 +99,7 @@ class ComparisonQueueTests(SynchronousTestCase):
             for n in range(MOST_WAITING)
         ]
         known = self.ask(b"right", "guesser")
-        self.failureResultOf(strangers[-1], Busy)
+        self.failureResultOf(strangers[-1], QueueFull)
         self.compared[0][1].callback(False)
         self.successResultOf(running)
         self.compared[1][1].callback(True)

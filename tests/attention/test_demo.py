@@ -9,9 +9,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.findings import FINDERS
 from api_exporter.attention.thresholds import Groups, shipped
-from api_exporter.demo.network import Network
+from api_exporter.demo.incidents import LINE_CUT
 from api_exporter.demo.schedules import MINUTE, MONDAY, WEEK
-from api_exporter.demo.story import LINE_CUT
+from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from tests.attention.looking import NOW, findings, seen
@@ -65,7 +65,7 @@ def result(steps: Generator[object, None, T]) -> T:
             return found
 
 
-def known(network: Network, at: float) -> Inventory:
+def known(network: SimulatedNetwork, at: float) -> Inventory:
     """All that the network says at an instant."""
     inventory = Inventory()
     for resource in RESOURCES:
@@ -85,7 +85,7 @@ class DemoTests(SynchronousTestCase):
 
         That people go home at five is none.
         """
-        network = Network(60)
+        network = SimulatedNetwork(60)
         times: Counter[str] = Counter()
         dropped = []
         for at in range(BEGIN, BEGIN + WEEK, STEP):
@@ -105,7 +105,7 @@ class DemoTests(SynchronousTestCase):
 
     def test_unknown(self) -> None:
         """Whichever resource is not known, the others' findings stay as they are."""
-        whole = known(Network(60), NOW)
+        whole = known(SimulatedNetwork(60), NOW)
         every = findings(seen(whole))
         for name in sorted({name for finder in FINDERS for name in finder.reads}):
             some = findings(seen(whole.with_(name, None)))

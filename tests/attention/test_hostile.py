@@ -8,7 +8,7 @@ from twisted.web.template import flattenString
 
 from api_exporter.attention.finding import LONGEST, plain
 from api_exporter.attention.watch import Attention
-from api_exporter.demo.network import Network as Demo
+from api_exporter.demo.simulation import SimulatedNetwork as Demo
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Account,

@@ -10,8 +10,8 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import logs
-from api_exporter.settings.credential import Token
 from api_exporter.settings.definitions import LOG_FORMATS, LOG_LEVELS
+from api_exporter.settings.token import Token
 
 
 class Sheet(io.StringIO):

@@ -11,12 +11,12 @@ from twisted.web.iweb import IResponse
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.network import Network
 from api_exporter.demo.people import EXPORTER_ID
+from api_exporter.demo.simulation import SimulatedNetwork
 
 NOW = 1_787_425_800.0
 TOKEN = "nbp_0123456789012345678901234567890abcde"
-NETWORK = Network(300)
+NETWORK = SimulatedNetwork(300)
 
 
 def demo_api(limit: tuple[int, int] | None = None) -> DemoApi:

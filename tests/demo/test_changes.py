@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.network import Network
 from api_exporter.demo.people import EXPORTER_ID
+from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from tests.bodies import decoded
 from tests.collectors.samples import PREFIX, Key, page, parsed
-from tests.demo.test_network import INSTANTS
+from tests.demo.test_simulation import INSTANTS
 
 STEP = 150
 """Seconds between two looks."""
@@ -25,7 +25,7 @@ LIVELY = (
 """Families, neither properties nor settings, of which an hour shows what they do."""
 
 
-def seen(network: Network, at: float) -> Mapping[Key, float]:
+def seen(network: SimulatedNetwork, at: float) -> Mapping[Key, float]:
     """All samples of the page at an instant."""
     known = Inventory()
     for resource in RESOURCES:
@@ -40,7 +40,7 @@ def seen(network: Network, at: float) -> Mapping[Key, float]:
 class ChangesTests(SynchronousTestCase):
     def test_within_an_hour(self) -> None:
         """Each such family has a series that changes within any hour."""
-        network = Network(60)
+        network = SimulatedNetwork(60)
         for begin in INSTANTS[:3]:
             before, changed = seen(network, begin), set()
             for seconds in range(STEP, 3600 + 1, STEP):
@@ -54,7 +54,7 @@ class ChangesTests(SynchronousTestCase):
 
     def test_identity(self) -> None:
         """A proxy cluster keeps its series when its `id` changes, as it does hourly."""
-        network = Network(0)
+        network = SimulatedNetwork(0)
         path = "/api/reverse-proxies/clusters"
         bodies = [
             b"".join(network.body(path, at) or ())

@@ -9,7 +9,7 @@ from twisted.web.http_headers import Headers
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.server import customers, tokens
-from api_exporter.settings.credential import Token
+from api_exporter.settings.token import Token
 
 NOON = 1_800_014_400.0
 

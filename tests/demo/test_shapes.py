@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.network import PATHS, Network
 from api_exporter.demo.people import EXPORTER_ID
+from api_exporter.demo.simulation import PATHS, SimulatedNetwork
 from api_exporter.netbird.resources import RESOURCES
 from tests.bodies import body, recorded
-from tests.demo.test_network import NOW
+from tests.demo.test_simulation import NOW
 
 Keys = dict[str, list[set[str]]]
 """Of the records at a place inside of a resource's, the keys of each."""
@@ -58,7 +58,7 @@ class ShapeTests(SynchronousTestCase):
     }
 
     def setUp(self) -> None:
-        network = Network(60)
+        network = SimulatedNetwork(60)
         self.bodies = {
             name: b"".join(network.body(path, NOW) or ())
             for name, path in self.paths.items()

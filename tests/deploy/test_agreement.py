@@ -7,8 +7,8 @@ from prometheus_client import generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Groups, shipped
-from api_exporter.demo.network import Network
 from api_exporter.demo.schedules import WEEK
+from api_exporter.demo.simulation import SimulatedNetwork
 from tests.attention.looking import findings, seen
 from tests.attention.stock import (
     HAPPENS,
@@ -105,7 +105,7 @@ class DemoTests(SynchronousTestCase):
         Two hours of every seven are looked at, as if each were a company of its own.
         """
         rules = Rules(self.mktemp(), NAMED)
-        network, records = Network(30), []
+        network, records = SimulatedNetwork(30), []
         for begin in range(FIRST, BEGIN + WEEK - 2 * HOUR, 7 * HOUR):
             record = Record(f"{(begin - BEGIN) / HOUR:.0f} h", begin)
             for at in range(begin, begin + 2 * HOUR, DEMO_STEP):

@@ -9,10 +9,10 @@ from msgspec.structs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.settings.credential import Token
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.settings.environment import read
 from api_exporter.settings.file import load
+from api_exporter.settings.token import Token
 from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import program
 

@@ -13,14 +13,14 @@ from twisted.web.server import Request
 from api_exporter.access.authentication import ProtectedSite
 from api_exporter.access.configuration import AccessControl, load
 from api_exporter.access.passwords import compare_in_thread
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import TextPage
 from api_exporter.settings.environment import read
 from tests.access.folder import Folder
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, program
 
 
-class Hello(Text):
+class Hello(TextPage):
     """A page that everybody may read who gets so far."""
 
     def text(self, _request: Request) -> str:

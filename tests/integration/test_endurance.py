@@ -28,13 +28,13 @@ from zope.interface import implementer
 
 from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.network import PEERS, Network
+from api_exporter.demo.simulation import PEERS, SimulatedNetwork
 from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings import parsers
-from api_exporter.settings.credential import Token
-from api_exporter.upstream.fetching import Upstream
+from api_exporter.settings.token import Token
+from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.web.metrics import Metrics
 from tests.integration.ports import listening
 from tests.scripted import Answer, says
@@ -96,7 +96,7 @@ OTHERS = frozenset({"/api/groups", "/api/users", "/api/networks", "/api/policies
 NAME = re.compile(rb'("name":"(?:[^"\\]|\\.)*)"')
 
 
-class Renaming(Network):
+class Renaming(SimulatedNetwork):
     """A network whose names end in a mark that changes."""
 
     mark = b""
@@ -196,7 +196,7 @@ class EnduranceTests(TestCase):
             metrics_max_age=MAX_AGE,
         )
         self.refresher, self.telemetry = wired.refresher, wired.telemetry
-        self.upstream = Upstream(
+        self.upstream = Fetcher(
             agent=Agent(reactor, pool=self.pool),
             url=f"http://127.0.0.1:{listening(self, Site(self.api))}",
             token=lambda: Token(SECRET),

@@ -29,9 +29,9 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.network import Network
-from api_exporter.settings.credential import Token
-from api_exporter.upstream.fetching import Upstream
+from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.settings.token import Token
+from api_exporter.upstream.fetcher import Fetcher
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, free_port
 from tests.logbook import Logbook, logbook
@@ -51,7 +51,7 @@ class FaultyApi(Resource):
 
     def __init__(self, now: Callable[[], float]) -> None:
         super().__init__()
-        self._api = DemoApi({SECRET: Network(20)}, now=now)
+        self._api = DemoApi({SECRET: SimulatedNetwork(20)}, now=now)
         self.faults: dict[str, Answer] = {}
         self.authorized: list[str | None] = []
 
@@ -143,7 +143,7 @@ class FailureTests(TestCase):
         )
         self.registry, self.page = wired.registry, wired.page
         self.under_way = 0
-        self.upstream = Upstream(
+        self.upstream = Fetcher(
             agent=agent,
             url=url,
             token=lambda: Token(SECRET),

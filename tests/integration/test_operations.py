@@ -23,7 +23,7 @@ from unittest import SkipTest
 from cryptography.hazmat.primitives import serialization
 from twisted.trial.unittest import TestCase
 
-from api_exporter.demo.network import Network
+from api_exporter.demo.simulation import SimulatedNetwork
 from tests.integration.programs import (
     ALL_READ,
     PATIENCE,
@@ -74,7 +74,7 @@ class Upstream(ThreadingHTTPServer):
         self.tokens = set(tokens)
         self.faults: dict[str, Callable[[str], Answer]] = {}
         self.asked: list[str] = []
-        self._network = Network(20)
+        self._network = SimulatedNetwork(20)
         thread = threading.Thread(target=self.serve_forever, args=(0.05,))
         thread.start()
         test.addCleanup(thread.join, PATIENCE)

@@ -10,8 +10,8 @@ from twisted.web.iweb import IAgent
 from twisted.web.server import Site
 
 from api_exporter.settings.proxy import proxy
-from api_exporter.upstream.agent import Reaching
-from api_exporter.upstream.certificates import Trusts
+from api_exporter.upstream.agent import UpstreamAgent
+from api_exporter.upstream.tls_policy import TlsPolicies
 from tests.authority import Authority, written
 from tests.integration import test_failures
 from tests.integration.ports import listening
@@ -37,8 +37,8 @@ class ProxiedFailureTests(test_failures.FailureTests):
             endpoint = SSL4ServerEndpoint(reactor, 0, options, interface="127.0.0.1")
             url = f"https://localhost:{listening(self, Site(self.api), endpoint)}"
         assert isinstance(reactor, PosixReactorBase)
-        policy = Trusts().of(trusted, None, time.time)
-        agent = Reaching(
+        policy = TlsPolicies().of(trusted, None, time.time)
+        agent = UpstreamAgent(
             reactor,
             proxy=proxy(self.proxy.address),
             policy=policy,

@@ -26,10 +26,10 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.resources import UP
 from api_exporter.serving import readers
-from api_exporter.serving.page import ReadOnly
-from api_exporter.serving.patience import INTERVAL, LONGEST_ANSWER, STANDSTILL
-from api_exporter.serving.sending import Sender
+from api_exporter.serving.page import ReadOnlyPage
+from api_exporter.serving.sender import Sender
 from api_exporter.serving.site import BoundedSite
+from api_exporter.serving.slow_readers import INTERVAL, LONGEST_ANSWER, STANDSTILL
 from tests.integration.ports import listening
 from tests.integration.programs import (
     PATIENCE,
@@ -208,7 +208,7 @@ class MannersTests(TestCase):
         self.assert_within(0.25, "looping", 50, "/health")
 
 
-class Endless(ReadOnly):
+class Endless(ReadOnlyPage):
     """More than any buffer takes."""
 
     def render_GET(self, request: Request) -> int:
@@ -216,14 +216,14 @@ class Endless(ReadOnly):
         return NOT_DONE_YET
 
 
-class Thinking(ReadOnly):
+class Thinking(ReadOnlyPage):
     """An answer that is not ready yet, such as a profile's."""
 
     def render_GET(self, _request: Request) -> int:
         return NOT_DONE_YET
 
 
-class Closing(ReadOnly):
+class Closing(ReadOnlyPage):
     """More than a connection holds, and then its end."""
 
     def render_GET(self, request: Request) -> bytes:

@@ -23,8 +23,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.demo.incidents import GATEWAYS_UPDATE
 from api_exporter.demo.schedules import WEEK
-from api_exporter.demo.story import GATEWAYS_UPDATE
 from api_exporter.ports import UpstreamError
 from api_exporter.web.status.findings import QUIET
 from tests.integration.programs import PATIENCE, program

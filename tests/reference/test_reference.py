@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.network import Network
 from api_exporter.demo.people import EXPORTER_ID
+from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import RESOURCES
 from tests.bodies import EVERYTHING, body, recorded
 from tests.documents import ROOT
@@ -53,7 +53,7 @@ def by_resource(sent: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def simulated(peers: int, hour: float) -> dict[str, bytes]:
     """What the simulated company sends in an hour of its week, but for most events."""
-    network = Network(peers)
+    network = SimulatedNetwork(peers)
     bodies = {}
     for resource in RESOURCES:
         path = f"/{resource.path}".replace("{current_user}", EXPORTER_ID)

@@ -5,13 +5,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.serving.page import Text
+from api_exporter.serving.page import TextPage
 from api_exporter.serving.site import LONGEST_SILENCE, BoundedSite
 from tests.logbook import logbook
 from tests.web.connection import Connection
 
 
-class Numbered(Text):
+class Numbered(TextPage):
     """A page that counts how often it was made."""
 
     made = 0

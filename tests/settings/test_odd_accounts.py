@@ -4,8 +4,8 @@ import os
 import signal
 
 from api_exporter.settings.accounts import files
-from api_exporter.settings.configuration import load
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.loader import load
 from api_exporter.settings.options import Options
 from api_exporter.settings.shard import Shard
 from tests.logbook import logbook

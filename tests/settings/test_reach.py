@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.certificate import IdentityFiles
+from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.environment import read
 from api_exporter.settings.errors import ConfigurationError
@@ -86,7 +86,7 @@ class CertificateTests(ReachTestCase):
             path = self.file(name, *parts)
             account = self.account(UPSTREAM_CLIENT_CERT_FILE=path)
             files = account.identity
-            self.assertEqual(IdentityFiles(Path(path), Path(path)), files)
+            self.assertEqual(ClientCertificateFiles(Path(path), Path(path)), files)
             assert files is not None
             identity = files.read()
             self.assertEqual(self.own.ends, identity.ends)
@@ -177,7 +177,7 @@ class CertificateTests(ReachTestCase):
     def test_between(self) -> None:
         """Files that vanish between two looks are told by their names."""
         own = Path(self.file("a", self.own.pem))
-        files = IdentityFiles(own, self.folder / "nowhere")
+        files = ClientCertificateFiles(own, self.folder / "nowhere")
         error = self.assertRaises(ValueError, files.read)
         self.assertEqual(
             f"{self.folder}/nowhere: No such file or directory", str(error)

@@ -7,11 +7,11 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.proxy import Proxy, proxy
-from api_exporter.upstream.agent import IDLE_CONNECTION, LONGEST_KEPT, Reaching
+from api_exporter.upstream.agent import IDLE_CONNECTION, LONGEST_KEPT, UpstreamAgent
 from api_exporter.upstream.connection import LONGEST_GOODBYE
-from api_exporter.upstream.contexts import KeptContexts
-from api_exporter.upstream.failures import HeldUp
-from tests.upstream.test_fetching import NeverResolved
+from api_exporter.upstream.failures import ProxyTimeout
+from api_exporter.upstream.tls_contexts import ContextCache
+from tests.upstream.test_fetcher import NeverResolved
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
@@ -28,12 +28,12 @@ class ReachingTests(SynchronousTestCase):
         self.reactor = MemoryReactorClock()
         self.made: list[tuple[IProtocol, Connection]] = []
 
-    def reaching(self, way: Proxy | None = None) -> Reaching:
-        return Reaching(
+    def reaching(self, way: Proxy | None = None) -> UpstreamAgent:
+        return UpstreamAgent(
             self.reactor,  # type: ignore[arg-type]
             proxy=way,
-            policy=KeptContexts(),
-            proxy_policy=KeptContexts(),
+            policy=ContextCache(),
+            proxy_policy=ContextCache(),
             timeout=5,
             seen=lambda _: None,
         )
@@ -46,7 +46,7 @@ class ReachingTests(SynchronousTestCase):
         protocol.makeConnection(connection)
         return protocol, connection
 
-    def asked(self, agent: Reaching, url: bytes = b"http://10.0.0.1/api") -> bytes:
+    def asked(self, agent: UpstreamAgent, url: bytes = b"http://10.0.0.1/api") -> bytes:
         """What is sent for a URL, which is then answered."""
         agent.request(b"GET", url)
         if len(self.reactor.tcpClients) > len(self.made):
@@ -127,7 +127,7 @@ class ReachingTests(SynchronousTestCase):
                 agent = self.reaching(proxy("proxy.example:3128"))
                 asking = agent.request(b"GET", url)
                 asking.cancel()
-                held_up = self.failureResultOf(asking, HeldUp)
+                held_up = self.failureResultOf(asking, ProxyTimeout)
                 self.assertEqual(
                     "no connection to the proxy proxy.example:3128", str(held_up.value)
                 )

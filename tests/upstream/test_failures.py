@@ -10,7 +10,7 @@ from twisted.web.client import ResponseFailed, ResponseNeverReceived
 from twisted.web.http_headers import Headers
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.failures import HeldUp, refusal, too_late, translate
+from api_exporter.upstream.failures import ProxyTimeout, refusal, too_late, translate
 
 
 class RefusalTests(SynchronousTestCase):
@@ -35,7 +35,7 @@ class RefusalTests(SynchronousTestCase):
 
     def test_late(self) -> None:
         """Who was held up by somebody on the way says by whom."""
-        held = HeldUp("the proxy did not answer")
+        held = ProxyTimeout("the proxy did not answer")
         wrapped = Failure(ResponseNeverReceived([Failure(held)]))
         for result, reason, words in (
             (wrapped, "proxy", "the proxy did not answer within 3 s"),
@@ -78,7 +78,7 @@ class TranslateTests(SynchronousTestCase):
         """A cancelled request is that, and no failure of the upstream."""
         wrapped = ResponseNeverReceived([Failure(CancelledError())])
         connecting = error.ConnectingCancelledError(None)
-        for cause in (CancelledError(), wrapped, connecting, HeldUp("x")):
+        for cause in (CancelledError(), wrapped, connecting, ProxyTimeout("x")):
             self.assertRaises(CancelledError, translate, Failure(cause))
 
     def test_untouched(self) -> None:

@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.collectors.choice import EVERYTHING, Choice
-from api_exporter.demo.network import Network
+from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.slices import Slicer
 from api_exporter.serving.readers import Readers
@@ -42,7 +42,7 @@ class Watched(Wired):
         choice: Choice = EVERYTHING,
     ) -> None:
         self.clock = Clock()
-        self.network = Network(peers)
+        self.network = SimulatedNetwork(peers)
         self.faults: dict[str, UpstreamError] = {}
         self.bodies: dict[str, bytes] = {}
         self.silent: set[str] = set()

@@ -14,8 +14,8 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.serving.page import ReadOnly, keep_private
-from api_exporter.serving.sending import Sender
+from api_exporter.serving.page import ReadOnlyPage, keep_private
+from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.discovery.making import Making
 from api_exporter.web.discovery.query import Wrong, query
@@ -38,7 +38,7 @@ _TOO_LONG = (
 )
 
 
-class Discovery(ReadOnly):
+class Discovery(ReadOnlyPage):
     """The peers as targets, as `targets.answer` makes them of a `query.Query`.
 
     Args:

@@ -12,7 +12,7 @@ from html import escape
 from twisted.web.server import Request
 from twisted.web.template import Tag, flattenString, tags
 
-from api_exporter.serving.page import Text, keep_at_home
+from api_exporter.serving.page import TextPage, keep_at_home
 from api_exporter.web.kept import Kept
 from api_exporter.web.status import words
 
@@ -193,7 +193,7 @@ def markup(tag: Tag) -> str:
     return made[0].decode()
 
 
-class LivePage(Text):
+class LivePage(TextPage):
     """A page that keeps itself fresh, made once a second at most, for all who look.
 
     Args:

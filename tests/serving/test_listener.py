@@ -23,7 +23,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 
-from api_exporter.serving.listen import CannotServe, Listener, endpoints, interfaces
+from api_exporter.serving.listener import Listener, ListenError, endpoints, interfaces
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.addresses import Address, Endpoint
 from tests.integration.test_failures import self_signed
@@ -142,7 +142,7 @@ class ListenerTests(SynchronousTestCase):
         self, reactor: MemoryReactorClock, *addresses: Address | Endpoint
     ) -> str:
         """What is said where we cannot listen: always one line."""
-        with self.assertRaises(CannotServe) as raised:
+        with self.assertRaises(ListenError) as raised:
             self.listener(reactor, *addresses).privilegedStartService()
         words = str(raised.exception)
         self.assertEqual([words], words.splitlines())

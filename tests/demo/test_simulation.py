@@ -6,8 +6,8 @@ from datetime import datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.network import GROUPS, PATHS, PEERS, Network
 from api_exporter.demo.people import EXPORTER_ID
+from api_exporter.demo.simulation import GROUPS, PATHS, PEERS, SimulatedNetwork
 
 NOW = 1_787_425_800.0
 DAY = 86_400
@@ -17,7 +17,7 @@ INSTANTS = [NOW + number * 37.77 * DAY / 7 for number in range(70)]
 Record = dict[str, object]
 
 
-def read(network: Network, path: str, at: float = NOW) -> list[Record]:
+def read(network: SimulatedNetwork, path: str, at: float = NOW) -> list[Record]:
     pieces = network.body(path, at)
     assert pieces is not None, path
     body = json.loads(b"".join(pieces))
@@ -33,17 +33,19 @@ def seconds(text: object) -> float:
 
 
 class PeersTests(SynchronousTestCase):
-    network = Network(120, seed=7)
+    network = SimulatedNetwork(120, seed=7)
 
     def test_deterministic(self) -> None:
         """The same size, seed and instant give the same bytes, another seed others."""
         for path in PATHS:
             first, second = (
                 b"".join(network.body(path, NOW) or ())
-                for network in (self.network, Network(120, seed=7))
+                for network in (self.network, SimulatedNetwork(120, seed=7))
             )
             self.assertEqual(first, second)
-        self.assertNotEqual(read(self.network, PEERS), read(Network(120), PEERS))
+        self.assertNotEqual(
+            read(self.network, PEERS), read(SimulatedNetwork(120), PEERS)
+        )
 
     def test_order_of_reading(self) -> None:
         """What is read at an instant does not depend on what was read before."""
@@ -54,19 +56,20 @@ class PeersTests(SynchronousTestCase):
     def test_growth(self) -> None:
         """A larger network has the machines of a smaller one, and more."""
         small, large = (
-            by_id(read(network, PEERS)) for network in (self.network, Network(200, 7))
+            by_id(read(network, PEERS))
+            for network in (self.network, SimulatedNetwork(200, 7))
         )
         self.assertLess(set(small), set(large))
 
     def test_size(self) -> None:
         """As many machines are listed as were asked for, less a few ephemeral ones."""
         for machines in (0, 1, 15, 120, 2000):
-            listed = len(read(Network(machines), PEERS))
+            listed = len(read(SimulatedNetwork(machines), PEERS))
             self.assertTrue(machines * 0.95 - 1 <= listed <= machines, listed)
 
     def test_ids(self) -> None:
         """No two peers share an id, an address or a DNS name."""
-        peers = read(Network(3000), PEERS)
+        peers = read(SimulatedNetwork(3000), PEERS)
         for key in ("id", "ip", "ipv6", "dns_label"):
             self.assertEqual(len(peers), len({peer[key] for peer in peers}))
 
@@ -140,7 +143,7 @@ class PeersTests(SynchronousTestCase):
 class GroupsTests(SynchronousTestCase):
     def test_consistent(self) -> None:
         """Groups and peers tell the same of each other at every instant."""
-        network = Network(120)
+        network = SimulatedNetwork(120)
         for at in INSTANTS:
             groups = by_id(read(network, GROUPS, at))
             told = {
@@ -157,7 +160,7 @@ class GroupsTests(SynchronousTestCase):
 
     def test_counts(self) -> None:
         """Every group has the same counts wherever it is named."""
-        network = Network(120)
+        network = SimulatedNetwork(120)
         for at in INSTANTS:
             groups = by_id(read(network, GROUPS, at))
             for group in groups.values():
@@ -175,7 +178,7 @@ class GroupsTests(SynchronousTestCase):
 
     def test_kinds(self) -> None:
         """There are groups of every origin, an empty one, and two of one name."""
-        groups = read(Network(120), GROUPS)
+        groups = read(SimulatedNetwork(120), GROUPS)
         self.assertEqual(
             {"api", "jwt", "integration", ""}, {group["issued"] for group in groups}
         )
@@ -184,7 +187,7 @@ class GroupsTests(SynchronousTestCase):
 
 
 class CatalogueTests(SynchronousTestCase):
-    network = Network(60)
+    network = SimulatedNetwork(60)
 
     def connected_routers(self, at: float) -> dict[object, list[object]]:
         """For each network, whether its routers of one machine are connected."""
@@ -234,7 +237,7 @@ class CatalogueTests(SynchronousTestCase):
 
     def test_owners(self) -> None:
         """Every peer's owner is a user."""
-        network = Network(500)
+        network = SimulatedNetwork(500)
         users = {"", *by_id(read(network, "/api/users"))}
         self.assertLessEqual({p["user_id"] for p in read(network, PEERS)}, users)
 
@@ -250,7 +253,7 @@ class CatalogueTests(SynchronousTestCase):
 
     def test_branches(self) -> None:
         """Large networks have branch offices, whose routers exist."""
-        network = Network(1000)
+        network = SimulatedNetwork(1000)
         routers = read(network, "/api/networks/routers")
         self.assertEqual(4, len(read(network, "/api/networks")) - 6)
         peers = set(by_id(read(network, PEERS)))
@@ -280,7 +283,7 @@ class CatalogueTests(SynchronousTestCase):
     def test_no_machines(self) -> None:
         """A network without machines, or long before its time, has all its paths."""
         for path in PATHS:
-            read(Network(0), path)
+            read(SimulatedNetwork(0), path)
             read(self.network, path, 0)
 
 

@@ -18,8 +18,8 @@ from twisted.web.server import Request
 from zope.interface import implementer
 
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings.credential import Token
-from api_exporter.upstream.fetching import Upstream
+from api_exporter.settings.token import Token
+from api_exporter.upstream.fetcher import Fetcher
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
 
 TIMEOUT = 30.0
@@ -49,7 +49,7 @@ class NeverResolved:
 
 
 class Bench:
-    """An Upstream with everything that it is given."""
+    """A fetcher with everything that it is given."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Bench:
         self.clock = Clock()
         self.agent = self.api.agent()
         self.seen: list[Attempt] = []
-        self.upstream = Upstream(
+        self.upstream = Fetcher(
             agent=self.agent,
             url=url,
             token=lambda: Token(SECRET),
@@ -326,7 +326,7 @@ class FetchTests(SynchronousTestCase):
         """Giving up the look-up of a name does not say that there is no such name."""
         reactor = MemoryReactorClock()
         reactor.nameResolver = NeverResolved()
-        upstream = Upstream(
+        upstream = Fetcher(
             agent=Agent(reactor),
             url="http://upstream.example",
             token=lambda: Token(SECRET),

@@ -17,15 +17,15 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy
 from api_exporter.upstream.connection import (
     BoundedEndpoint,
-    Secured,
-    SecuredEndpoint,
+    TlsConnection,
+    TlsEndpoint,
     plain,
 )
-from api_exporter.upstream.failures import HeldUp, explained
+from api_exporter.upstream.failures import ProxyTimeout, explained
 
 
 @implementer(IStreamClientEndpoint)
-class ToProxy:
+class ProxyEndpoint:
     """A proxy, over TLS where it wants that.
 
     Args:
@@ -43,7 +43,7 @@ class ToProxy:
         self._endpoint = plain(reactor, proxy.host, proxy.port, timeout)
         if proxy.secure:
             host = proxy.host.encode("ascii")
-            secured = SecuredEndpoint(self._endpoint, policy, host, proxy.port)
+            secured = TlsEndpoint(self._endpoint, policy, host, proxy.port)
             self._endpoint = BoundedEndpoint(reactor, secured, self._secured)
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
@@ -57,7 +57,9 @@ class ToProxy:
         def failed(failure: Failure) -> None:
             # Cancelling the look-up of a name fails as if there were no such name.
             if held_up:
-                connected.errback(HeldUp(f"no connection to the proxy {self._proxy}"))
+                connected.errback(
+                    ProxyTimeout(f"no connection to the proxy {self._proxy}")
+                )
             else:
                 connected.errback(self._named(failure))
 
@@ -67,27 +69,31 @@ class ToProxy:
         return connected
 
     def _secured(
-        self, factory: "WrappingFactory[_Secured]", wrapped: IProtocol
-    ) -> Secured:
-        return _Secured(factory, wrapped, self._proxy)
+        self, factory: "WrappingFactory[_ProxyTlsConnection]", wrapped: IProtocol
+    ) -> TlsConnection:
+        return _ProxyTlsConnection(factory, wrapped, self._proxy)
 
     def _named(self, failure: Failure) -> Failure:
         if failure.check(error.DNSLookupError, error.ConnectError):
-            said = f"no connection to the proxy {self._proxy}{explained(failure.value)}"
-            return Failure(UpstreamError("proxy", said, retryable=True, unsent=True))
+            why = explained(failure.value)
+            message = f"no connection to the proxy {self._proxy}{why}"
+            return Failure(UpstreamError("proxy", message, retryable=True, unsent=True))
         return failure
 
 
-class _Secured(Secured):
+class _ProxyTlsConnection(TlsConnection):
     """Says of TLS that it is the proxy's."""
 
     def __init__(
-        self, factory: "WrappingFactory[_Secured]", wrapped: IProtocol, proxy: Proxy
+        self,
+        factory: "WrappingFactory[_ProxyTlsConnection]",
+        wrapped: IProtocol,
+        proxy: Proxy,
     ) -> None:
         super().__init__(factory, wrapped)
         self._proxy = proxy
 
     def insecure(self, untrusted: Failure | None) -> Failure:
         why = "" if untrusted is None else explained(untrusted.value)
-        said = f"no TLS connection to the proxy {self._proxy} that can be trusted{why}"
-        return Failure(UpstreamError("proxy", said, retryable=True))
+        message = f"no TLS connection to the proxy {self._proxy} that can be trusted"
+        return Failure(UpstreamError("proxy", f"{message}{why}", retryable=True))

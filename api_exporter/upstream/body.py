@@ -9,11 +9,11 @@ from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.large import LARGE, LargeBodies
-from api_exporter.upstream.unpacking import COMPLETE, abort
+from api_exporter.upstream.gzip_agent import COMPLETE, abort
+from api_exporter.upstream.large_bodies import LARGE, LargeBodies
 
 
-class Answer(Protocol):
+class Body(Protocol):
     """Gathers a body up to a limit and cuts the connection there, or when cancelled.
 
     Nothing is read while it waits for the place of large ones.
@@ -50,8 +50,8 @@ class Answer(Protocol):
             return
         self.received += len(data)
         if self.received > self.limit:
-            words = f"the body is longer than {self.limit} bytes"
-            self._refuse(UpstreamError("too_large", words))
+            message = f"the body is longer than {self.limit} bytes"
+            self._refuse(UpstreamError("too_large", message))
             return
         self._body.write(data)
         if self.received > LARGE and not self._large:

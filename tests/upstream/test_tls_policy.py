@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import Account, Shared
 from api_exporter.settings import environment
-from api_exporter.upstream.client import LOOK
+from api_exporter.upstream.client import RELOAD_INTERVAL
 from tests.authority import Authority
 from tests.logbook import logbook
 
@@ -52,7 +52,7 @@ class LookTests(SynchronousTestCase):
         self.assertEqual(1.0, registry.get_sample_value(READABLE))
 
         def told() -> list[str]:
-            reactor.advance(LOOK)
+            reactor.advance(RELOAD_INTERVAL)
             account.look()  # as at SIGHUP: nothing is told twice
             self.assertEqual(0.0, registry.get_sample_value(READABLE))
             said = [line for line in book.lines() if "certificate" in line]

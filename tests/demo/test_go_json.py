@@ -3,7 +3,7 @@ from datetime import timedelta, timezone
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.wire import HOLE, array, encode, rfc3339, xid
+from api_exporter.demo.go_json import HOLE, array, encode, rfc3339, xid
 
 
 class WireTests(SynchronousTestCase):

@@ -2,13 +2,13 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.serving.idle import Idle
+from api_exporter.serving.idle_connections import IdleConnections
 
 
 class IdleTests(SynchronousTestCase):
-    def idle(self, *connections: str) -> Idle[str]:
+    def idle(self, *connections: str) -> IdleConnections[str]:
         """Connections whose first letter is their host, the one idle longest first."""
-        idle: Idle[str] = Idle()
+        idle: IdleConnections[str] = IdleConnections()
         for connection in connections:
             idle.add(connection, connection[0])
         return idle

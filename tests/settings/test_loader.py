@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.configuration import load
+from api_exporter.settings.loader import load
 from api_exporter.settings.options import Options
 from tests.authority import Authority, written
 from tests.logbook import logbook

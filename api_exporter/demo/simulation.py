@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from api_exporter.demo import account, audit, networks, people, proxies
 from api_exporter.demo.fleet import Fleet
+from api_exporter.demo.go_json import array, encode
 from api_exporter.demo.resource import Moment, Record, Template
-from api_exporter.demo.wire import array, encode
 
 Content = Callable[[Moment, Template], Iterable[Record] | Record]
 """A resource's records at an instant, or its one object."""
@@ -51,7 +51,7 @@ GROUPS = "/api/groups"
 PATHS = (PEERS, GROUPS, *_RESOURCES)
 
 
-class Network:
+class SimulatedNetwork:
     """A simulated company: a function of how many machines, the seed and the instant.
 
     Of `peers` machines about 4 % are ephemeral, and some of those are away at any

@@ -20,11 +20,11 @@ from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
-from api_exporter.settings.credential import Token
-from api_exporter.upstream.answer import Answer
-from api_exporter.upstream.fetching import Upstream
-from api_exporter.upstream.large import ENOUGH, LARGE, TURN, LargeBodies
-from api_exporter.upstream.unpacking import Gunzip
+from api_exporter.settings.token import Token
+from api_exporter.upstream.body import Body
+from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.gzip_agent import Gunzip
+from api_exporter.upstream.large_bodies import ENOUGH, LARGE, TURN, LargeBodies
 
 MIB = 1024 * 1024
 READ = 64 * 1024
@@ -67,7 +67,7 @@ class Server:
             head += b"Content-Encoding: gzip\r\n"
         self._answer = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
         self._allowed = 0.0
-        upstream = Upstream(
+        upstream = Fetcher(
             agent=Agent.usingEndpointFactory(clock, self),
             url="http://upstream.example",
             token=lambda: Token("secret"),
@@ -287,9 +287,9 @@ class ReasonsTests(SynchronousTestCase):
         self.clock = Clock()
         self.large = LargeBodies(self.clock)
 
-    def answer(self, *, packed: bool) -> tuple[Answer, Protocol, StringTransport]:
+    def answer(self, *, packed: bool) -> tuple[Body, Protocol, StringTransport]:
         """An answer, what its body comes to, and from where."""
-        answer, transport = Answer(self.clock, self.large), StringTransport()
+        answer, transport = Body(self.clock, self.large), StringTransport()
         answer.limit = 64 * MIB
         way = Gunzip(answer, self.clock) if packed else answer
         way.makeConnection(transport)

@@ -53,7 +53,7 @@ INTERRUPTIONS: Mapping[str | None, Schedule] = {
 """Those that `company.json` names."""
 
 
-class Interrupted(Struct, frozen=True):
+class InterruptedSchedule(Struct, frozen=True):
     """A schedule of connections with an event that interrupts them."""
 
     schedule: Schedule

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.credential import (
+from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.token import (
     MOST,
-    Rereading,
     Token,
     TokenFile,
+    TokenReader,
     token,
     token_file,
 )
-from api_exporter.settings.errors import ConfigurationError
 
 SECRET = "nbp_canary"
 
@@ -203,7 +203,7 @@ class RereadingTests(SynchronousTestCase):
         self.path = Path(self.mktemp())
         self.path.write_text("first\n")
         self.complaints: list[str] = []
-        self.source = Rereading(TokenFile(self.path), self.complaints.append)
+        self.source = TokenReader(TokenFile(self.path), self.complaints.append)
 
     def now(self) -> str:
         return self.source().reveal()
@@ -251,4 +251,4 @@ class RereadingTests(SynchronousTestCase):
     def test_unreadable_at_the_start(self) -> None:
         """Without a first token there is nothing to keep."""
         with self.assertRaises(ValueError):
-            Rereading(TokenFile(self.path / "x"), self.complaints.append)
+            TokenReader(TokenFile(self.path / "x"), self.complaints.append)

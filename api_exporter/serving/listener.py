@@ -41,7 +41,7 @@ room for one more, its client tries again after a second."""
 log = Logger()
 
 
-class CannotServe(Exception):
+class ListenError(Exception):
     """Why we cannot listen, in one line for the operator."""
 
 
@@ -111,7 +111,7 @@ def wrong(
 
 
 class Listener(Service):
-    """Listens before privileges are dropped, and raises CannotServe where it cannot.
+    """Listens before privileges are dropped, and raises ListenError where it cannot.
 
     Args:
         ready: told where we can be reached: a URL without a path, or an endpoint.
@@ -149,7 +149,7 @@ class Listener(Service):
                     if secured and isinstance(port, Port):
                         self._secured.append((Endpoint(str(wanted)), port))
             except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
-                raise CannotServe(_explain(wanted, error)) from None
+                raise ListenError(_explain(wanted, error)) from None
             self._ready(self._address(wanted))
         if not all(_local(port.getHost()) for port in self._ports):
             self._exposed()
@@ -159,7 +159,7 @@ class Listener(Service):
         site: IProtocolFactory = self._site
         return site if self._tls is None or _unix(endpoint) else self._tls(site)
 
-    def look(self) -> None:
+    def reload(self) -> None:
         """Use keys and certificates as they are now, for connections that begin.
 
         Where they cannot be used, those from before are.
@@ -238,8 +238,8 @@ def _explain(wanted: Address | Endpoint, error: Exception) -> str:
     hint = ""
     if isinstance(cause, PermissionError) and isinstance(wanted, Address):
         hint = "; ports below 1024 need a privilege"
-    words = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    message = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     if isinstance(cause, LookupError):  # of sockets that systemd should have opened
-        words = "systemd has handed over no such socket"
+        message = "systemd has handed over no such socket"
     # Short, because a daemon's start report holds a hundred bytes.
-    return f"cannot listen on {wanted}: {' '.join(words.split())}{hint}"
+    return f"cannot listen on {wanted}: {' '.join(message.split())}{hint}"

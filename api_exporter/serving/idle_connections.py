@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 C = TypeVar("C")
 
 
-class Idle(Generic[C]):
+class IdleConnections(Generic[C]):
     """Connections on which nothing is asked, by the host at the other end.
 
     Whoever holds many is in nobody's way but its own: it is the host with the most

@@ -13,13 +13,17 @@ from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
-from api_exporter.settings.certificate import Identity, IdentityFiles, certificates
-from api_exporter.upstream.contexts import KeptContexts, Options, state, trusted
+from api_exporter.settings.certificate import (
+    ClientCertificate,
+    ClientCertificateFiles,
+    certificates,
+)
+from api_exporter.upstream.tls_contexts import ContextCache, Options, state, trusted
 
 _USELESS = "our own certificate cannot be used"
 
 
-class Shown(Struct, frozen=True):
+class UpstreamCertificate(Struct, frozen=True):
     """What the upstream's certificate says.
 
     Attributes:
@@ -35,14 +39,16 @@ class Shown(Struct, frozen=True):
         return f"until {end:%Y-%m-%d %H:%M} UTC, issued by {self.issuer}"
 
 
-def shown(certificate: X509) -> Shown:
+def shown(certificate: X509) -> UpstreamCertificate:
     """What it says."""
     known = certificate.to_cryptography()
-    return Shown(known.issuer.rfc4514_string(), known.not_valid_after_utc.timestamp())
+    return UpstreamCertificate(
+        known.issuer.rfc4514_string(), known.not_valid_after_utc.timestamp()
+    )
 
 
 @implementer(IPolicyForHTTPS)
-class Trust:
+class TlsPolicy:
     """Whom we trust and who we are: makes the TLS for connections.
 
     Args:
@@ -58,17 +64,17 @@ class Trust:
     def __init__(
         self,
         authorities: Path | None,
-        files: IdentityFiles | None,
+        files: ClientCertificateFiles | None,
         now: Callable[[], float],
     ) -> None:
         self._authorities = authorities
         self._files = files
         self._now = now
-        self._identity: Identity | None = None
+        self._identity: ClientCertificate | None = None
         self._read_from: object = None
         self.unusable = ""
-        self.look()
-        self._contexts = KeptContexts(self._state, self._options)
+        self.reload()
+        self._contexts = ContextCache(self._state, self._options)
 
     def creatorForNetloc(
         self, hostname: bytes, port: int
@@ -76,7 +82,7 @@ class Trust:
         """What makes a connection; raises UpstreamError where it cannot be made."""
         return self._contexts.creatorForNetloc(hostname, port)
 
-    def look(self) -> str:
+    def reload(self) -> str:
         """Why nobody accepts our certificate now, "" where they may.
 
         One that has ended is shown all the same: it is the gateway that decides.
@@ -110,7 +116,7 @@ class Trust:
 
     def _options(self) -> Options:
         options = self._trusted()
-        self.look()
+        self.reload()
         if self.unusable:
             raise UpstreamError("tls", f"{_USELESS}: {self.unusable}")
         if (identity := self._identity) is not None:
@@ -130,25 +136,27 @@ class Trust:
             authorities = [Certificate.loadPEM(block) for block in pem]
         except (ValueError, crypto.Error) as error:
             why = str(error) if isinstance(error, ValueError) else "it cannot be read"
-            words = f"nobody can be trusted: {self._authorities}: {why}"
-            raise UpstreamError("tls", words) from None
+            message = f"nobody can be trusted: {self._authorities}: {why}"
+            raise UpstreamError("tls", message) from None
         return {"trustRoot": trustRootFromCertificates(authorities)}
 
 
-class Trusts:
+class TlsPolicies:
     """One for all who trust the same and are the same."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[Path | None, IdentityFiles | None], Trust] = {}
+        self._policies: dict[
+            tuple[Path | None, ClientCertificateFiles | None], TlsPolicy
+        ] = {}
 
     def of(
         self,
         authorities: Path | None,
-        files: IdentityFiles | None,
+        files: ClientCertificateFiles | None,
         now: Callable[[], float],
-    ) -> Trust:
-        """See Trust."""
+    ) -> TlsPolicy:
+        """See TlsPolicy."""
         key = authorities, files
-        if key not in self._kept:
-            self._kept[key] = Trust(authorities, files, now)
-        return self._kept[key]
+        if key not in self._policies:
+            self._policies[key] = TlsPolicy(authorities, files, now)
+        return self._policies[key]

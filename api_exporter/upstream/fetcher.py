@@ -17,12 +17,12 @@ from twisted.web.iweb import IAgent, IResponse
 
 from api_exporter.netbird.resources import PROBE
 from api_exporter.ports import Attempt, Reason, UpstreamError
-from api_exporter.settings.credential import Source, Token
+from api_exporter.settings.token import Token, TokenSource
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
-from api_exporter.upstream.answer import Answer
-from api_exporter.upstream.large import LargeBodies
-from api_exporter.upstream.unpacking import GzipAgent
+from api_exporter.upstream.body import Body
+from api_exporter.upstream.gzip_agent import GzipAgent
+from api_exporter.upstream.large_bodies import LargeBodies
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -59,7 +59,7 @@ class _NoCookies(IndexableCookieJar):
         """See CookieJar."""
 
 
-class Upstream:
+class Fetcher:
     """Fetches bodies. Redirects are not followed: the token belongs to one host alone.
 
     Args:
@@ -82,7 +82,7 @@ class Upstream:
         *,
         agent: IAgent,
         url: str,
-        token: Source,
+        token: TokenSource,
         timeout: float,
         attempts: int,
         clock: IReactorTime,
@@ -135,7 +135,7 @@ class Upstream:
         token = self._token()
         while True:
             try:
-                answer = Answer(self._clock, self._large)
+                answer = Body(self._clock, self._large)
                 return await self._attempt(path, number, token, deadline, answer)
             except UpstreamError as error:
                 # Cancelling the look-up of a name fails as if there were no such name.
@@ -156,7 +156,7 @@ class Upstream:
 
     async def reach(self) -> str:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
-        answer = Answer(self._clock, self._large)
+        answer = Body(self._clock, self._large)
         try:
             await self._attempt(PROBE, 1, self._token(), self._timeout, answer)
         except UpstreamError as error:
@@ -182,7 +182,7 @@ class Upstream:
             )
 
     async def _attempt(
-        self, path: str, number: int, token: Token, deadline: float, answer: Answer
+        self, path: str, number: int, token: Token, deadline: float, answer: Body
     ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
         problem = ""
@@ -220,7 +220,7 @@ class Upstream:
                 error=problem,
             )
 
-    async def _exchange(self, path: str, token: Token, answer: Answer) -> bytes:
+    async def _exchange(self, path: str, token: Token, answer: Body) -> bytes:
         response = await self._http.get(
             _Address.from_text(f"{self._url}/{path}{self._query}"),
             headers=Headers(
@@ -250,7 +250,7 @@ class Upstream:
         return await answer.whole
 
 
-async def _words(response: IResponse, answer: Answer) -> bytes:
+async def _words(response: IResponse, answer: Body) -> bytes:
     """The body of a refusal, which need not be readable."""
     answer.limit = _LONGEST_REFUSAL
     response.deliverBody(answer)

@@ -182,8 +182,8 @@ class Gunzip(Protocol):
         self._packed = [rest]
         self._excess += len(packed) - len(rest) - len(plain)
         if self._excess > _OVERHEAD:
-            words = "the gzip of the body is longer than what it holds"
-            self._refuse("too_large", words)
+            message = "the gzip of the body is longer than what it holds"
+            self._refuse("too_large", message)
             return
         self._protocol.dataReceived(plain)
         if self._over:

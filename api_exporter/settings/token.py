@@ -58,7 +58,7 @@ def token(text: str) -> Token:
     return Token(text)
 
 
-Source = Callable[[], Token]
+TokenSource = Callable[[], Token]
 """Gives the token to use now."""
 
 
@@ -114,22 +114,22 @@ def token_file(text: str) -> TokenFile:
     return file
 
 
-class Rereading:
+class TokenReader:
     """The token of a file, read again for every request.
 
     A file that cannot be read any more is no reason to stop: the token that it held
     stays in use.
 
     Args:
-        complain: told in words when the file cannot be read, once until it can be.
+        report: called with why, when the file cannot be read, once until it can be.
 
     Attributes:
         readable: whether it could be read when it was last wanted.
     """
 
-    def __init__(self, file: TokenFile, complain: Callable[[str], None]) -> None:
+    def __init__(self, file: TokenFile, report: Callable[[str], None]) -> None:
         self._file = file
-        self._complain = complain
+        self._report = report
         self._newest = file.read()
         self.readable = True
 
@@ -140,6 +140,6 @@ class Rereading:
             self.readable = True
         except ValueError as error:
             if self.readable:
-                self._complain(f"{self._file.path}: {error}")
+                self._report(f"{self._file.path}: {error}")
             self.readable = False
         return self._newest

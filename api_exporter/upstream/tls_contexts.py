@@ -54,7 +54,7 @@ def state(path: str | Path | None) -> tuple[int, int, int] | None:
 
 
 @implementer(IPolicyForHTTPS)
-class KeptContexts:
+class ContextCache:
     """Verifies hosts as browsers do, and says who we are where that is asked for.
 
     Args:

@@ -16,8 +16,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import ResponseDone
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.answer import Answer
-from api_exporter.upstream.unpacking import Gunzip
+from api_exporter.upstream.body import Body
+from api_exporter.upstream.gzip_agent import Gunzip
 
 MIB = 1024 * 1024
 READ = 64 * 1024
@@ -48,9 +48,9 @@ class AnswerTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Turns()
 
-    def begin(self, limit: int, *, packed: bool = True) -> Answer:
+    def begin(self, limit: int, *, packed: bool = True) -> Body:
         """An answer whose body is about to come."""
-        answer = Answer(self.clock)
+        answer = Body(self.clock)
         answer.limit = limit
         self.way: Protocol = Gunzip(answer, self.clock) if packed else answer
         self.transport = StringTransport()
@@ -211,7 +211,7 @@ class AnswerTests(SynchronousTestCase):
 
     def test_not_wanted(self) -> None:
         """A body that is not wanted is not read."""
-        answer = Answer(self.clock)
+        answer = Body(self.clock)
         answer.problem = UpstreamError("decode", "a web page")
         answer.makeConnection(StringTransport())
         answer.dataReceived(b"<html>")

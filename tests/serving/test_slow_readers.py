@@ -2,7 +2,12 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.serving.patience import INTERVAL, LONGEST_ANSWER, Patience, Progress
+from api_exporter.serving.slow_readers import (
+    INTERVAL,
+    LONGEST_ANSWER,
+    Patience,
+    Progress,
+)
 
 MINUTE = int(60 / INTERVAL)
 
