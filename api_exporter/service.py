@@ -29,7 +29,7 @@ from api_exporter.telemetry.account import summary
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
-from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.answers import Answers
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.tree import Around, of_one
 
@@ -188,7 +188,7 @@ def assemble(
         runbooks=settings.runbooks_url or RUNBOOKS,
         simulated=configured.simulation is not None,
         readers=Readers(),
-        making=Making(shared.slicer.run),
+        making=Answers(shared.slicer.run),
         pprof=None if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,
         seconds=reactor.seconds,

@@ -24,10 +24,10 @@ from twisted.internet.task import LoopingCall, deferLater, react
 
 from api_exporter.collectors.selection import selection
 from api_exporter.demo.server import TOKEN
-from api_exporter.exposition.kept import NOTHING, Made, made
+from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.recognizer import Recognized
+from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.refresher import Refresher
@@ -67,7 +67,7 @@ class Exporter:
     def __init__(self, url: str, settings: dict[str, str]) -> None:
         self.url = url
         self.receiving = 0.0
-        self._made: dict[str, Made] = {}
+        self._made: dict[str, RenderedPage] = {}
         environ = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN, **settings}
         checked = environment.read(environ).accounts[""]
         self.selected = selection(
@@ -165,7 +165,7 @@ class Exporter:
         watch = time.process_time
         inventory = self.inventory
         before: dict[str, int] = {}
-        seen: dict[str, Recognized] = {name: {} for name in BY_NAME}
+        seen: dict[str, KnownRecords] = {name: {} for name in BY_NAME}
         every: list[dict[str, float]] = []
         for _ in range(rounds + 1):
             spent = dict.fromkeys(STAGES, 0.0)
@@ -204,8 +204,8 @@ class Exporter:
         begin = time.process_time()
         for collector in self.selected.collectors:
             if resource in collector.reads:
-                before = self._made.get(collector.name, NOTHING)
-                steps = made(collector.measure(inventory), before)
+                before = self._made.get(collector.name, EMPTY_PAGE)
+                steps = render_page(collector.measure(inventory), before)
                 self._made[collector.name] = _returned(steps)
         spent["make"] += time.process_time() - begin
 

@@ -9,7 +9,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.attention.watch import Attention
-from api_exporter.collectors.choice import EVERYTHING, Choice
+from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import selection
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
@@ -58,7 +58,7 @@ class Wired:
         jitter: Callable[[], float] = lambda: 0.5,
         intervals: Mapping[str, float] | None = None,
         metrics_max_age: float | None = None,
-        choice: Choice = EVERYTHING,
+        choice: MetricFilter = EVERYTHING,
         budget: Budget | None = None,
         important_groups: tuple[str, ...] = (),
         observe: Callable[[Inventory], None] = lambda _: None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Seen, counted, plain
+from api_exporter.attention.finding import Finding, Snapshot, counted, plain
 from api_exporter.netbird.resources import UP
 
 PARTIAL = (
@@ -13,13 +13,13 @@ PARTIAL = (
 """What that means, and what to do about it."""
 
 
-def blind(seen: Seen) -> Iterator[Finding]:
+def blind(snapshot: Snapshot) -> Iterator[Finding]:
     """Peers that cannot be read, or are withdrawn."""
-    peers = seen.standings.get(UP)
-    if peers is None or not seen.blind:
+    peers = snapshot.standings.get(UP)
+    if peers is None or not snapshot.blind:
         return
-    gone = seen.inventory.peers is None
-    yield seen.finding(
+    gone = snapshot.inventory.peers is None
+    yield snapshot.finding(
         "ApiExporterUpstreamFailing",
         "Peers",
         "They cannot be read, so nothing is known of them now."
@@ -29,25 +29,25 @@ def blind(seen: Seen) -> Iterator[Finding]:
     )
 
 
-def fleet(seen: Seen) -> Iterator[Finding | None]:
+def fleet(snapshot: Snapshot) -> Iterator[Finding | None]:
     """Many peers that were lost at once."""
-    yield from seen.gather()
-    if seen.fallen is not None:
-        connected = sum(peer.connected for peer in seen.peers.values())
-        yield seen.finding(
+    yield from snapshot.gather()
+    if snapshot.fallen is not None:
+        connected = sum(peer.connected for peer in snapshot.peers.values())
+        yield snapshot.finding(
             "NetBirdFleetDropped",
             "Peers",
             f"Many lost their connection at once: {connected:,} of"
-            f" {counted(len(seen.peers), 'peer')} are connected.",
-            since=seen.fallen,
+            f" {counted(len(snapshot.peers), 'peer')} are connected.",
+            since=snapshot.fallen,
         )
 
 
-def rejected(seen: Seen) -> Iterator[Finding]:
+def rejected(snapshot: Snapshot) -> Iterator[Finding]:
     """Records that cannot be read and are left out."""
-    for name, standing in seen.standings.items():
+    for name, standing in snapshot.standings.items():
         if standing.last_success is not None and standing.rejected:
-            yield seen.finding(
+            yield snapshot.finding(
                 "ApiExporterRecordsRejected",
                 f"Resource {name}",
                 f"{counted(standing.rejected, 'record')} of it cannot be read and"
@@ -55,28 +55,28 @@ def rejected(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def unwatched(seen: Seen) -> Iterator[Finding]:
+def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
     """A token whose end cannot be seen."""
-    tokens = seen.standings.get("access_tokens")
+    tokens = snapshot.standings.get("access_tokens")
     if tokens is not None and tokens.supported is False:
-        yield seen.finding(
+        yield snapshot.finding(
             "ApiExporterTokenNotWatched",
             "The exporter's token",
             "Its end cannot be seen: nothing will warn before it expires.",
         )
 
 
-def partial(seen: Seen) -> Iterator[Finding]:
+def partial(snapshot: Snapshot) -> Iterator[Finding]:
     """A list of peers that may not hold all of them."""
-    if seen.inventory.partial:
-        yield Finding(severity="warning", object="Peers", words=PARTIAL)
+    if snapshot.inventory.partial:
+        yield Finding(severity="warning", object="Peers", message=PARTIAL)
 
 
-def detail(seen: Seen) -> Iterator[Finding]:
+def detail(snapshot: Snapshot) -> Iterator[Finding]:
     """Groups whose peers should have series of their own."""
-    for name in seen.inventory.missing_groups:
+    for name in snapshot.inventory.missing_groups:
         yield Finding(
             severity="warning",
             object=f"Group {plain(name)}",
-            words="PEER_DETAIL names it, but no group has that name or id.",
+            message="PEER_DETAIL names it, but no group has that name or id.",
         )

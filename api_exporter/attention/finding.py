@@ -1,4 +1,4 @@
-"""A finding, and what is seen when findings are looked for."""
+"""A finding, and the snapshot of an account in which findings are looked for."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -44,15 +44,15 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     Attributes:
         object: what it is about, such as `Network depot`.
-        words: a sentence.
+        message: a sentence.
         since: when it began, seconds since the epoch; None where nobody knows.
         until: when it ends, or something with it; None where it does not.
-        alert: the alert that tells of the same; "" where the words say what to do.
+        alert: the alert that tells of the same; "" where the message says what to do.
     """
 
     severity: Severity
     object: str
-    words: str
+    message: str
     since: float | None = None
     until: float | None = None
     alert: str = ""
@@ -62,7 +62,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         return self.alert and section(runbooks, self.alert)
 
 
-class Seen(Struct, frozen=True, kw_only=True, dict=True):
+class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     """What there is to look at.
 
     Attributes:
@@ -137,7 +137,7 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
         self,
         alert: str,
         object: str,  # noqa: A002 - the finding's own word
-        words: str,
+        message: str,
         *,
         since: float | None = None,
         until: float | None = None,
@@ -147,7 +147,7 @@ class Seen(Struct, frozen=True, kw_only=True, dict=True):
             alert=alert,
             severity=self.thresholds.severities[alert],
             object=object,
-            words=words,
+            message=message,
             since=since,
             until=until,
         )

@@ -2,37 +2,37 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Members, Seen, counted, plain
+from api_exporter.attention.finding import Finding, Members, Snapshot, counted, plain
 from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.members import Steps, named
 from api_exporter.netbird.records import Group
 
 
-def presence(seen: Seen) -> Iterator[Finding | None]:
+def presence(snapshot: Snapshot) -> Iterator[Finding | None]:
     """Peers of important groups that are offline, routers that all are."""
-    groups = seen.inventory.groups or ()
-    for group in named(groups, seen.important):
-        members = yield from _members(seen, group)
+    groups = snapshot.inventory.groups or ()
+    for group in named(groups, snapshot.important):
+        members = yield from _members(snapshot, group)
         if gone := members.gone:
-            names = yield from seen.names(gone)
+            names = yield from snapshot.names(gone)
             verb = "is" if len(gone) == 1 else "are"
             number = f"{len(gone):,} of {counted(members.peers, 'peer')}"
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdImportantPeerOffline",
                 f"Group {plain(group.name or group.id)}",
                 f"{number} {verb} not connected{names}.",
                 since=min(members.times, default=None),
             )
-    for group in named(groups, seen.thresholds.groups.routers):
-        members = yield from _members(seen, group)
+    for group in named(groups, snapshot.thresholds.groups.routers):
+        members = yield from _members(snapshot, group)
         if len(members.gone) == members.peers:
             lost = (
                 "None of its routers is connected"
                 if members.gone
                 else "It has no routers"
             )
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdRouterGroupDown",
                 f"Group {plain(group.name or group.id)}",
                 f"{lost}: what is routed through it cannot be reached.",
@@ -40,28 +40,30 @@ def presence(seen: Seen) -> Iterator[Finding | None]:
             )
     known = {name for g in groups for name in (g.id, g.name)}
     for role, wanted in (
-        ("important", seen.important),
-        ("a group of routers", seen.thresholds.groups.routers),
+        ("important", snapshot.important),
+        ("a group of routers", snapshot.thresholds.groups.routers),
     ):
         for name in dict.fromkeys(wanted):
             if name not in known:
-                yield seen.finding(
+                yield snapshot.finding(
                     "NetBirdImportantGroupMissing",
                     f"Group {plain(name)}",
                     f"It is named as {role}, but no group has that name or id.",
                 )
 
 
-def expired(seen: Seen) -> Iterator[Finding | None]:
+def expired(snapshot: Snapshot) -> Iterator[Finding | None]:
     """Peers of important groups that are cut off until somebody logs in."""
-    groups = seen.inventory.groups or ()
-    yield from seen.gather()
-    for group in named(groups, (*seen.important, *seen.thresholds.groups.routers)):
-        members = yield from _members(seen, group)
+    groups = snapshot.inventory.groups or ()
+    yield from snapshot.gather()
+    for group in named(
+        groups, (*snapshot.important, *snapshot.thresholds.groups.routers)
+    ):
+        members = yield from _members(snapshot, group)
         if out := members.expired:
-            names = yield from seen.names(out)
+            names = yield from snapshot.names(out)
             login = "login has" if len(out) == 1 else "logins have"
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdImportantLoginExpired",
                 f"Group {plain(group.name or group.id)}",
                 f"{counted(len(out), 'peer')} of it cannot connect, as the {login}"
@@ -69,13 +71,13 @@ def expired(seen: Seen) -> Iterator[Finding | None]:
             )
 
 
-def _members(seen: Seen, group: Group) -> Steps[Members]:
-    if group.id in seen.members:
-        return seen.members[group.id]
+def _members(snapshot: Snapshot, group: Group) -> Steps[Members]:
+    if group.id in snapshot.members:
+        return snapshot.members[group.id]
     found, ids, every = Members(), set[str](), group.peers or ()
     for some in chunks(every):
         for member in some:
-            peer = seen.peers.get(member.id)
+            peer = snapshot.peers.get(member.id)
             if peer is None or peer.id in ids:
                 continue
             ids.add(peer.id)
@@ -87,5 +89,5 @@ def _members(seen: Seen, group: Group) -> Steps[Members]:
                 found.expired.append(peer)
         yield
     found.peers = len(ids)
-    seen.members[group.id] = found
+    snapshot.members[group.id] = found
     return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Seen, plain
+from api_exporter.attention.finding import Finding, Snapshot, plain
 from api_exporter.netbird.facts.proxies import authenticated, restricted
 
 _FAILED = {
@@ -18,30 +18,30 @@ _FAILED = {
 }
 
 
-def services(seen: Seen) -> Iterator[Finding]:
+def services(snapshot: Snapshot) -> Iterator[Finding]:
     """Of those that are enabled."""
-    for service in seen.inventory.proxy_services or ():
+    for service in snapshot.inventory.proxy_services or ():
         if not service.enabled:
             continue
         named = f"Proxy service {plain(service.name or service.domain or service.id)}"
         if service.meta.status in _FAILED:
-            alert, words = _FAILED[service.meta.status]
-            yield seen.finding(alert, named, words)
+            alert, message = _FAILED[service.meta.status]
+            yield snapshot.finding(alert, named, message)
         if service.mode == "http" and not (
             authenticated(service) or restricted(service)
         ):
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdProxyServiceOpen",
                 named,
                 "It is open to everybody on the internet: nothing asks who is there.",
             )
 
 
-def clusters(seen: Seen) -> Iterator[Finding]:
+def clusters(snapshot: Snapshot) -> Iterator[Finding]:
     """Those without a proxy that is connected."""
-    for cluster in seen.inventory.proxy_clusters or ():
+    for cluster in snapshot.inventory.proxy_clusters or ():
         if not cluster.online:
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdProxyClusterOffline",
                 f"Proxy cluster {plain(cluster.address)}",
                 "No proxy of it is connected: its services cannot be reached.",

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from api_exporter.attention.finding import Finding, Seen, counted, listed, plain
+from api_exporter.attention.finding import Finding, Snapshot, counted, listed, plain
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
@@ -16,9 +16,9 @@ from api_exporter.netbird.records import NetworkResource, Route
 Found = Generator[Finding | None, None, None]
 
 
-def networks(seen: Seen) -> Found:
+def networks(snapshot: Snapshot) -> Found:
     """Networks that cannot be reached, and their resources, or hang on one peer."""
-    inventory = seen.inventory
+    inventory = snapshot.inventory
     routing = yield from network_routing_peers(inventory)
     lost: dict[str, list[NetworkResource]] = {}
     home = yield from network_of(inventory.networks or ())
@@ -31,7 +31,7 @@ def networks(seen: Seen) -> Found:
         since = timestamp(behind.gone)
         named = f"Network {plain(network.name or network.id)}"
         if behind.connected == 1 and behind.peers > 1:
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdNetworkRedundancyLost",
                 named,
                 _last(behind),
@@ -40,7 +40,7 @@ def networks(seen: Seen) -> Found:
         if behind.connected:
             continue
         if not enabled.isdisjoint(network.resources or ()):
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdNetworkUnreachable",
                 named,
                 f"It cannot be reached: {_none(behind)}.",
@@ -49,7 +49,7 @@ def networks(seen: Seen) -> Found:
         if resources := lost.get(network.id):
             number = counted(len(resources), "resource")
             names = listed(r.name or r.address or r.id for r in resources)
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdResourceUnreachable",
                 named,
                 f"Nobody can reach {number} of it{names}.",
@@ -57,10 +57,10 @@ def networks(seen: Seen) -> Found:
             )
 
 
-def routes(seen: Seen) -> Found:
+def routes(snapshot: Snapshot) -> Found:
     """Routes with one identifier and one network are each other's substitutes."""
-    enabled = [route for route in seen.inventory.routes or () if route.enabled]
-    routing = yield from route_routing_peers(seen.inventory)
+    enabled = [route for route in snapshot.inventory.routes or () if route.enabled]
+    routing = yield from route_routing_peers(snapshot.inventory)
     alike: dict[tuple[str, str], list[Route]] = {}
     for route in enabled:
         alike.setdefault((route.network_id, destination(route)), []).append(route)
@@ -74,14 +74,14 @@ def routes(seen: Seen) -> Found:
         since = timestamp(behind.gone)
         named = f"Route {plain(name)} to {plain(network)}"
         if behind.connected == 0:
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdRouteUnreachable",
                 named,
                 f"It leads nowhere: {_none(behind)}.",
                 since=since,
             )
         elif behind.connected == 1 and behind.peers > 1:
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdRouteRedundancyLost", named, _last(behind), since=since
             )
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import Finding, Seen
-from api_exporter.attention.findings import FINDERS, Finder, find, unknown
+from api_exporter.attention.finders import FINDERS, Finder, find, unknown
+from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
@@ -18,7 +18,7 @@ Ends = Callable[[], tuple[float | None, float | None]]
 """When certificates end: the upstream's, our own; None for one that is not known."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FindingList(Struct, frozen=True, kw_only=True):
     """What was found at some time.
 
     Attributes:
@@ -37,7 +37,7 @@ class Found(Struct, frozen=True, kw_only=True):
         return max(0, sum(self.counts.values()) - len(self.findings))
 
 
-class Few:
+class FinderResult:
     """What one finder has found: all are counted, the first of each severity kept."""
 
     def __init__(self) -> None:
@@ -75,14 +75,14 @@ class Attention:
         thresholds: Thresholds | None = None,
         ends: Ends = lambda: (None, None),
     ) -> None:
-        self.found = Found()
+        self.found = FindingList()
         self._inventory = inventory
         self._standings = standings
         self._now = now
         self._chosen = chosen
         self._ends = ends
         self._thresholds = thresholds or shipped()
-        self._by: dict[Finder, Few] = {}
+        self._by: dict[Finder, FinderResult] = {}
 
     def look(self, resource: str) -> Generator[None, None, None]:
         """Look anew for what a round of this resource may have changed.
@@ -91,44 +91,50 @@ class Attention:
         It has places to pause.
         """
         now = self._now()
-        seen = self._seen(self._inventory(), self._standings, now)
+        snapshot = self._snapshot(self._inventory(), self._standings, now)
         finders = [
             finder
             for finder in FINDERS
             if resource == UP or not finder.reads or resource in finder.reads
         ]
-        yield from self._look(seen, finders, self._by)
-        self.found = _sum(seen, self._by)
+        yield from self._look(snapshot, finders, self._by)
+        self.found = _sum(snapshot, self._by)
 
     def of(
         self, inventory: Inventory, standings: Mapping[str, Standing], now: float
-    ) -> Found:
+    ) -> FindingList:
         """What there is in what somebody else knows."""
-        seen, by = self._seen(inventory, standings, now), dict[Finder, Few]()
-        for _ in self._look(seen, FINDERS, by):
+        snapshot, by = (
+            self._snapshot(inventory, standings, now),
+            dict[Finder, FinderResult](),
+        )
+        for _ in self._look(snapshot, FINDERS, by):
             pass
-        return _sum(seen, by)
+        return _sum(snapshot, by)
 
     def _look(
-        self, seen: Seen, finders: Sequence[Finder], by: dict[Finder, Few]
+        self,
+        snapshot: Snapshot,
+        finders: Sequence[Finder],
+        by: dict[Finder, FinderResult],
     ) -> Generator[None, None, None]:
         for finder in finders:
-            few = Few()
-            for finding in find(finder, seen):
+            few = FinderResult()
+            for finding in find(finder, snapshot):
                 if finding is not None:
                     few.add(finding)
                 yield
             by[finder] = few
             yield
 
-    def _seen(
+    def _snapshot(
         self,
         inventory: Inventory,
         standings: Mapping[str, Standing],
         now: float,
-    ) -> Seen:
+    ) -> Snapshot:
         upstream_ends, own_ends = self._ends()
-        return Seen(
+        return Snapshot(
             inventory=inventory,
             thresholds=self._thresholds,
             now=now,
@@ -139,15 +145,15 @@ class Attention:
         )
 
 
-def _sum(seen: Seen, by: Mapping[Finder, Few]) -> Found:
+def _sum(snapshot: Snapshot, by: Mapping[Finder, FinderResult]) -> FindingList:
     every = [by[finder] for finder in FINDERS if finder in by]
     counts: dict[str, int] = {
         s: sum(few.counts[s] for few in every) for s in SEVERITIES
     }
     kept = [finding for few in every for finding in few.kept]
     kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Found(
+    return FindingList(
         findings=tuple(kept[:MOST]),
-        unknown=unknown(seen),
-        counts=counts if seen.standings[UP].up is not None else {},
+        unknown=unknown(snapshot),
+        counts=counts if snapshot.standings[UP].up is not None else {},
     )

@@ -1,14 +1,14 @@
 """The account's settings and the management server's version."""
 
-from api_exporter.collectors.rows import Kind, measurement
+from api_exporter.collectors.rows import ObjectKind, measurement
 from api_exporter.exposition.text import labels, timestamp
 from api_exporter.netbird.facts.account import addresses
 from api_exporter.netbird.records import Account, InstanceVersion
 
-ACCOUNTS = Kind[Account](
+ACCOUNTS = ObjectKind[Account](
     "accounts", "accounts[]", lambda account: labels(account_id=account.id)
 )
-VERSION = Kind[InstanceVersion]("instance_version", "instance/version")
+VERSION = ObjectKind[InstanceVersion]("instance_version", "instance/version")
 
 ROWS = (
     ACCOUNTS.each(

@@ -1,17 +1,17 @@
 """Name resolution: nameserver groups, DNS settings and zones."""
 
-from api_exporter.collectors.rows import Kind, distinct, length, measurement
+from api_exporter.collectors.rows import ObjectKind, distinct, length, measurement
 from api_exporter.exposition.text import boolean, counted, labels
 from api_exporter.netbird.facts.members import distinct as elements
 from api_exporter.netbird.records import DnsSettings, DnsZone, NameserverGroup
 
-NAMESERVER_GROUPS = Kind[NameserverGroup](
+NAMESERVER_GROUPS = ObjectKind[NameserverGroup](
     "nameservers",
     "dns/nameservers[]",
     lambda group: labels(nameserver_group_id=group.id, nameserver_group=group.name),
 )
-SETTINGS = Kind[DnsSettings]("dns_settings", "dns/settings")
-ZONES = Kind[DnsZone](
+SETTINGS = ObjectKind[DnsSettings]("dns_settings", "dns/settings")
+ZONES = ObjectKind[DnsZone](
     "dns_zones",
     "dns/zones[]",
     lambda zone: labels(dns_zone_id=zone.id, dns_zone=zone.name),

@@ -8,7 +8,13 @@ alerts that were made for it; `migrating.md` says what differs.
 
 from collections.abc import Iterable, Iterator
 
-from api_exporter.collectors.rows import Kind, length, measurement, personal, unknown
+from api_exporter.collectors.rows import (
+    ObjectKind,
+    length,
+    measurement,
+    personal,
+    unknown,
+)
 from api_exporter.exposition.text import Labels, boolean, counted, halves, labels, whole
 from api_exporter.netbird.bodies import Body, Listing
 from api_exporter.netbird.facts.members import Steps
@@ -33,34 +39,34 @@ BODIES: dict[str, Body] = {
 }
 """Peers with the groups that they name, and times whose seconds are Go's."""
 
-PEERS = Kind[Peer]("peers", "peers[]")
-DETAILED = Kind[Peer]("peers", "peers[]", find=Inventory.detailed, in_blocks=True)
-GROUPS = Kind[Group](
+PEERS = ObjectKind[Peer]("peers", "peers[]")
+DETAILED = ObjectKind[Peer]("peers", "peers[]", find=Inventory.detailed, in_blocks=True)
+GROUPS = ObjectKind[Group](
     "groups",
     "groups[]",
     lambda g: labels(group_id=g.id, group_name=g.name, issued=g.issued),
 )
-USERS = Kind[User]("users", "users[]", in_blocks=True)
-NAMESERVERS = Kind[NameserverGroup](
+USERS = ObjectKind[User]("users", "users[]", in_blocks=True)
+NAMESERVERS = ObjectKind[NameserverGroup](
     "nameservers",
     "dns/nameservers[]",
     lambda group: labels(group_id=group.id, group_name=group.name),
 )
-DNS_SETTINGS = Kind[DnsSettings]("dns_settings", "dns/settings")
-NETWORKS = Kind[Network](
+DNS_SETTINGS = ObjectKind[DnsSettings]("dns_settings", "dns/settings")
+NETWORKS = ObjectKind[Network](
     "networks",
     "networks[]",
     lambda network: labels(network_id=network.id, network_name=network.name),
 )
-KEYS = Kind[SetupKey](
+KEYS = ObjectKind[SetupKey](
     "setup_keys", "setup-keys[]", lambda k: labels(key_id=k.id, key_name=k.name)
 )
-POLICIES = Kind[Policy](
+POLICIES = ObjectKind[Policy](
     "policies",
     "policies[]",
     lambda policy: labels(policy_id=policy.id, policy_name=policy.name),
 )
-ROUTES = Kind[Route]("routes", "routes[]")
+ROUTES = ObjectKind[Route]("routes", "routes[]")
 
 
 def _last_seen(kinds: frozenset[str], peer: Peer) -> Labels:
@@ -87,7 +93,7 @@ def _places(inventory: Inventory) -> Steps[Iterable[Place]]:
     )
 
 
-PLACES = Kind[Place]("peers", "peers[]", find=_places)
+PLACES = ObjectKind[Place]("peers", "peers[]", find=_places)
 
 
 def _groups(peers: Iterable[Peer]) -> Iterator[tuple[str, str]]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from api_exporter.collectors.rows import Kind, measurement
+from api_exporter.collectors.rows import ObjectKind, measurement
 from api_exporter.exposition.text import Family, Sample, labels, timestamp
 from api_exporter.netbird.records import AuditEvent
 
-EVENTS = Kind[AuditEvent]("events", "events/audit[]")
+EVENTS = ObjectKind[AuditEvent]("events", "events/audit[]")
 
 
 def _newest(events: Iterable[AuditEvent]) -> Iterator[Sample]:

@@ -1,12 +1,12 @@
 """Groups: who is in them, and how many of those are connected."""
 
-from api_exporter.collectors.rows import Kind, measurement, unknown
+from api_exporter.collectors.rows import ObjectKind, measurement, unknown
 from api_exporter.exposition.text import counted, labels
 from api_exporter.netbird.facts.members import Presence, Steps, distinct
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
 
-GROUPS = Kind[Group](
+GROUPS = ObjectKind[Group](
     "groups", "groups[]", lambda group: labels(group_id=group.id, group=group.name)
 )
 

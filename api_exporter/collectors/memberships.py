@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import Kind, measurement
+from api_exporter.collectors.rows import ObjectKind, measurement
 from api_exporter.exposition.text import cut, labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
@@ -19,7 +19,7 @@ def _members(inventory: Inventory) -> Steps[Iterable[tuple[Group, Member]]]:
     )
 
 
-MEMBERS = Kind[tuple[Group, Member]]("groups", "groups[].peers[]", find=_members)
+MEMBERS = ObjectKind[tuple[Group, Member]]("groups", "groups[].peers[]", find=_members)
 """A peer without series of its own has none here, either."""
 
 ROWS = (

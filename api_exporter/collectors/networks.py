@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from api_exporter.collectors.rows import Kind, distinct, length, measurement
+from api_exporter.collectors.rows import ObjectKind, distinct, length, measurement
 from api_exporter.exposition.text import boolean, labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.routing import (
@@ -13,12 +13,12 @@ from api_exporter.netbird.facts.routing import (
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Network, NetworkResource, NetworkRouter
 
-NETWORKS = Kind[Network](
+NETWORKS = ObjectKind[Network](
     "networks",
     "networks[]",
     lambda network: labels(network_id=network.id, network=network.name),
 )
-RESOURCES = Kind[NetworkResource](
+RESOURCES = ObjectKind[NetworkResource](
     "network_resources",
     "networks/resources[]",
     lambda r: labels(network_resource_id=r.id, network_resource=r.name),
@@ -30,7 +30,7 @@ def _halves(inventory: Inventory) -> Steps[Iterable[tuple[Network, bool]]]:
     return ((n, half) for n in inventory.networks or () for half in (True, False))
 
 
-HALVES = Kind[tuple[Network, bool]](
+HALVES = ObjectKind[tuple[Network, bool]](
     "networks",
     "networks[]",
     lambda half: labels(
@@ -48,7 +48,7 @@ def _routers(inventory: Inventory) -> Steps[Iterable[tuple[Network, NetworkRoute
     return ((n, r) for n in inventory.networks or () for r in routers_of(n, by_id))
 
 
-ROUTERS = Kind[tuple[Network, NetworkRouter]](
+ROUTERS = ObjectKind[tuple[Network, NetworkRouter]](
     "networks",
     "networks[]",
     lambda routed: labels(network_id=routed[0].id, router_id=routed[1].id),
@@ -66,7 +66,7 @@ def _routed(inventory: Inventory) -> Steps[Iterable[Routed]]:
     return ((r, homes.get(r.id)) for r in inventory.network_resources or ())
 
 
-ROUTED = Kind[Routed](
+ROUTED = ObjectKind[Routed](
     "network_resources",
     "networks/resources[]",
     lambda routed: labels(

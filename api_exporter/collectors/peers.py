@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import Kind, measurement, personal, unknown
+from api_exporter.collectors.rows import ObjectKind, measurement, personal, unknown
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -16,13 +16,13 @@ from api_exporter.exposition.text import (
 )
 from api_exporter.netbird.facts.account import login_end, login_lifetime
 from api_exporter.netbird.facts.members import Steps
-from api_exporter.netbird.facts.personal import PEER, told
+from api_exporter.netbird.facts.personal import PEER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 
-PEERS = Kind[Peer]("peers", "peers[]")
+PEERS = ObjectKind[Peer]("peers", "peers[]")
 
-DETAILED = Kind[Peer](
+DETAILED = ObjectKind[Peer](
     "peers",
     "peers[]",
     lambda peer: labels(peer_id=peer.id, peer=peer.name),
@@ -58,7 +58,7 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
         ephemeral=boolean(peer.ephemeral),
         ipv6=peer.ipv6,
         kernel_version=peer.kernel_version,
-        **told(PEER, peer, kinds),
+        **personal_labels(PEER, peer, kinds),
     )
 
 

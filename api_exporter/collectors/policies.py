@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from api_exporter.collectors.rows import Kind, measurement
+from api_exporter.collectors.rows import ObjectKind, measurement
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.members import distinct as elements
@@ -15,12 +15,12 @@ from api_exporter.netbird.facts.policies import (
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Policy, PostureCheck
 
-POLICIES = Kind[Policy](
+POLICIES = ObjectKind[Policy](
     "policies",
     "policies[]",
     lambda policy: labels(policy_id=policy.id, policy=policy.name),
 )
-CHECKS = Kind[PostureCheck](
+CHECKS = ObjectKind[PostureCheck](
     "posture_checks",
     "posture-checks[]",
     lambda check: labels(posture_check_id=check.id, posture_check=check.name),

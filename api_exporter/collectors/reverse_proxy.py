@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import Kind, measurement
+from api_exporter.collectors.rows import ObjectKind, measurement
 from api_exporter.exposition.text import Family, Metric, cut, labels, timestamp
 from api_exporter.netbird.facts.proxies import authenticated, restricted
 from api_exporter.netbird.records import (
@@ -23,22 +23,22 @@ STATUSES = (
 )
 """The statuses that the upstream is known to send."""
 
-SERVICES = Kind[ProxyService](
+SERVICES = ObjectKind[ProxyService](
     "proxy_services",
     "reverse-proxies/services[]",
     lambda service: labels(proxy_service_id=service.id, proxy_service=service.name),
 )
-DOMAINS = Kind[ProxyDomain](
+DOMAINS = ObjectKind[ProxyDomain](
     "proxy_domains",
     "reverse-proxies/domains[]",
     lambda domain: labels(proxy_domain_id=domain.id, domain=domain.domain),
 )
-CLUSTERS = Kind[ProxyCluster](
+CLUSTERS = ObjectKind[ProxyCluster](
     "proxy_clusters",
     "reverse-proxies/clusters[]",
     lambda cluster: labels(proxy_cluster=cluster.address),
 )
-TOKENS = Kind[ProxyToken](
+TOKENS = ObjectKind[ProxyToken](
     "proxy_tokens",
     "reverse-proxies/proxy-tokens[]",
     lambda token: labels(proxy_token_id=token.id, proxy_token=token.name),

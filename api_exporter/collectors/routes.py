@@ -1,11 +1,11 @@
 """Routes of the older kind, and whether anybody still routes them."""
 
-from api_exporter.collectors.rows import Kind, measurement
+from api_exporter.collectors.rows import ObjectKind, measurement
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.routing import destination, route_routing_peers
 from api_exporter.netbird.records import Route
 
-ROUTES = Kind[Route](
+ROUTES = ObjectKind[Route](
     "routes", "routes[]", lambda r: labels(route_id=r.id, network_id=r.network_id)
 )
 

@@ -11,9 +11,9 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
-from api_exporter.collectors.once import Once, OnceEach, OnceInSteps
+from api_exporter.collectors.memo import MemoFunction, MemoIterable, MemoResult
 from api_exporter.exposition import text
-from api_exporter.exposition.each import Blocks, Each
+from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import CHUNK_SAMPLES, Family, Labels, Metric, Sample
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
@@ -32,7 +32,7 @@ Join = Callable[[Inventory], Steps[T]]
 """What follows from several records together."""
 
 
-class About(TypedDict, total=False):
+class MetricOptions(TypedDict, total=False):
     """What few metrics have."""
 
     alert: str
@@ -53,22 +53,22 @@ class Measurement:
 
     def __init__(self, inventory: Inventory) -> None:
         self.inventory = inventory
-        self._joins: dict[object, OnceInSteps[Any]] = {}
+        self._joins: dict[object, MemoResult[Any]] = {}
         self._objects: dict[object, Objects[Any]] = {}
 
-    def join(self, join: Join[T]) -> OnceInSteps[T]:
+    def join(self, join: Join[T]) -> MemoResult[T]:
         """Made when the first family wants it."""
         if join not in self._joins:
-            self._joins[join] = OnceInSteps(join(self.inventory))
+            self._joins[join] = MemoResult(join(self.inventory))
         return self._joins[join]
 
-    def objects(self, kind: "Kind[R]") -> Steps[Objects[R]]:
+    def objects(self, kind: "ObjectKind[R]") -> Steps[Objects[R]]:
         """Those of a kind, which are looked for once."""
         if kind not in self._objects:
             every = yield from kind.find(self.inventory)
             if not isinstance(every, Sequence):
-                every = Once(every)
-            self._objects[kind] = Objects(every, Blocks(every), OnceEach(kind.key))
+                every = MemoIterable(every)
+            self._objects[kind] = Objects(every, Blocks(every), MemoFunction(kind.key))
         return self._objects[kind]
 
 
@@ -101,7 +101,7 @@ def _word(value: object) -> str:
     return text.boolean(value) if isinstance(value, bool) else str(value)
 
 
-class Kind(Generic[R]):
+class ObjectKind(Generic[R]):
     """Objects that have a sample each in several families.
 
     Args:
@@ -135,7 +135,7 @@ class Kind(Generic[R]):
         description: str,
         source: str,
         make: Callable[[Metric, Iterable[R]], Family],
-        **about: Unpack[About],
+        **about: Unpack[MetricOptions],
     ) -> Row:
         """Of all the objects together."""
 
@@ -150,7 +150,7 @@ class Kind(Generic[R]):
         return self.family(name, description, self._path, _total)
 
     def true(
-        self, name: str, description: str, field: str, **about: Unpack[About]
+        self, name: str, description: str, field: str, **about: Unpack[MetricOptions]
     ) -> Row:
         """For how many of them a field is true."""
         source, get = f"{self._path}.{field}", attrgetter(field)
@@ -168,7 +168,7 @@ class Kind(Generic[R]):
         description: str,
         field: str,
         label: str = "",
-        **about: Unpack[About],
+        **about: Unpack[MetricOptions],
     ) -> Row:
         """For how many of them a field is true, and for how many it is false."""
         source, get = f"{self._path}.{field}", attrgetter(field)
@@ -189,7 +189,7 @@ class Kind(Generic[R]):
         *,
         elements: Callable[[R], Iterable[object]] | None = None,
         source: str = "",
-        **about: Unpack[About],
+        **about: Unpack[MetricOptions],
     ) -> Row:
         """How many there are with the same labels.
 
@@ -220,7 +220,7 @@ class Kind(Generic[R]):
         field: str,
         label: str,
         known: Sequence[str],
-        **about: Unpack[About],
+        **about: Unpack[MetricOptions],
     ) -> Row:
         """For each object 1 for the state that it is in, and 0 for each other one."""
         get = attrgetter(field)
@@ -239,7 +239,7 @@ class Kind(Generic[R]):
         value: Callable[[R], Value] = lambda _: 1,
         *,
         labels: Callable[[R], Labels] | None = None,
-        **about: Unpack[About],
+        **about: Unpack[MetricOptions],
     ) -> Row:
         """A sample of each object that has a value."""
 
@@ -247,7 +247,7 @@ class Kind(Generic[R]):
             objects = yield from known.objects(self)
             key = labels or objects.key
             if self._in_blocks:
-                return Each(metric, objects.blocks, key, value)
+                return PerRecordFamily(metric, objects.blocks, key, value)
             return Family(metric, _samples(objects.every, key, value))
 
         metric = Metric(name=name, help=description, source=source, **about)
@@ -259,7 +259,7 @@ class Kind(Generic[R]):
         description: str,
         field: str,
         value: Callable[[Any], Value] = int,
-        **about: Unpack[About],
+        **about: Unpack[MetricOptions],
     ) -> Row:
         """The same of a field."""
         get, source = attrgetter(field), f"{self._path}.{field}"
@@ -276,7 +276,7 @@ class Kind(Generic[R]):
         labels: Callable[[T, R], Labels] | None = None,
         needs: tuple[str, ...] = (),
         at_once: int = CHUNK_SAMPLES,
-        **about: Unpack[About],
+        **about: Unpack[MetricOptions],
     ) -> Row:
         """The same where labels or values follow from a join, which is made in steps.
 
@@ -302,7 +302,7 @@ class Kind(Generic[R]):
             if found is None:
                 return None
             assert isinstance(found, Hashable)
-            return Each(metric, objects.blocks, key, valued, given=found)
+            return PerRecordFamily(metric, objects.blocks, key, valued, given=found)
 
         metric = Metric(name=name, help=description, source=source, **about)
         return Row(metric, (*self._needs, *needs), make)

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.collectors.choice import EVERYTHING, Choice
+from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.netbird.resources import ALWAYS, RESOURCES, Resource
 
@@ -30,7 +30,7 @@ def selection(
     intervals: Mapping[str, float],
     omitted: Container[str] = frozenset(),
     *,
-    choice: Choice = EVERYTHING,
+    choice: MetricFilter = EVERYTHING,
     beside: Iterable[str] = (),
 ) -> Selection:
     """The collectors of these names, but for those of which nothing is wanted.

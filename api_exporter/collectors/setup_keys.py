@@ -1,13 +1,13 @@
 """Keys that machines enrol with. Their secrets are neither read nor published."""
 
-from api_exporter.collectors.rows import Kind, distinct, measurement
+from api_exporter.collectors.rows import ObjectKind, distinct, measurement
 from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.records import SetupKey
 
 STATES = ("valid", "expired", "revoked", "overused")
 """The states that the upstream is known to send."""
 
-KEYS = Kind[SetupKey](
+KEYS = ObjectKind[SetupKey](
     "setup_keys", "setup-keys[]", lambda k: labels(setup_key_id=k.id, setup_key=k.name)
 )
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import Kind, distinct, measurement, personal
+from api_exporter.collectors.rows import ObjectKind, distinct, measurement, personal
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
 from api_exporter.netbird.facts.members import Steps
-from api_exporter.netbird.facts.personal import USER, told
+from api_exporter.netbird.facts.personal import USER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, User
 
-USERS = Kind[User](
+USERS = ObjectKind[User](
     "users", "users[]", lambda user: labels(user_id=user.id), in_blocks=True
 )
 
@@ -21,7 +21,7 @@ def _info(kinds: frozenset[str], user: User) -> Labels:
         status=user.status,
         service_user=boolean(user.is_service_user),
         issued=user.issued or "",
-        **told(USER, user, kinds),
+        **personal_labels(USER, user, kinds),
     )
 
 
@@ -35,7 +35,7 @@ def _tokens(inventory: Inventory) -> Steps[Iterable[Token]]:
     return [] if user is None else [(user, token) for token in tokens]
 
 
-TOKENS = Kind[Token](
+TOKENS = ObjectKind[Token](
     "users",
     "users/{current}/tokens[]",
     lambda own: labels(token_id=own[1].id, token=own[1].name, user_id=own[0]),

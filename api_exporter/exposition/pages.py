@@ -103,7 +103,7 @@ class Payload(Struct, frozen=True):
     length: int
 
 
-class Whole(Struct, frozen=True):
+class JoinedPages(Struct, frozen=True):
     """All pages at one instant, in the collectors' order.
 
     Attributes:
@@ -150,7 +150,7 @@ class Pages:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._pages: dict[str, Page] = dict.fromkeys(names, ())
-        self._wholes: dict[frozenset[str] | None, Whole] = {}
+        self._wholes: dict[frozenset[str] | None, JoinedPages] = {}
 
     def publish(self, name: str, page: Page) -> None:
         """Replace a collector's page; an empty one withdraws it."""
@@ -176,11 +176,11 @@ class Pages:
         """How many labels of the pages were cut because of their length."""
         return sum(p.cut for page in self._pages.values() for p in page)
 
-    def holds(self, whole: Whole) -> bool:
+    def holds(self, whole: JoinedPages) -> bool:
         """Whether it was put together since the newest publication."""
         return any(whole is newest for newest in self._wholes.values())
 
-    def whole(self, names: frozenset[str] | None = None) -> Whole:
+    def whole(self, names: frozenset[str] | None = None) -> JoinedPages:
         """All pages; put together once for all scrapes until the next publication.
 
         Args:
@@ -201,14 +201,14 @@ class Pages:
         return found
 
 
-def _joined(every: tuple[Piece, ...]) -> Whole:
+def _joined(every: tuple[Piece, ...]) -> JoinedPages:
     checksum = 0
     for p in every:
         checksum = crc.combine(checksum, p.crc, p.shift)
     text = _with_short_start([p.text for p in every])
     start, *rest = [p.deflated for p in every] or [b""]
     deflated = _with_short_start([_GZIP_HEADER + start, *rest])
-    return Whole(
+    return JoinedPages(
         pieces=every,
         text=text,
         text_length=sum(map(len, text)),

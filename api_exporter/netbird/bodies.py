@@ -11,7 +11,7 @@ from msgspec import Struct
 from api_exporter.exposition.text import LONGEST_LABEL, SHORT, cut
 from api_exporter.netbird import records
 from api_exporter.netbird.elements import FAILURES, LEFT_OUT, LONG, elements, mend
-from api_exporter.netbird.recognizer import NOTHING, Recognized, Recognizer
+from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
 from api_exporter.ports import UpstreamError
 
 _SLICE = 256 * 1024
@@ -71,7 +71,7 @@ class Decoded(Struct, frozen=True):
     records: tuple[Struct, ...]
     rejected: int = 0
     complaints: tuple[str, ...] = ()
-    recognized: Recognized = NOTHING
+    recognized: KnownRecords = NO_RECORDS
 
 
 class Body(Protocol):
@@ -81,7 +81,7 @@ class Body(Protocol):
         self,
         body: bytes,
         before: Sequence[Struct] = (),
-        recognized: Recognized = NOTHING,
+        recognized: KnownRecords = NO_RECORDS,
     ) -> Generator[bool, None, Decoded]:
         """Pauses now and then; raises UpstreamError where it is not what was promised.
 
@@ -131,14 +131,14 @@ class Listing:
         self,
         body: bytes,
         before: Sequence[Struct] = (),
-        recognized: Recognized = NOTHING,
+        recognized: KnownRecords = NO_RECORDS,
     ) -> Generator[bool, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
         old: dict[str, Struct] = {}
         # Some lists of the upstream have another order at each reading.
         found: dict[str, Struct | None] = {}
         yield from self._recall(before, old, found)
-        recognizer = Recognizer(recognized)
+        cache = RecordCache(recognized)
         count = rejected = work = 0
         complaints: list[str] = []
         for raws in elements(body):
@@ -151,7 +151,7 @@ class Listing:
                     work = 0
                     yield len(raw) > _LONG_RECORD
                 try:
-                    record = recognizer.find(raw) or self._read(raw)
+                    record = cache.find(raw) or self._read(raw)
                 except FAILURES as error:
                     rejected += 1
                     if rejected <= _NAMED:
@@ -165,13 +165,13 @@ class Listing:
                 if self._ordered:
                     found.pop(id_, None)  # it stands where the last one stands
                 found[id_] = record
-                recognizer.learn(record)
+                cache.learn(record)
             count += len(raws or ())
         if rejected and rejected == count:
             raise _unreadable(complaints)
         found.pop("", None)
         there = tuple([record for record in found.values() if record is not None])
-        return Decoded(there, rejected, tuple(complaints), recognizer.now)
+        return Decoded(there, rejected, tuple(complaints), cache.now)
 
     def _read(self, raw: msgspec.Raw) -> Struct:
         if raw is LEFT_OUT:
@@ -217,7 +217,7 @@ class Document:
         self,
         body: bytes,
         before: Sequence[Struct] = (),  # noqa: ARG002 - it is small
-        recognized: Recognized = NOTHING,  # noqa: ARG002 - the same
+        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
     ) -> Generator[bool, None, Decoded]:
         """A list of one record."""
         yield False

@@ -12,11 +12,15 @@ from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger
 
 from api_exporter.collectors.table import Collector
-from api_exporter.exposition.kept import NOTHING, Made, TooLong, made
+from api_exporter.exposition.incremental import (
+    EMPTY_PAGE,
+    PageTooLong,
+    RenderedPage,
+    render_page,
+)
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.recognizer import NOTHING as UNKNOWN
-from api_exporter.netbird.recognizer import Recognized, fingerprint
+from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Fetch, UpstreamError
 from api_exporter.refresh.slices import Slicer
@@ -33,7 +37,7 @@ class Known(Struct, frozen=True, kw_only=True):
     records: int
     rejected: int
     complaints: tuple[str, ...]
-    recognized: Recognized
+    recognized: KnownRecords
 
 
 class Rounds:
@@ -75,7 +79,7 @@ class Rounds:
         self._broken: set[str] = set()
         self._rendering = DeferredLock()
         self._known: dict[str, Known] = {}
-        self._made: dict[str, Made] = {}
+        self._made: dict[str, RenderedPage] = {}
 
     def knows(self, name: str) -> bool:
         """Whether a resource has been read and was not withdrawn since."""
@@ -94,7 +98,7 @@ class Rounds:
         before = getattr(self.inventory, name)
         if known is not None and known.digest == digest and self._complete(name):
             return known
-        recognized = UNKNOWN if known is None else known.recognized
+        recognized = NO_RECORDS if known is None else known.recognized
         steps = resource.body.decode(body, before or (), recognized)
         decoded = await self._slicer.run(steps)
         del body, recognized, steps
@@ -143,7 +147,7 @@ class Rounds:
         room = inf if records is None else self._page_max_bytes
         lengths = self._pages.lengths()
         room -= sum(lengths.values()) - sum(lengths[c.name] for c in readers)
-        made: list[tuple[str, Made]] = []
+        made: list[tuple[str, RenderedPage]] = []
         for collector in readers:
             after = await self._measure(collector, inventory, room)
             room -= sum(len(piece.text) for piece in after.page)
@@ -157,14 +161,14 @@ class Rounds:
 
     async def _measure(
         self, collector: Collector, inventory: Inventory, room: float
-    ) -> Made:
+    ) -> RenderedPage:
         """A collector's families; none where it has a defect, told when it begins."""
         name = collector.name
-        before = self._made.get(name, NOTHING)
+        before = self._made.get(name, EMPTY_PAGE)
         try:
-            steps = made(collector.measure(inventory), before, room=room)
+            steps = render_page(collector.measure(inventory), before, room=room)
             after = await self._slicer.run(steps)
-        except TooLong:
+        except PageTooLong:
             limit = self._page_max_bytes
             message = f"its page would be longer than PAGE_MAX_BYTES={limit}"
             raise UpstreamError("too_large", message) from None
@@ -178,7 +182,7 @@ class Rounds:
                 )
             self._broken.add(name)
             self._failed(name)
-            return NOTHING
+            return EMPTY_PAGE
         self._broken.discard(name)
         return after
 

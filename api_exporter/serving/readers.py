@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from twisted.logger import Logger
 from twisted.web.server import Request
 
-from api_exporter.exposition.pages import Pages, Whole
+from api_exporter.exposition.pages import JoinedPages, Pages
 
 ROOM = 32 * 1024 * 1024
 """Bytes of old pages that may always be kept for their readers."""
@@ -24,9 +24,9 @@ class Readers:
     """All answers under way: a page stays in memory as long as anybody reads it."""
 
     def __init__(self) -> None:
-        self._reading: dict[Request, tuple[Whole, Pages]] = {}
+        self._reading: dict[Request, tuple[JoinedPages, Pages]] = {}
 
-    def add(self, request: Request, read: Whole, pages: Pages) -> None:
+    def add(self, request: Request, read: JoinedPages, pages: Pages) -> None:
         """Somebody begins to read the newest of an account's pages, or a part of it."""
         self._reading[request] = read, pages
         request.notifyFinish().addBoth(lambda _: self._reading.pop(request))
@@ -38,7 +38,9 @@ class Readers:
         if old:
             self._drop_the_oldest(old)
 
-    def _drop_the_oldest(self, old: Iterable[tuple[Request, Whole, Pages]]) -> None:
+    def _drop_the_oldest(
+        self, old: Iterable[tuple[Request, JoinedPages, Pages]]
+    ) -> None:
         """Those whose pages no longer fit, counting what pages share only once.
 
         Args:
@@ -57,5 +59,5 @@ class Readers:
                 request.channel.forceAbortClient()
 
 
-def _slices(whole: Whole) -> tuple[bytes, ...]:
+def _slices(whole: JoinedPages) -> tuple[bytes, ...]:
     return whole.text + whole.deflated

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.collectors.choice import Choice
+from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
 from api_exporter.settings.certificate import (
@@ -212,9 +212,9 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         assert self.events_file is not None
         return self.events_file.with_name(f"{self.events_file.name}.cursor")
 
-    def choice(self) -> Choice:
+    def choice(self) -> MetricFilter:
         """Which families are wanted."""
-        return Choice(
+        return MetricFilter(
             allow=self.metrics_allow, deny=self.metrics_deny, detail=self.peer_detail
         )
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from api_exporter.collectors.choice import matches
+from api_exporter.collectors.metric_filter import matches
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.settings.accounts import account, accounts, secrets_of
 from api_exporter.settings.definitions import OF_PROCESS, AccountSettings, Settings

@@ -9,13 +9,13 @@ from api_exporter.exposition.pages import Pages
 from api_exporter.serving.page import NO_ACCOUNT, ReadOnlyPage, Refusal
 from api_exporter.telemetry.process import account_gauges
 from api_exporter.web import tree
+from api_exporter.web.account_targets import AccountTargets
 from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import AllHealth
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import AllReady, Ready
 from api_exporter.web.shown import Shown
 from api_exporter.web.status.overview import Overview
-from api_exporter.web.targets import Targets
 from api_exporter.web.tree import Around
 
 
@@ -71,7 +71,7 @@ def of_several(accounts: Mapping[str, Shown], around: Around) -> Resource:
             Refusal(400, "account is missing: ask for /sd?account=NAME&port=9100"),
         ),
         metrics_path=around.metrics_path,
-        targets=Targets(accounts, metrics_path=around.metrics_path),
+        targets=AccountTargets(accounts, metrics_path=around.metrics_path),
         pprof=around.pprof,
     )
 

@@ -12,8 +12,8 @@ from api_exporter.serving.page import ReadOnlyPage, Refusal, keep_private
 from api_exporter.serving.readers import Readers
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.text import text
-from api_exporter.web.chosen import chosen
-from api_exporter.web.kept import Kept
+from api_exporter.web.collector_filter import collector_filter
+from api_exporter.web.ttl_cache import TTLCache
 
 _NOTHING = {
     openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
@@ -46,7 +46,9 @@ class Metrics(ReadOnlyPage):
         self._in_flight = in_flight
         self._readers = readers
         self._tails = {
-            openmetrics: Kept(partial(self._tail, in_openmetrics=openmetrics), seconds)
+            openmetrics: TTLCache(
+                partial(self._tail, in_openmetrics=openmetrics), seconds
+            )
             for openmetrics in (False, True)
         }
 
@@ -56,7 +58,7 @@ class Metrics(ReadOnlyPage):
         request.notifyFinish().addBoth(lambda _: self._in_flight.dec())
         keep_private(request)
         try:
-            choice = chosen(request.args, self._pages.names)
+            choice = collector_filter(request.args, self._pages.names)
         except ValueError as error:
             return Refusal(400, str(error)).render(request)
         wanted = negotiation.content_type(_header(request, b"accept"))

@@ -44,7 +44,7 @@ _INDEX = """<!DOCTYPE html>
 _log = Logger()
 
 
-class Kind(Struct, frozen=True, kw_only=True):
+class ProfileKind(Struct, frozen=True, kw_only=True):
     """A kind of profile, of which there is one at a time.
 
     Attributes:
@@ -60,7 +60,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     record: Callable[[IReactorTime, int], Awaitable[Callable[[], Profile]]]
 
 
-MEMORY = Kind(
+MEMORY = ProfileKind(
     title="live memory, by default of the next 5 seconds; "
     "at once and of all times where tracemalloc has run from the start",
     uses="tracemalloc",
@@ -69,7 +69,7 @@ MEMORY = Kind(
 )
 
 KINDS = {
-    "profile": Kind(
+    "profile": ProfileKind(
         title="CPU time, by default of the next 30 seconds",
         uses="the CPU sampler",
         seconds=30,
@@ -77,7 +77,7 @@ KINDS = {
     ),
     "heap": MEMORY,
     "allocs": MEMORY,
-    "goroutine": Kind(
+    "goroutine": ProfileKind(
         title="the stacks of all threads now",
         uses="the threads' stacks",
         seconds=1,
@@ -92,7 +92,7 @@ class ProfilePage(ReadOnlyPage):
 
     def __init__(
         self,
-        kind: Kind,
+        kind: ProfileKind,
         clock: IReactorTime,
         now: Callable[[], float],
         in_thread: InThread,

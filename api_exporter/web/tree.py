@@ -10,7 +10,7 @@ from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.readers import Readers
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
-from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.answers import Answers
 from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
@@ -40,7 +40,7 @@ class Around(Struct, frozen=True, kw_only=True):
     runbooks: str
     simulated: bool
     readers: Readers
-    making: Making
+    making: Answers
     pprof: Resource | None
     uptime: Callable[[], float]
     seconds: Callable[[], float]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from api_exporter.attention.finding import Finding, Seen
-from api_exporter.attention.findings import FINDERS, find
+from api_exporter.attention.finders import FINDERS, find
+from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
@@ -37,8 +37,8 @@ def seen(
     thresholds: Thresholds | None = None,
     upstream_ends: float | None = None,
     own_ends: float | None = None,
-) -> Seen:
-    return Seen(
+) -> Snapshot:
+    return Snapshot(
         inventory=inventory,
         thresholds=thresholds or shipped(),
         now=now,
@@ -49,19 +49,19 @@ def seen(
     )
 
 
-def findings(looked: Seen) -> list[Finding]:
+def findings(looked: Snapshot) -> list[Finding]:
     """All there are, the worst first."""
     found = (finding for finder in FINDERS for finding in find(finder, looked))
     every = [finding for finding in found if finding is not None]
     return sorted(every, key=lambda one: SEVERITIES.index(one.severity))
 
 
-def found(looked: Seen) -> list[tuple[str, str, str]]:
+def found(looked: Snapshot) -> list[tuple[str, str, str]]:
     """Alert, object and words of each finding."""
-    return [(one.alert, one.object, one.words) for one in findings(looked)]
+    return [(one.alert, one.object, one.message) for one in findings(looked)]
 
 
-def only(looked: Seen) -> Finding:
+def only(looked: Snapshot) -> Finding:
     """The single one."""
     [finding] = findings(looked)
     return finding

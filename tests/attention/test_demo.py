@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.findings import FINDERS
+from api_exporter.attention.finders import FINDERS
 from api_exporter.attention.thresholds import Groups, shipped
 from api_exporter.demo.incidents import LINE_CUT
 from api_exporter.demo.schedules import MINUTE, MONDAY, WEEK
@@ -96,7 +96,7 @@ class DemoTests(SynchronousTestCase):
             if "NetBirdFleetDropped" in {one.alert for one in every}:
                 dropped.append(at)
             for one in every:
-                self.assertRegex(one.words, r"^\S.*\.$")
+                self.assertRegex(one.message, r"^\S.*\.$")
         self.assertEqual(set(shipped().severities) - OTHERS - NEVER, set(times))
         always = {alert for alert in times if times[alert] == WEEK // STEP}
         self.assertEqual(STANDING, always)

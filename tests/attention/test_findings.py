@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.exporter import PARTIAL
-from api_exporter.attention.findings import unknown
+from api_exporter.attention.finders import unknown
 from api_exporter.attention.groups import presence
 from api_exporter.attention.thresholds import Groups, shipped
 from api_exporter.exposition.tally import AT_ONCE
@@ -169,13 +169,13 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual("ApiExporterUpstreamFailing", finding.alert)
         self.assertEqual("critical", finding.severity)
         self.assertEqual(NOW - 60, finding.since)
-        self.assertIn("is old", finding.words)
+        self.assertIn("is old", finding.message)
 
     def test_withdrawn(self) -> None:
         """Without peers nothing is told of what they are needed for."""
         gone = replace(self.depot(False, False), peers=None)
         looked = seen(gone, standings={**FAILING, "users": Standing(period=60)})
-        self.assertIn("nothing is known of them", only(looked).words)
+        self.assertIn("nothing is known of them", only(looked).message)
         self.assertEqual(("peers", "users"), unknown(looked))
 
 
@@ -191,11 +191,11 @@ class GroupsTests(SynchronousTestCase):
         finding = only(seen(self.servers(True, False), chosen=SERVERS))
         self.assertEqual("NetBirdImportantPeerOffline", finding.alert)
         self.assertEqual("Group servers", finding.object)
-        self.assertEqual("1 of 2 peers is not connected: s1.", finding.words)
+        self.assertEqual("1 of 2 peers is not connected: s1.", finding.message)
         self.assertEqual(NOW - HOUR, finding.since)
         self.assertEqual(
             "4 of 5 peers are not connected: s1, s2, s3 and 1 more.",
-            only(seen(self.servers(True, *4 * [False]), chosen=SERVERS)).words,
+            only(seen(self.servers(True, *4 * [False]), chosen=SERVERS)).message,
         )
         self.assertEqual([], found(seen(self.servers(True, True), chosen=SERVERS)))
 
@@ -210,13 +210,13 @@ class GroupsTests(SynchronousTestCase):
         inventory = self.servers(True, False)
         servers = group("servers", "s0", "s1", "s1", "of nobody")
         looked = seen(replace(inventory, groups=(servers,)), chosen=SERVERS)
-        self.assertEqual("1 of 2 peers is not connected: s1.", only(looked).words)
+        self.assertEqual("1 of 2 peers is not connected: s1.", only(looked).message)
 
     def test_not_named(self) -> None:
         """Peers without series of their own are counted only (`PEER_DETAIL`)."""
         hidden = replace(self.servers(True, False), detail=frozenset())
         finding = only(seen(hidden, chosen=SERVERS))
-        self.assertEqual("1 of 2 peers is not connected.", finding.words)
+        self.assertEqual("1 of 2 peers is not connected.", finding.message)
 
     def test_chosen(self) -> None:
         """IMPORTANT_GROUPS names others, by name or id; one that is missing is told."""
@@ -227,7 +227,8 @@ class GroupsTests(SynchronousTestCase):
         self.assertEqual("NetBirdImportantGroupMissing", missing.alert)
         self.assertEqual("Group databases", missing.object)
         self.assertEqual(
-            "It is named as important, but no group has that name or id.", missing.words
+            "It is named as important, but no group has that name or id.",
+            missing.message,
         )
 
     def test_thresholds(self) -> None:
@@ -236,7 +237,7 @@ class GroupsTests(SynchronousTestCase):
         lost, missing = findings(seen(self.servers(False), thresholds=named))
         self.assertEqual("NetBirdImportantPeerOffline", lost.alert)
         self.assertEqual("Group x", missing.object)
-        self.assertIn("as a group of routers", missing.words)
+        self.assertIn("as a group of routers", missing.message)
         chosen = findings(
             seen(self.servers(False), thresholds=named, chosen=("g-servers",))
         )
@@ -260,10 +261,10 @@ class GroupsTests(SynchronousTestCase):
         finding = only(seen(down, thresholds=ROUTERS))
         self.assertEqual("NetBirdRouterGroupDown", finding.alert)
         self.assertEqual(NOW - 60, finding.since)
-        self.assertIn("None of its routers is connected: ", finding.words)
+        self.assertIn("None of its routers is connected: ", finding.message)
         bare = replace(down, groups=(group("routers"),))
         empty = only(seen(bare, thresholds=ROUTERS))
-        self.assertIn("It has no routers: ", empty.words)
+        self.assertIn("It has no routers: ", empty.message)
         up = replace(down, peers=(gates[0], peer("b")))
         self.assertEqual([], found(seen(up, thresholds=ROUTERS)))
 
@@ -274,7 +275,8 @@ class GroupsTests(SynchronousTestCase):
         finding = only(seen(inventory, chosen=SERVERS))
         self.assertEqual("NetBirdImportantLoginExpired", finding.alert)
         self.assertEqual(
-            "1 peer of it cannot connect, as the login has expired: s0.", finding.words
+            "1 peer of it cannot connect, as the login has expired: s0.",
+            finding.message,
         )
         self.assertEqual([], found(seen(self.servers(True), chosen=SERVERS)))
 
@@ -307,9 +309,9 @@ class EndingsTests(SynchronousTestCase):
         finding = only(seen(inventory))
         self.assertEqual("NetBirdLoginExpiresSoon", finding.alert)
         self.assertEqual(NOW + 1, finding.until)
-        self.assertIn("2 connected peers are cut off within 24 hours", finding.words)
-        self.assertIn(": soon, sooner.", finding.words)
-        self.assertIn("is cut off", only(seen(inventory, now=NOW + 2)).words)
+        self.assertIn("2 connected peers are cut off within 24 hours", finding.message)
+        self.assertIn(": soon, sooner.", finding.message)
+        self.assertIn("is cut off", only(seen(inventory, now=NOW + 2)).message)
         self.assertEqual([], found(seen(inventory, now=NOW + 3 * DAY)))
 
     def test_lifetime(self) -> None:
@@ -359,11 +361,11 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual(NOW + DAY - 1, finding.until)
         self.assertEqual("Setup key fleet", finding.object)
         self.assertEqual(
-            "Machines can enrol with it for less than 1 day.", finding.words
+            "Machines can enrol with it for less than 1 day.", finding.message
         )
         for expires, state in ((used, "expired"), (soon, "overused")):
             over = only(seen(self.key(expires=expires, state=state, last_used=used)))
-            self.assertEqual("Machines cannot enrol with it any more.", over.words)
+            self.assertEqual("Machines cannot enrol with it any more.", over.message)
         for fields in (
             {"expires": at(DAY), "last_used": used},
             {"expires": soon, "last_used": used, "type": "one-off"},
@@ -386,7 +388,7 @@ class EndingsTests(SynchronousTestCase):
         """A key is told when four fifths of its uses are spent."""
         finding = only(seen(self.key(usage_limit=10, used_times=8)))
         self.assertEqual("NetBirdSetupKeyUsedUp", finding.alert)
-        self.assertEqual("8 of its 10 uses are spent.", finding.words)
+        self.assertEqual("8 of its 10 uses are spent.", finding.message)
         for fields in (
             {"usage_limit": 10, "used_times": 7},
             {"usage_limit": 0, "used_times": 100},
@@ -502,19 +504,19 @@ class AccountTests(SynchronousTestCase):
         finding = only(seen(inventory, now=NOW + 2 * HOUR))
         self.assertEqual("NetBirdPeerAwaitsApproval", finding.alert)
         self.assertEqual(NOW, finding.since)
-        self.assertEqual("1 peer waits for approval: n.", finding.words)
+        self.assertEqual("1 peer waits for approval: n.", finding.message)
         old = replace(new, created_at=None)
         both = only(seen(Inventory(peers=(old, old))))
         self.assertIsNone(both.since)
-        self.assertIn("2 peers wait", both.words)
+        self.assertIn("2 peers wait", both.message)
 
     def test_user_approvals(self) -> None:
         """Users who wait are counted, not named."""
         user = User(id="u", name="Eve", pending_approval=True)
         finding = only(seen(Inventory(users=(user, User(id="v")))))
-        self.assertEqual("1 user waits for approval.", finding.words)
+        self.assertEqual("1 user waits for approval.", finding.message)
         more = only(seen(Inventory(users=(user, user))))
-        self.assertEqual("2 users wait for approval.", more.words)
+        self.assertEqual("2 users wait for approval.", more.message)
         self.assertEqual([], found(seen(Inventory(users=()))))
 
     def checked(self, minimum: str, *, enabled: bool = True) -> Inventory:
@@ -549,7 +551,7 @@ class AccountTests(SynchronousTestCase):
             ("0.60.0", "1 peer is older than 0.60.0, which it demands."),
             ("0.61.0", "2 peers are older than 0.61.0, which it demands."),
         ):
-            self.assertEqual(words, only(seen(self.checked(minimum))).words)
+            self.assertEqual(words, only(seen(self.checked(minimum))).message)
         for minimum in ("0.9.0", "latest"):
             self.assertEqual([], found(seen(self.checked(minimum))))
 
@@ -594,10 +596,10 @@ class AccountTests(SynchronousTestCase):
         )
         finding = only(seen(inventory))
         self.assertEqual("NetBirdPolicyEmpty", finding.alert)
-        self.assertIn("1 side of its rules is empty", finding.words)
+        self.assertIn("1 side of its rules is empty", finding.message)
         neither = replace(rule, sources=None)
         both = (Policy(id="p", enabled=True, rules=(neither,)),)
-        self.assertIn("2 sides", only(seen(replace(inventory, policies=both))).words)
+        self.assertIn("2 sides", only(seen(replace(inventory, policies=both))).message)
         off = (Policy(id="p", rules=(rule,)),)
         self.assertEqual([], found(seen(replace(inventory, policies=off))))
         self.assertEqual([], found(seen(replace(inventory, peers=()))))
@@ -608,7 +610,7 @@ class ExporterTests(SynchronousTestCase):
         """A list that may lack peers is told with what to do about it."""
         user = User(id="me", role="user", is_current=True)
         finding = only(seen(Inventory(users=(user,))))
-        self.assertEqual((PARTIAL, ""), (finding.words, finding.runbook("x")))
+        self.assertEqual((PARTIAL, ""), (finding.message, finding.runbook("x")))
         admin = Inventory(users=(replace(user, role="admin"),))
         self.assertEqual([], found(seen(admin)))
 
@@ -677,7 +679,7 @@ class FleetTests(SynchronousTestCase):
         finding = only(seen(inventory))
         self.assertEqual("NetBirdFleetDropped", finding.alert)
         self.assertEqual(NOW - 900, finding.since)
-        self.assertIn("10 of 15 peers", finding.words)
+        self.assertIn("10 of 15 peers", finding.message)
         for passed, told in ((3300, 1), (3301, 0)):
             later = seen(inventory, now=NOW + passed)
             self.assertEqual(told, len(found(later)), passed)

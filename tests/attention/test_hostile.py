@@ -146,7 +146,7 @@ class PersonalTests(SynchronousTestCase):
         inventory = known(Demo(120), NOW)
         personal = frozenset(("email", "name", "hostname", "serial_number"))
         looked = seen(replace(inventory, personal=personal), chosen=("All", "servers"))
-        text = "\n".join(f"{one.object} {one.words}" for one in findings(looked))
+        text = "\n".join(f"{one.object} {one.message}" for one in findings(looked))
         hidden = {
             secret
             for user in inventory.users or ()

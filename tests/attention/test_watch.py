@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import changed
-from api_exporter.attention.watch import MOST, Attention, Few, Found
+from api_exporter.attention.watch import MOST, Attention, FinderResult, FindingList
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
@@ -52,7 +52,7 @@ class AttentionTests(SynchronousTestCase):
                 pass
             self.assertEqual(1, attention.found.counts[severity])
 
-    def look(self, resource: str) -> Found:
+    def look(self, resource: str) -> FindingList:
         for _ in self.attention.look(resource):
             pass
         return self.attention.found
@@ -122,7 +122,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual(2985, found.more)
         severities = [finding.severity for finding in found.findings]
         self.assertEqual(5 * ["critical"] + 15 * ["warning"], severities)
-        few = Few()
+        few = FinderResult()
         for finding in (found.findings[0], *found.findings[-1:] * 3000):
             few.add(finding)
         self.assertEqual(MOST + 1, len(few.kept))

@@ -10,10 +10,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.pages import (
     FIRST_BYTES,
+    JoinedPages,
     Pages,
     Payload,
     Piece,
-    Whole,
     piece,
     piece_in_steps,
 )
@@ -171,7 +171,7 @@ class PagesTests(SynchronousTestCase):
 
     def test_huge(self) -> None:
         """A gzip member beyond 4 GiB tells its length modulo 2^32."""
-        whole = Whole(
+        whole = JoinedPages(
             pieces=(),
             text=(),
             text_length=2**32 + 1,

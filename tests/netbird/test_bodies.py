@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.bodies import Body, Decoded, Document, Listing
-from api_exporter.netbird.recognizer import NOTHING, Recognized
+from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
 from api_exporter.netbird.records import (
     DnsSettings,
     Group,
@@ -39,7 +39,7 @@ def decode(
     body: Body,
     text: bytes,
     before: Sequence[msgspec.Struct] = (),
-    recognized: Recognized = NOTHING,
+    recognized: KnownRecords = NO_RECORDS,
 ) -> Decoded:
     """What a body holds, once its decoding has come to its end."""
     steps = body.decode(text, before, recognized)
@@ -57,7 +57,7 @@ def listed(*records: bytes) -> bytes:
 
 class ListingTests(SynchronousTestCase):
     def holds(self, body: Listing, text: bytes, *records: msgspec.Struct) -> None:
-        decoded = msgspec.structs.replace(decode(body, text), recognized=NOTHING)
+        decoded = msgspec.structs.replace(decode(body, text), recognized=NO_RECORDS)
         self.assertEqual(Decoded(records), decoded, text)
 
     def peer_with(self, field: bytes, **expected: object) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from api_exporter.collectors.choice import Choice
+from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
@@ -18,7 +18,7 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
     on = selection(
         [collector.name for collector in COLLECTORS],
         {},
-        choice=Choice(detail=settings.detail),
+        choice=MetricFilter(detail=settings.detail),
     )
     inventory = Inventory(personal=settings.personal, detail=settings.detail)
     for resource in on.resources:

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.choice import EVERYTHING, Choice
+from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
@@ -651,13 +651,13 @@ def _told(standing: Standing) -> tuple[bool | None, bool | None, str | None]:
 class OfAll(Bench):
     """Peers of the group All have series of their own."""
 
-    choice = Choice(detail=frozenset({"All"}))
+    choice = MetricFilter(detail=frozenset({"All"}))
 
 
 class OfNothing(Bench):
     """No family is wanted."""
 
-    choice = Choice(deny=("*",))
+    choice = MetricFilter(deny=("*",))
 
 
 class ChoiceTests(SynchronousTestCase):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Thresholds, shipped
-from api_exporter.collectors.choice import EVERYTHING, Choice
+from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.settings.addresses import Address, Endpoint, address
@@ -251,7 +251,7 @@ class AcceptedTests(SynchronousTestCase):
             "METRICS_ALLOW": "netbird_api_*",
             "METRICS_DENY": "*_info",
         }
-        choice = Choice(
+        choice = MetricFilter(
             allow=("netbird_api_*",), deny=("*_info",), detail=frozenset({"servers"})
         )
         self.assertEqual(choice, the_only(read({**REQUIRED, **words})).choice())

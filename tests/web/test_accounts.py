@@ -16,7 +16,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.telemetry.account import summary
 from api_exporter.web.accounts import of_several
-from api_exporter.web.discovery.making import Making, Steps
+from api_exporter.web.discovery.answers import Answers, Steps
 from tests.bodies import finish
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
@@ -258,7 +258,7 @@ class DiscoveryTests(AccountsTestCase):
             return finish(steps)
 
         accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
-        self.tree = of_several(accounts, replace(self.around, making=Making(run)))
+        self.tree = of_several(accounts, replace(self.around, making=Answers(run)))
 
     def test_of_one(self) -> None:
         """An account's list has its own peers, with its name in front."""

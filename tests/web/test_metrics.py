@@ -11,8 +11,8 @@ from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
 from api_exporter.serving.readers import Readers
-from api_exporter.web.kept import LIFE
 from api_exporter.web.metrics import Metrics
+from api_exporter.web.ttl_cache import LIFE
 from tests.web.served import ServedTestCase, header
 from tests.wired import Wired, process_telemetry
 

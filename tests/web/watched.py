@@ -6,13 +6,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
-from api_exporter.collectors.choice import EVERYTHING, Choice
+from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.slices import Slicer
 from api_exporter.serving.readers import Readers
 from api_exporter.version import Build
-from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.answers import Answers
 from api_exporter.web.tree import Around, of_one
 from tests.wired import Wired, process_telemetry
 
@@ -39,7 +39,7 @@ class Watched(Wired):
         pprof: bool = False,
         simulated: bool = False,
         metrics_path: str = "/metrics",
-        choice: Choice = EVERYTHING,
+        choice: MetricFilter = EVERYTHING,
     ) -> None:
         self.clock = Clock()
         self.network = SimulatedNetwork(peers)
@@ -59,7 +59,7 @@ class Watched(Wired):
             readers=Readers(),
             process=process_telemetry(),
             build=Build(version=VERSION),
-            making=Making(Slicer(self.clock).run),
+            making=Answers(Slicer(self.clock).run),
             metrics_path=metrics_path,
             runbooks="runbooks",
             simulated=simulated,

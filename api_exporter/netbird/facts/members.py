@@ -13,14 +13,14 @@ Steps = Generator[None, None, T]
 """What returns it, with places to pause."""
 
 
-class Identified(Protocol):
+class Element(Protocol):
     """An element with an id, which may be empty."""
 
     @property
     def id(self) -> str: ...
 
 
-E = TypeVar("E", bound=Identified)
+E = TypeVar("E", bound=Element)
 
 
 def distinct(elements: Iterable[E] | None) -> Iterable[E]:

@@ -28,7 +28,7 @@ META = {
 """In the `meta` of an event."""
 
 
-def told(
+def personal_labels(
     fields: Mapping[str, str], record: object, kinds: frozenset[str]
 ) -> dict[str, str]:
     """What may be told of a record, by kind."""

@@ -28,7 +28,7 @@ class Router(Protocol):
     def peer_groups(self) -> tuple[str, ...] | None: ...
 
 
-Way = tuple[str, tuple[str, ...] | None]
+RouterKey = tuple[str, tuple[str, ...] | None]
 """The peer and the groups of a router."""
 
 
@@ -55,10 +55,10 @@ def routing_peers(
     Args:
         routers: the enabled ones of each, beside its id.
     """
-    ways: dict[str, frozenset[Way]] = {}
+    ways: dict[str, frozenset[RouterKey]] = {}
     wanted: set[str] = set()
     for id_, some in routers:
-        mine: set[Way] = set()
+        mine: set[RouterKey] = set()
         for router in some:
             mine.add((router.peer, router.peer_groups))
             wanted.update(router.peer_groups or ())
@@ -70,7 +70,7 @@ def routing_peers(
         if group.id in wanted:
             join.members[group.id] = [m.id for m in group.peers or ()]
             yield
-    joined: dict[frozenset[Way], RoutingPeers] = {}
+    joined: dict[frozenset[RouterKey], RoutingPeers] = {}
     for each in ways.values():
         if each not in joined:
             joined[each] = yield from join.behind(each)
@@ -85,7 +85,7 @@ class _Join:
         self._connected, self._offline = peers.connected, peers.offline
         self.members: dict[str, list[str]] = {}
 
-    def behind(self, ways: Iterable[Way]) -> Steps[RoutingPeers]:
+    def behind(self, ways: Iterable[RouterKey]) -> Steps[RoutingPeers]:
         """The peers of all these, each once; each group is looked at once, too."""
         found: set[str] = set()
         named: set[str] = set()

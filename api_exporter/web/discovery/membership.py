@@ -16,7 +16,7 @@ _AT_ONCE = 2000
 """Members between two places to pause: about half a millisecond."""
 
 
-class Together:
+class GroupList:
     """Some groups: those of `before`, and one more.
 
     Attributes:
@@ -24,7 +24,7 @@ class Together:
         ids: likewise.
     """
 
-    def __init__(self, before: "Together | None" = None, last: Group | None = None):
+    def __init__(self, before: "GroupList | None" = None, last: Group | None = None):
         self._before = before
         self._last = last
 
@@ -37,29 +37,29 @@ class Together:
         return listing(group.id for group in self._groups())
 
     def _groups(self) -> Iterator[Group]:
-        some: Together | None = self
+        some: GroupList | None = self
         while some is not None and some._last is not None:
             yield some._last
             some = some._before
 
 
-NONE = Together()
+NO_GROUPS = GroupList()
 """Of a peer in no group."""
 
 
 def membership(
     groups: Iterable[Group], chosen: Container[str] | None
-) -> Generator[None, None, Mapping[str, Together]]:
+) -> Generator[None, None, Mapping[str, GroupList]]:
     """The groups of each chosen peer, or of all, by the peer's id."""
-    found: dict[str, Together] = {}
+    found: dict[str, GroupList] = {}
     work = 0
     for group in groups:
-        longer: dict[Together, Together] = {}
+        longer: dict[GroupList, GroupList] = {}
         for member in group.peers or ():
             if chosen is None or member.id in chosen:
-                before = found.get(member.id, NONE)
+                before = found.get(member.id, NO_GROUPS)
                 if before not in longer:
-                    longer[before] = Together(before, group)
+                    longer[before] = GroupList(before, group)
                 found[member.id] = longer[before]
             work += 1
             if work >= _AT_ONCE:

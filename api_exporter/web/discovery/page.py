@@ -17,14 +17,14 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.serving.page import ReadOnlyPage, keep_private
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.standing import Standing
-from api_exporter.web.discovery.making import Making
-from api_exporter.web.discovery.query import Wrong, query
+from api_exporter.web.discovery.answers import Answers
+from api_exporter.web.discovery.query import QueryError, query
 from api_exporter.web.discovery.targets import (
     LONGEST,
     MOST_TARGETS,
     NEEDS,
     READS,
-    TooLong,
+    AnswerTooLong,
     answer,
     too_many,
 )
@@ -50,7 +50,7 @@ class Discovery(ReadOnlyPage):
     def __init__(
         self,
         shown: Shown,
-        making: Making,
+        making: Answers,
         *,
         now: Callable[[], float],
         account: str = "",
@@ -65,7 +65,7 @@ class Discovery(ReadOnlyPage):
         """The list, or why there is none."""
         try:
             asked = query(request.args, ("account",) if self._account else ())
-        except Wrong as wrong:
+        except QueryError as wrong:
             return _refusal(request, 400, str(wrong))
         known = self._shown.inventory
         if why := unknown(known, self._shown.telemetry.standings, self._now()):
@@ -123,7 +123,7 @@ def _refusal(request: Request, status: int, line: str) -> bytes:
 def _failed(request: Request, failure: Failure) -> None:
     if failure.check(CancelledError):  # nobody is there any more
         return
-    if failure.check(TooLong):
+    if failure.check(AnswerTooLong):
         request.write(_refusal(request, 400, _TOO_LONG))
     else:
         _log.failure("a defect in service discovery", failure=failure)

@@ -38,7 +38,7 @@ class Query(Struct, frozen=True):
     address: str
 
 
-class Wrong(Exception):
+class QueryError(Exception):
     """What is wrong with a query, in one line that says what would be right."""
 
 
@@ -51,31 +51,39 @@ def query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
     for name in arguments:
         if _text(name) not in (*_ALLOWED, *others):
             allowed = ", ".join((*others, *_ALLOWED))
-            raise Wrong(f"{_text(name)!r} is not allowed: the parameters are {allowed}")
+            raise QueryError(
+                f"{_text(name)!r} is not allowed: the parameters are {allowed}"
+            )
     ports = {_port(_text(value)) for value in arguments.get(b"port", ())}
     if not ports:
         given = [(name, value) for name in arguments for value in arguments[name]]
         line = f"{PATH}?{urlencode([*given, (b'port', b'9100')])}"
-        raise Wrong(f"port is missing: ask for {line} or another port of the targets")
+        raise QueryError(
+            f"port is missing: ask for {line} or another port of the targets"
+        )
     if len(ports) > MOST_PORTS:
-        raise Wrong(
+        raise QueryError(
             f"{len(ports)} ports are not allowed: ask for at most {MOST_PORTS} at once"
         )
     groups = [_text(value) for value in arguments.get(b"group", ())]
     if "" in groups:
-        raise Wrong("group: '' is not allowed: it must be the id or name of a group")
+        raise QueryError(
+            "group: '' is not allowed: it must be the id or name of a group"
+        )
     addresses = [_text(value) for value in arguments.get(b"address", (b"ip",))]
     if len(addresses) > 1:
-        raise Wrong("address is there more than once: only port and group may be")
+        raise QueryError("address is there more than once: only port and group may be")
     if addresses[0] not in ADDRESSES:
         allowed = ", ".join(ADDRESSES)
-        raise Wrong(f"address: {addresses[0]!r} is not allowed: it must be {allowed}")
+        raise QueryError(
+            f"address: {addresses[0]!r} is not allowed: it must be {allowed}"
+        )
     return Query(tuple(sorted(ports)), frozenset(groups), addresses[0])
 
 
 def _port(text: str) -> int:
     if _PORT.fullmatch(text) is None or int(text) > 65535:
-        raise Wrong(
+        raise QueryError(
             f"port: {text!r} is not allowed: it must be a whole number from 1 to 65535"
         )
     return int(text)

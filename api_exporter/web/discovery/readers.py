@@ -4,7 +4,7 @@ from twisted.logger import Logger
 from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Payload
-from api_exporter.web.discovery.kept import Kept
+from api_exporter.web.discovery.lru_cache import LRUCache
 
 ROOM = 128 * 1024 * 1024
 """Bytes of answers that are being sent and neither kept nor the newest."""
@@ -12,10 +12,10 @@ ROOM = 128 * 1024 * 1024
 _log = Logger()
 
 
-class Readers:
+class AnswerReaders:
     """All answers under way: each stays in memory as long as anybody reads it."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: LRUCache) -> None:
         self._kept = kept
         self._reading: dict[Request, Payload] = {}
 

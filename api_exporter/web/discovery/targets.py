@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
 from api_exporter.exposition.text import boolean
 from api_exporter.netbird.facts.members import member_ids, named
-from api_exporter.netbird.facts.personal import PEER, told
+from api_exporter.netbird.facts.personal import PEER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.web.discovery.membership import (
-    NONE,
-    Together,
+    NO_GROUPS,
+    GroupList,
     line,
     listing,
     membership,
@@ -45,7 +45,7 @@ def _meta(name: str) -> str:
     return f"__meta_netbird_{name}"
 
 
-class Labels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=True):
+class TargetLabels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=True):
     """What is told of a peer. Empty ones are left out, as if they were not known.
 
     No instants: a label that changes by itself makes Prometheus do its work again.
@@ -94,10 +94,10 @@ class _Entry(Struct, frozen=True, gc=False):
     """An element of the list."""
 
     targets: tuple[str]
-    labels: Labels
+    labels: TargetLabels
 
 
-class TooLong(Exception):
+class AnswerTooLong(Exception):
     """An answer that would take more memory than any is worth."""
 
 
@@ -126,7 +126,7 @@ def answer(
         if host and (chosen is None or peer.id in chosen):
             labels = _labels(
                 peer,
-                found.get(peer.id, NONE),
+                found.get(peer.id, NO_GROUPS),
                 account=account,
                 account_id=account_id,
                 kinds=inventory.personal,
@@ -168,7 +168,7 @@ class _Text:
         self._length += len(self._buffer)
         self._buffer.clear()
         if self._length > LONGEST:
-            raise TooLong
+            raise AnswerTooLong
 
 
 def _host(peer: Peer, address: str) -> str:
@@ -179,13 +179,13 @@ def _host(peer: Peer, address: str) -> str:
 
 def _labels(
     peer: Peer,
-    groups: Together,
+    groups: GroupList,
     *,
     account: str,
     account_id: str,
     kinds: frozenset[str],
-) -> Labels:
-    labels = Labels(
+) -> TargetLabels:
+    labels = TargetLabels(
         account=account,
         account_id=account_id,
         peer_id=peer.id,
@@ -209,7 +209,7 @@ def _labels(
         group_ids=groups.ids,
     )
     if kinds:
-        personal = told(PEER, peer, kinds)
+        personal = personal_labels(PEER, peer, kinds)
         lines = {k: line(personal[k]) for k in ("hostname", "city") if k in personal}
         return replace(labels, **personal | lines)
     return labels

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from twisted.web.template import Tag, tags
 
 from api_exporter.telemetry.history import SPAN, Count
-from api_exporter.web.status import words
+from api_exporter.web.status import formatting
 
 WIDTH, HEIGHT = 720, 160
 
@@ -65,8 +65,8 @@ def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
             "viewBox": f"0 0 {WIDTH} {HEIGHT}",
             "preserveAspectRatio": "none",
             "role": "img",
-            "aria-label": f"Peers over the last {words.lasting(seconds)}; in the end "
-            + " and ".join(numbers),
+            "aria-label": f"Peers over the last {formatting.lasting(seconds)};"
+            " in the end " + " and ".join(numbers),
         },
     )(
         _path("disconnected", area(lambda count: count.peers)),
@@ -77,14 +77,16 @@ def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
         tags.figcaption(
             tags.span(numbers[0], class_="key connected"),
             tags.span(numbers[1], class_="key disconnected"),
-            tags.span("at ", words.clock(newest.at, now), class_="when") if old else "",
+            tags.span("at ", formatting.clock(newest.at, now), class_="when")
+            if old
+            else "",
         ),
         tags.div(
             tags.div([tags.span(f"{n:,}") for n in (top, top // 2, 0)], class_="y"),
             drawing,
             tags.div(
-                tags.span(f"{words.short(seconds)} ago"),
-                tags.span(f"{words.short(seconds / 2)} ago"),
+                tags.span(f"{formatting.short(seconds)} ago"),
+                tags.span(f"{formatting.short(seconds / 2)} ago"),
                 tags.span("now"),
                 class_="x",
             ),

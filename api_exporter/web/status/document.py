@@ -13,8 +13,8 @@ from twisted.web.server import Request
 from twisted.web.template import Tag, flattenString, tags
 
 from api_exporter.serving.page import TextPage, keep_at_home
-from api_exporter.web.kept import Kept
-from api_exporter.web.status import words
+from api_exporter.web.status import formatting
+from api_exporter.web.ttl_cache import TTLCache
 
 STYLE = """
 :root { color-scheme: light dark;
@@ -216,7 +216,7 @@ class LivePage(TextPage):
         self._version = version
         self._footer = footer
         self._now = now
-        self._kept = Kept(self.document, seconds)
+        self._kept = TTLCache(self.document, seconds)
 
     def document(self) -> str:
         """The page, made anew; see `html`."""
@@ -236,7 +236,7 @@ class LivePage(TextPage):
         return tags.div(
             tags.span(f"api-exporter {self._version}"),
             tags.span("Account ", tags.b(account)) if account else "",
-            tags.span(f"{words.day(now)} ", words.second(now), " UTC"),
+            tags.span(f"{formatting.day(now)} ", formatting.second(now), " UTC"),
             class_="top",
         )
 

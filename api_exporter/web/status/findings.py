@@ -4,8 +4,8 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.attention.finding import Finding
 from api_exporter.attention.thresholds import Severity
-from api_exporter.attention.watch import Found
-from api_exporter.web.status import tables, words
+from api_exporter.attention.watch import FindingList
+from api_exporter.web.status import formatting, tables
 from api_exporter.web.status.verdict import Tone
 
 QUIET = "Nothing that is known of needs attention."
@@ -13,7 +13,7 @@ QUIET = "Nothing that is known of needs attention."
 TONES: dict[Severity, Tone] = {"critical": "bad", "warning": "warn", "info": "none"}
 
 
-def section(found: Found, now: float, runbooks: str) -> Tag:
+def section(found: FindingList, now: float, runbooks: str) -> Tag:
     """The worst first; where something is not known, it says so.
 
     Args:
@@ -36,17 +36,17 @@ def section(found: Found, now: float, runbooks: str) -> Tag:
     )
 
 
-def more(found: Found) -> str:
+def more(found: FindingList) -> str:
     """How many are not listed."""
     return f"And {found.more:,} more."
 
 
-def missing(found: Found) -> str:
+def missing(found: FindingList) -> str:
     """What is not looked at."""
     return f"Not known, so not looked at: {', '.join(found.unknown)}."
 
 
-def counts(found: Found) -> str | None:
+def counts(found: FindingList) -> str | None:
     """Such as `2 critical, 1 info`; None while nothing is known."""
     if not found.counts:
         return None
@@ -60,9 +60,9 @@ def when(finding: Finding, now: float) -> str:
     """Such as `since 12:03 UTC`, nothing where nobody knows or it is yet to come."""
     if finding.until is not None:
         word = "until" if finding.until > now else "ended"
-        return f"{word} {words.clock(finding.until, now)}"
+        return f"{word} {formatting.clock(finding.until, now)}"
     if finding.since is not None and finding.since <= now:
-        return f"since {words.clock(finding.since, now)}"
+        return f"since {formatting.clock(finding.since, now)}"
     return ""
 
 
@@ -70,7 +70,7 @@ def line(finding: Finding, now: float, runbooks: str) -> str:
     """The same for a terminal."""
     told = when(finding, now)
     time = f" ({told})" if told else ""
-    what = f"{finding.severity}: {finding.object}: {finding.words}{time}"
+    what = f"{finding.severity}: {finding.object}: {finding.message}{time}"
     return f"{what} {finding.runbook(runbooks)}".rstrip()
 
 
@@ -80,7 +80,7 @@ def _item(finding: Finding, now: float, runbooks: str) -> Tag:
         tables.state(TONES[finding.severity], finding.severity),
         tags.div(
             tags.b(finding.object, dir="ltr"),
-            f" {finding.words} ",
+            f" {finding.message} ",
             tags.span(f"{told[:1].upper()}{told[1:]}.", class_="when") if told else "",
             " ",
             tags.a(

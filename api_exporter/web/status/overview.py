@@ -10,7 +10,7 @@ from api_exporter.attention.finding import counted
 from api_exporter.serving.page import may_know
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.web.shown import Shown
-from api_exporter.web.status import findings, words
+from api_exporter.web.status import findings, formatting
 from api_exporter.web.status.document import LivePage, markup
 from api_exporter.web.status.page import footer
 from api_exporter.web.status.verdict import Tone, Verdict, verdict
@@ -38,7 +38,7 @@ _ROW = (
 )
 
 _ATTENTION = '<td class="n" data-before="needs attention:">{counts}</td>'
-_VOID = f'<td class="n void">{words.NOTHING}</td>'
+_VOID = f'<td class="n void">{formatting.NOTHING}</td>'
 
 
 class Overview(LivePage):
@@ -99,7 +99,7 @@ class Overview(LivePage):
             name=escape(name),
             tone=found.tone,
             short=escape(found.short),
-            peers=words.NOTHING if peers is None else f"{len(peers):,}",
+            peers=formatting.NOTHING if peers is None else f"{len(peers):,}",
             attention=_VOID if counts is None else _ATTENTION.format(counts=counts),
             what=escape(found.why or found.headline),
         )

@@ -9,7 +9,7 @@ from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.standing import Standing
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.shown import Shown
-from api_exporter.web.status import document, findings, tables, verdict, words
+from api_exporter.web.status import document, findings, formatting, tables, verdict
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.document import LivePage
 from api_exporter.web.status.verdict import Verdict
@@ -98,8 +98,8 @@ class Status(LivePage):
                 _fact("Series", f"{sum(self._shown.pages.series().values()):,}"),
                 _fact(
                     "Running for",
-                    words.lasting(uptime),
-                    f"since {words.clock(now - uptime, now)}",
+                    formatting.lasting(uptime),
+                    f"since {formatting.clock(now - uptime, now)}",
                 ),
             )
         )
@@ -134,10 +134,10 @@ def _token_end(
     end = verdict.token_end(inventory)
     if end is None:
         return ""
-    shown: Flattenable = words.instant(end, verdict.ends(end, now))
+    shown: Flattenable = formatting.instant(end, verdict.ends(end, now))
     if verdict.refused(standings[UP]):
         read = standings["access_tokens"].last_success
-        shown = [shown, "" if read is None else f", said {words.clock(read, now)}"]
+        shown = [shown, "" if read is None else f", said {formatting.clock(read, now)}"]
     return shown
 
 

@@ -12,7 +12,7 @@ from api_exporter.netbird.resources import PROBE, RESOURCES, UP, Resource
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
-from api_exporter.web.status import words
+from api_exporter.web.status import formatting
 from api_exporter.web.status.verdict import Tone
 
 _TONES: dict[str, Tone] = {
@@ -93,11 +93,12 @@ def _row(
     return tags.tr(
         name,
         mark,
-        _number(None if success is None else words.ago(success, now)),
-        _number(words.short(standing.period), before="every"),
+        _number(None if success is None else formatting.ago(success, now)),
+        _number(formatting.short(standing.period), before="every"),
         _number(_records(standing) if read else None, after="records"),
         _number(
-            None if ended is None else words.milliseconds(standing.seconds), after="ms"
+            None if ended is None else formatting.milliseconds(standing.seconds),
+            after="ms",
         ),
     )
 
@@ -108,7 +109,7 @@ def _failure(
     """What is wrong; and what to do about it, the first time it is told."""
     told = "" if error.reason in advised else advice(error)
     advised.add(error.reason)
-    since = words.clock(standing.failing_since or now, now)
+    since = formatting.clock(standing.failing_since or now, now)
     return _because(len(_NUMBERS) + 2, f"Since {since}: {error}", told)
 
 
@@ -156,9 +157,9 @@ def calls(recent: Reversible[Attempt]) -> Tag:
             tags.tr(
                 tags.td(f"/{attempt.path}", class_="lead path", role="rowheader"),
                 tags.td(state(tone, status), class_="mark"),
-                _number(words.second(attempt.started)),
+                _number(formatting.second(attempt.started)),
                 _number(f"{attempt.received:,}", after="bytes"),
-                _number(words.milliseconds(attempt.seconds), after="ms"),
+                _number(formatting.milliseconds(attempt.seconds), after="ms"),
                 _number(str(attempt.number), before="attempt"),
             )
         )
@@ -198,7 +199,7 @@ def _number(
 ) -> Tag:
     """A cell; on a narrow screen, where there are no heads, with words around it."""
     if shown is None:
-        return tags.td(words.NOTHING, class_="n void")
+        return tags.td(formatting.NOTHING, class_="n void")
     cell = tags.td(shown, class_="n")
     if before:
         cell(**{"data-before": before})

@@ -11,7 +11,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.standing import Standing
 from api_exporter.upstream.advice import advice
-from api_exporter.web.status import words
+from api_exporter.web.status import formatting
 
 _NAMED = 5
 """At most so many failing resources are listed by name."""
@@ -43,7 +43,7 @@ def verdict(
     state = peers.state(now)
     others = _others(standings, now)
     if state == "failing" and peers.error is not None:
-        since = words.clock(peers.failing_since or now, now)
+        since = formatting.clock(peers.failing_since or now, now)
         return Verdict(
             tone="bad",
             short="Not working",
@@ -59,7 +59,7 @@ def verdict(
         return Verdict(
             tone="none", short="Starting", headline="Starting: no peers read yet"
         )
-    age = words.lasting(now - peers.last_success)
+    age = formatting.lasting(now - peers.last_success)
     if state == "ended":
         return Verdict(
             tone="bad",
@@ -95,7 +95,7 @@ def _told(peers: Standing, inventory: Inventory, now: float) -> str:
     """What the metrics say of the peers in the meantime."""
     if peers.last_success is None:
         return "The peers have not been read since the start."
-    when = words.clock(peers.last_success, now)
+    when = formatting.clock(peers.last_success, now)
     if inventory.peers is None:
         return f"Peers were last read at {when}: too long ago, so their metrics ended."
     return f"Until then, the metrics tell of the peers as they were at {when}."
@@ -127,8 +127,8 @@ def token_end(inventory: Inventory) -> float | None:
 def ends(end: float, now: float) -> str:
     """Such as `expires in 40 days`."""
     if end <= now:
-        return f"expired {words.lasting(now - end)} ago"
-    return f"expires in {words.lasting(end - now)}"
+        return f"expired {formatting.lasting(now - end)} ago"
+    return f"expires in {formatting.lasting(end - now)}"
 
 
 def refused(peers: Standing) -> bool:

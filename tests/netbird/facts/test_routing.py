@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import networks, routes
 from api_exporter.collectors.rows import Measure
-from api_exporter.exposition.kept import made
+from api_exporter.exposition.incremental import render_page
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
@@ -125,7 +125,7 @@ class HostileTests(SynchronousTestCase):
     """Records of some kilobytes that name a large group very often."""
 
     def quick(self, measure: Measure, inventory: Inventory) -> None:
-        self.assertLess(longest(made(measure(inventory))), 0.2)
+        self.assertLess(longest(render_page(measure(inventory))), 0.2)
 
     def test_one_route(self) -> None:
         route = Route(id="r", enabled=True, peer_groups=NAMES)

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http import parse_qs
 
-from api_exporter.web.discovery.query import Query, Wrong, query
+from api_exporter.web.discovery.query import Query, QueryError, query
 
 
 def asked(text: str, others: tuple[str, ...] = ()) -> Query:
@@ -13,7 +13,7 @@ def asked(text: str, others: tuple[str, ...] = ()) -> Query:
 
 class QueryTests(SynchronousTestCase):
     def refusal(self, text: str, others: tuple[str, ...] = ()) -> str:
-        with self.assertRaises(Wrong) as caught:
+        with self.assertRaises(QueryError) as caught:
             asked(text, others)
         return str(caught.exception)
 
@@ -119,7 +119,7 @@ class QueryTests(SynchronousTestCase):
         """Whatever is asked, it is understood or refused in one line."""
         try:
             found = query({**arguments, b"port": ports})
-        except Wrong as wrong:
+        except QueryError as wrong:
             self.assertEqual(1, len(str(wrong).splitlines()))
         else:
             self.assertEqual((9100,), found.ports)

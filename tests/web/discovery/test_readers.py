@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Request
 
 from api_exporter.exposition.pages import Payload
-from api_exporter.web.discovery.kept import Kept
-from api_exporter.web.discovery.readers import ROOM, Readers
+from api_exporter.web.discovery.lru_cache import LRUCache
+from api_exporter.web.discovery.readers import ROOM, AnswerReaders
 
 
 class Reading:
@@ -34,8 +34,8 @@ class Reading:
 
 class ReadersTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.kept = Kept()
-        self.readers = Readers(self.kept)
+        self.kept = LRUCache()
+        self.readers = AnswerReaders(self.kept)
 
     def read(self, length: int) -> tuple[Reading, Payload]:
         """Somebody reads an answer of their own that is so long."""

@@ -18,7 +18,7 @@ from api_exporter.netbird.records import Account, Group, Member, Peer
 from api_exporter.web.discovery import targets
 from api_exporter.web.discovery.membership import line
 from api_exporter.web.discovery.query import Query
-from api_exporter.web.discovery.targets import TooLong, answer
+from api_exporter.web.discovery.targets import AnswerTooLong, answer
 from tests.bodies import finish
 from tests.netbird.test_bodies import decode
 from tests.pure import ROOT
@@ -199,7 +199,9 @@ class LabelTests(SynchronousTestCase):
         """Every label has its row in the documentation, in this order."""
         text = (ROOT / "docs/service-discovery.md").read_text(encoding="utf-8")
         rows = re.findall(r"^\| `(__meta_netbird_\w+)`", text, re.MULTILINE)
-        self.assertEqual([field.encode_name for field in fields(targets.Labels)], rows)
+        self.assertEqual(
+            [field.encode_name for field in fields(targets.TargetLabels)], rows
+        )
 
 
 class TargetTests(SynchronousTestCase):
@@ -302,7 +304,7 @@ class LongTests(SynchronousTestCase):
     def test_too_long(self) -> None:
         """An answer beyond all measure ends while it is made."""
         self.patch(targets, "LONGEST", 1_000_000)
-        self.assertRaises(TooLong, made, known(self.peers(5000)))
+        self.assertRaises(AnswerTooLong, made, known(self.peers(5000)))
 
 
 class PropertyTests(SynchronousTestCase):

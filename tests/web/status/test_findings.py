@@ -4,23 +4,23 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
 from api_exporter.attention.finding import Finding
-from api_exporter.attention.watch import Found
+from api_exporter.attention.watch import FindingList
 from api_exporter.web.status import findings
 
 NOW = 1_800_000_000.0
 
 
 def finding(number: int = 0, **fields: object) -> Finding:
-    usual = {"severity": "warning", "object": f"Network {number}", "words": "Lost."}
+    usual = {"severity": "warning", "object": f"Network {number}", "message": "Lost."}
     return Finding(**{**usual, **fields})  # type: ignore[arg-type]
 
 
-def of(*every: Finding, unknown: tuple[str, ...] = (), **counts: int) -> Found:
-    return Found(findings=every, unknown=unknown, counts=counts)
+def of(*every: Finding, unknown: tuple[str, ...] = (), **counts: int) -> FindingList:
+    return FindingList(findings=every, unknown=unknown, counts=counts)
 
 
 class SectionTests(SynchronousTestCase):
-    def markup(self, found: Found) -> str:
+    def markup(self, found: FindingList) -> str:
         drawn = flattenString(None, findings.section(found, NOW, "runbooks"))
         return self.successResultOf(drawn).decode()
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 from hashlib import sha256
 from xml.etree import ElementTree as ET
 
-from api_exporter.collectors.choice import Choice
+from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
@@ -120,7 +120,7 @@ class StatusTests(ServedTestCase):
 
     def test_nothing_published(self) -> None:
         """Where nothing is wanted, peers are still watched, and the page says so."""
-        self.watch(Watched(choice=Choice(deny=("*",))).start())
+        self.watch(Watched(choice=MetricFilter(deny=("*",))).start())
         self.assertIn("CollectorsNone is on.", self.text())
         self.assertIn("Working: ", self.text())
         self.assertEqual("off", self.rows("Resources")["users"][0])
@@ -128,7 +128,7 @@ class StatusTests(ServedTestCase):
 
     def test_missing_groups(self) -> None:
         """Groups that do not exist are named, as text."""
-        choice = Choice(detail=frozenset({"servers", "<b>gone</b>"}))
+        choice = MetricFilter(detail=frozenset({"servers", "<b>gone</b>"}))
         self.watch(Watched(choice=choice).start())
         self.assertIn("Group <b>gone</b> PEER_DETAIL names it, ", self.text())
         self.assertEqual(1, self.page().count("PEER_DETAIL"))

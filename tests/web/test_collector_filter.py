@@ -4,36 +4,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.web.chosen import EXPORTER, Chosen, chosen
+from api_exporter.web.collector_filter import (
+    EXPORTER,
+    CollectorFilter,
+    collector_filter,
+)
 
 NAMES = ("peers", "groups", "users")
 
 
-def of(query: str) -> Chosen:
+def of(query: str) -> CollectorFilter:
     """Of a query such as `collect[]=peers exclude[]=exporter`."""
     found: dict[bytes, list[bytes]] = {}
     for pair in query.split():
         name, _, value = pair.partition("=")
         found.setdefault(name.encode(), []).append(value.encode("latin-1"))
-    return chosen(found, NAMES)
+    return collector_filter(found, NAMES)
 
 
 class ChosenTests(SynchronousTestCase):
     def test_good(self) -> None:
         """Collectors are named one by one, ours comes along unless it is excluded."""
         for query, expected in {
-            "": Chosen(),
-            "account=acme debug=1 collect=peers": Chosen(),
-            "collect[]=peers": Chosen(frozenset({"peers"})),
-            "collect[]=users collect[]=peers": Chosen(frozenset({"peers", "users"})),
-            "collect[]=peers collect[]=peers": Chosen(frozenset({"peers"})),
-            "exclude[]=peers": Chosen(frozenset({"groups", "users"})),
-            "exclude[]=peers exclude[]=users exclude[]=groups": Chosen(frozenset()),
-            "exclude[]=exporter": Chosen(own=False),
-            "exclude[]=exporter exclude[]=users": Chosen(
+            "": CollectorFilter(),
+            "account=acme debug=1 collect=peers": CollectorFilter(),
+            "collect[]=peers": CollectorFilter(frozenset({"peers"})),
+            "collect[]=users collect[]=peers": CollectorFilter(
+                frozenset({"peers", "users"})
+            ),
+            "collect[]=peers collect[]=peers": CollectorFilter(frozenset({"peers"})),
+            "exclude[]=peers": CollectorFilter(frozenset({"groups", "users"})),
+            "exclude[]=peers exclude[]=users exclude[]=groups": CollectorFilter(
+                frozenset()
+            ),
+            "exclude[]=exporter": CollectorFilter(own=False),
+            "exclude[]=exporter exclude[]=users": CollectorFilter(
                 frozenset({"groups", "peers"}), own=False
             ),
-            "collect[]=peers exclude[]=exporter": Chosen(
+            "collect[]=peers exclude[]=exporter": CollectorFilter(
                 frozenset({"peers"}), own=False
             ),
         }.items():
@@ -61,9 +69,12 @@ class ChosenTests(SynchronousTestCase):
 
     def test_no_collectors(self) -> None:
         """A page without collectors has none to name."""
-        self.assertEqual(Chosen(own=False), chosen({b"exclude[]": [b"exporter"]}, ()))
+        self.assertEqual(
+            CollectorFilter(own=False),
+            collector_filter({b"exclude[]": [b"exporter"]}, ()),
+        )
         with self.assertRaises(ValueError) as caught:
-            chosen({b"collect[]": [b"peers"]}, ())
+            collector_filter({b"collect[]": [b"peers"]}, ())
         self.assertEqual(
             "collect[]: 'peers' is none of no names", str(caught.exception)
         )
@@ -77,7 +88,7 @@ class ChosenTests(SynchronousTestCase):
     def test_any(self, query: dict[bytes, list[bytes]]) -> None:
         """Any query gives collectors that there are, or a line."""
         try:
-            found = chosen(query, NAMES)
+            found = collector_filter(query, NAMES)
         except ValueError as error:
             self.assertTrue(str(error).isprintable())
             self.assertEqual(1, len(str(error).splitlines()))

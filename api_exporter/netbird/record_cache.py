@@ -19,17 +19,17 @@ decoding does."""
 _TRIES = 32
 """Records that are looked up whether any is recognized or not."""
 
-Recognized = Mapping[Hashable, Struct]
+KnownRecords = Mapping[Hashable, Struct]
 """Records by the fingerprint of the bytes that they were decoded from."""
 
-NOTHING: Recognized = MappingProxyType({})
+NO_RECORDS: KnownRecords = MappingProxyType({})
 
 
 Fingerprint = Callable[[bytes | memoryview], Hashable]
 """The same for the same bytes, and nobody can make other bytes of the same."""
 
 
-def chosen(seed: str | None, *, randomized: bool) -> Fingerprint:
+def fingerprint_function(seed: str | None, *, randomized: bool) -> Fingerprint:
     """Python's own hash is the quickest, as long as nobody else knows its key.
 
     Args:
@@ -41,13 +41,13 @@ def chosen(seed: str | None, *, randomized: bool) -> Fingerprint:
     return lambda text: sha256(text).digest()
 
 
-fingerprint = chosen(
+fingerprint = fingerprint_function(
     os.environ.get("PYTHONHASHSEED"), randomized=bool(sys.flags.hash_randomization)
 )
 """What bodies and records are recognized by in this process."""
 
 
-class Recognizer:
+class RecordCache:
     """Looks up the records of one body among those of the body before.
 
     Where hardly any is recognized it looks at a sample: groups' sizes stand in every
@@ -58,7 +58,7 @@ class Recognizer:
         now: for the next body. It holds all records while few change.
     """
 
-    def __init__(self, before: Recognized) -> None:
+    def __init__(self, before: KnownRecords) -> None:
         self.now: dict[Hashable, Struct] = {}
         self._before = before
         self._vain = -_TRIES

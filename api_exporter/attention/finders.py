@@ -6,13 +6,13 @@ from msgspec import Struct
 
 from api_exporter.attention import (
     account,
-    endings,
+    expirations,
     exporter,
     groups,
     proxies,
     routing,
 )
-from api_exporter.attention.finding import Finding, Seen
+from api_exporter.attention.finding import Finding, Snapshot
 
 
 class Finder(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Finder(Struct, frozen=True):
             cannot be read, and of what began when the whole fleet dropped.
     """
 
-    find: Callable[[Seen], Iterator[Finding | None]]
+    find: Callable[[Snapshot], Iterator[Finding | None]]
     reads: tuple[str, ...] = ()
     single: bool = False
 
@@ -44,11 +44,11 @@ FINDERS = (
     ),
     Finder(routing.routes, ("routes", "groups", "peers"), single=True),
     Finder(groups.expired, ("groups", "peers")),
-    Finder(endings.certificates),
-    Finder(endings.access_tokens, ("users", "access_tokens")),
-    Finder(endings.logins, ("peers", "accounts")),
-    Finder(endings.setup_keys, ("setup_keys",)),
-    Finder(endings.proxy_tokens, ("proxy_tokens",)),
+    Finder(expirations.certificates),
+    Finder(expirations.access_tokens, ("users", "access_tokens")),
+    Finder(expirations.logins, ("peers", "accounts")),
+    Finder(expirations.setup_keys, ("setup_keys",)),
+    Finder(expirations.proxy_tokens, ("proxy_tokens",)),
     Finder(proxies.clusters, ("proxy_clusters",)),
     Finder(proxies.services, ("proxy_services",)),
     Finder(account.address_pool, ("accounts", "peers")),
@@ -60,26 +60,26 @@ FINDERS = (
 )
 
 
-def find(finder: Finder, seen: Seen) -> Iterator[Finding | None]:
+def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding | None]:
     """What one of them finds. None: still looking, a good place to pause."""
-    if _unknown(seen, finder) or (finder.single and seen.blind):
+    if _unknown(snapshot, finder) or (finder.single and snapshot.blind):
         return
     if finder.single:
-        yield from seen.gather()
-    for finding in finder.find(seen):
-        if finding is None or not (finder.single and seen.caused(finding)):
+        yield from snapshot.gather()
+    for finding in finder.find(snapshot):
+        if finding is None or not (finder.single and snapshot.caused(finding)):
             yield finding
 
 
-def unknown(seen: Seen) -> tuple[str, ...]:
+def unknown(snapshot: Snapshot) -> tuple[str, ...]:
     """Resources that are asked for and not known, so that nothing is found in them."""
-    missing = {name for finder in FINDERS for name in _unknown(seen, finder)}
+    missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(
         name
-        for name, standing in seen.standings.items()
+        for name, standing in snapshot.standings.items()
         if name in missing and standing.supported is not False
     )
 
 
-def _unknown(seen: Seen, finder: Finder) -> list[str]:
-    return [name for name in finder.reads if getattr(seen.inventory, name) is None]
+def _unknown(snapshot: Snapshot, finder: Finder) -> list[str]:
+    return [name for name in finder.reads if getattr(snapshot.inventory, name) is None]

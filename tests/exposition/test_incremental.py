@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition import change, each
-from api_exporter.exposition.each import Blocks, Each
-from api_exporter.exposition.kept import NOTHING, Made, made
+from api_exporter.exposition import diff, per_record
+from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.exposition.pages import PIECE_BYTES, piece
+from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import Family, Metric, Sample, labels, render
 from tests.bodies import finish
 
@@ -44,15 +44,18 @@ class Counting:
         blocks = Blocks(records)
         size = attrgetter("size")
         return [
-            Each(METRIC, blocks, self.labels, size, given=given),
-            Each(OTHER, blocks, lambda thing: labels(id=thing.id), size),
+            PerRecordFamily(METRIC, blocks, self.labels, size, given=given),
+            PerRecordFamily(OTHER, blocks, lambda thing: labels(id=thing.id), size),
         ]
 
     def made(
-        self, records: Iterable[Thing], before: Made = NOTHING, given: str = ""
-    ) -> Made:
+        self,
+        records: Iterable[Thing],
+        before: RenderedPage = EMPTY_PAGE,
+        given: str = "",
+    ) -> RenderedPage:
         """A page that has been compared with one of nothing."""
-        after = finish(made(self.families(records, given), before))
+        after = finish(render_page(self.families(records, given), before))
         self.asked, asked = 0, self.asked
         text = "".join(render(self.families(records, given)))
         assert text.encode() == joined(after)
@@ -62,18 +65,20 @@ class Counting:
         return after
 
 
-def joined(found: Made) -> bytes:
+def joined(found: RenderedPage) -> bytes:
     return b"".join(p.text for p in found.page)
 
 
-def shared(first: Made, second: Made) -> int:
+def shared(first: RenderedPage, second: RenderedPage) -> int:
     """How many pieces are the same objects."""
     return len({*map(id, first.page)}.intersection(map(id, second.page)))
 
 
 class GatheredTests(SynchronousTestCase):
-    def paged(self, *families: Family | None, before: Made = NOTHING) -> Made:
-        return finish(made(families, before))
+    def paged(
+        self, *families: Family | None, before: RenderedPage = EMPTY_PAGE
+    ) -> RenderedPage:
+        return finish(render_page(families, before))
 
     def family(self, *lengths: int) -> Family:
         """Labels of such lengths."""
@@ -82,15 +87,15 @@ class GatheredTests(SynchronousTestCase):
 
     def test_small(self) -> None:
         """Small families are one piece, with a pause after each text."""
-        steps = made([self.family(1, 2), None, self.family(3)])
+        steps = render_page([self.family(1, 2), None, self.family(3)])
         self.assertEqual(4, len(list(steps)))
         found = self.paged(self.family(1, 2), None, self.family(3))
         self.assertEqual([3], [p.series for p in found.page])
 
     def test_nothing(self) -> None:
         """No text makes no piece."""
-        self.assertEqual(NOTHING, self.paged())
-        self.assertEqual(NOTHING, self.paged(None, Family(METRIC, []), None))
+        self.assertEqual(EMPTY_PAGE, self.paged())
+        self.assertEqual(EMPTY_PAGE, self.paged(None, Family(METRIC, []), None))
 
     def test_large(self) -> None:
         """Texts that fill a piece make one."""
@@ -116,10 +121,10 @@ class GatheredTests(SynchronousTestCase):
 
 class EachTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.patch(each, "SHORTEST", 4)
-        self.patch(each, "LONGEST", 12)
-        self.patch(each, "SPARSE", 4)
-        self.patch(change, "FEW", 0.5)
+        self.patch(per_record, "SHORTEST", 4)
+        self.patch(per_record, "LONGEST", 12)
+        self.patch(per_record, "SPARSE", 4)
+        self.patch(diff, "FEW", 0.5)
         self.making = Counting()
         self.many = things(*(f"t{number}" for number in range(100)))
         self.before = self.making.made(self.many)
@@ -176,14 +181,14 @@ class EachTests(SynchronousTestCase):
         """Of a family that is gone no record is held."""
         record = self.many[0]
         held = sys.getrefcount(record)
-        self.before = finish(made([], self.before))
-        self.assertEqual(NOTHING, self.before)
+        self.before = finish(render_page([], self.before))
+        self.assertEqual(EMPTY_PAGE, self.before)
         self.assertLess(sys.getrefcount(record), held)
 
     def test_pauses(self) -> None:
         """There is a place to pause at every block, whatever was before."""
-        for before in (NOTHING, self.before):
-            steps = list(made(self.making.families(self.many), before))
+        for before in (EMPTY_PAGE, self.before):
+            steps = list(render_page(self.making.families(self.many), before))
             self.assertGreaterEqual(len(steps), 2 * self.blocks())
 
     @settings(deadline=None)
@@ -208,7 +213,7 @@ class EachTests(SynchronousTestCase):
         and holds no record that is not there.
         """
         known: dict[int, Thing] = {n: Thing(str(n)) for n in range(31)}
-        before = NOTHING
+        before = EMPTY_PAGE
         for there, changes, other in rounds:
             known |= {n: Thing(str(n), *changed) for n, changed in changes.items()}
             records = [known[n] for n in there]
@@ -225,10 +230,12 @@ class CutTests(SynchronousTestCase):
         blocks = list(Blocks(records))
         self.assertEqual(records, tuple(r for block in blocks for r in block))
         for block in blocks[:-1]:
-            self.assertGreaterEqual(len(block), each.SHORTEST)
-        self.assertLessEqual(max(map(len, blocks)), each.LONGEST)
+            self.assertGreaterEqual(len(block), per_record.SHORTEST)
+        self.assertLessEqual(max(map(len, blocks)), per_record.LONGEST)
 
     def test_no_border(self) -> None:
         """Ids of which none begins a block do no harm."""
-        blocks = list(Blocks(things(*["a"] * (2 * each.LONGEST + 1))))
-        self.assertEqual([each.LONGEST, each.LONGEST, 1], list(map(len, blocks)))
+        blocks = list(Blocks(things(*["a"] * (2 * per_record.LONGEST + 1))))
+        self.assertEqual(
+            [per_record.LONGEST, per_record.LONGEST, 1], list(map(len, blocks))
+        )

@@ -11,13 +11,13 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.exposition.change import Change, Records
-from api_exporter.exposition.each import Each, Identified
+from api_exporter.exposition.diff import BlockDiff, Records
 from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece_in_steps
+from api_exporter.exposition.per_record import PerRecordFamily, Record
 from api_exporter.exposition.text import CHUNK_SAMPLES, Family, heading, render
 
 
-class Lines(Struct, frozen=True):
+class RenderedBlock(Struct, frozen=True):
     """A piece with the lines that a block of records has in a family.
 
     Attributes:
@@ -34,7 +34,7 @@ class Lines(Struct, frozen=True):
     head: int
 
 
-class Made(Struct, frozen=True):
+class RenderedPage(Struct, frozen=True):
     """A page, and what the next one may be made of.
 
     Attributes:
@@ -43,19 +43,22 @@ class Made(Struct, frozen=True):
 
     page: Page = ()
     gathered: tuple[Piece, ...] = ()
-    lines: tuple[Lines, ...] = ()
+    lines: tuple[RenderedBlock, ...] = ()
 
 
-NOTHING = Made()
+EMPTY_PAGE = RenderedPage()
 
 
-class TooLong(Exception):
+class PageTooLong(Exception):
     """The text would take more room than there is."""
 
 
-def made(
-    families: Iterable[Family | None], before: Made = NOTHING, *, room: float = inf
-) -> Generator[None, None, Made]:
+def render_page(
+    families: Iterable[Family | None],
+    before: RenderedPage = EMPTY_PAGE,
+    *,
+    room: float = inf,
+) -> Generator[None, None, RenderedPage]:
     """The families as a page, with places to pause; None among them is one more.
 
     The text is the same whatever was before: only the work is not.
@@ -63,9 +66,9 @@ def made(
     Args:
         room: bytes that the text may have; raises TooLong.
     """
-    making = _Making(before, room)
+    making = _PageBuilder(before, room)
     for family in families:
-        if isinstance(family, Each):
+        if isinstance(family, PerRecordFamily):
             yield from making.add(family)
         else:
             for text in render([family]):
@@ -74,21 +77,23 @@ def made(
     return (yield from making.made())
 
 
-class _Making:
-    def __init__(self, before: Made, room: float) -> None:
+class _PageBuilder:
+    def __init__(self, before: RenderedPage, room: float) -> None:
         self._room = room
         self._texts = {piece.text: piece for piece in before.gathered}
         self._before = {(old.name, old.block[0].id): old for old in before.lines}
-        self._changes: dict[tuple[int, int], Change] = {}
+        self._changes: dict[tuple[int, int], BlockDiff] = {}
         self._page: list[Piece] = []
         self._gathered: list[Piece] = []
-        self._lines: list[Lines] = []
+        self._lines: list[RenderedBlock] = []
         self._waiting: list[str] = []
         self._size = 0
 
-    def made(self) -> Generator[None, None, Made]:
+    def made(self) -> Generator[None, None, RenderedPage]:
         yield from self._cut()
-        return Made(tuple(self._page), tuple(self._gathered), tuple(self._lines))
+        return RenderedPage(
+            tuple(self._page), tuple(self._gathered), tuple(self._lines)
+        )
 
     def gather(self, text: str) -> Generator[None, None, None]:
         """Small texts make a piece together."""
@@ -109,9 +114,9 @@ class _Making:
         self._page.append(new)
         self._room -= len(new.text)
         if self._room < 0:
-            raise TooLong
+            raise PageTooLong
 
-    def add(self, family: Each[Identified]) -> Generator[None, None, None]:
+    def add(self, family: PerRecordFamily[Record]) -> Generator[None, None, None]:
         """A piece for each block of records, but where none of them has a line."""
         yield from self._cut()
         before = heading(family.metric)
@@ -129,8 +134,12 @@ class _Making:
             yield
 
     def _unchanged(
-        self, family: Each[Identified], old: Lines | None, block: Records, before: str
-    ) -> Lines | None:
+        self,
+        family: PerRecordFamily[Record],
+        old: RenderedBlock | None,
+        block: Records,
+        before: str,
+    ) -> RenderedBlock | None:
         """The lines of before, where all records say the same as then."""
         if old is None or old.head != len(before):
             return None
@@ -147,15 +156,19 @@ class _Making:
         return replace(old, block=block, told=told)
 
     def _fresh(
-        self, family: Each[Identified], old: Lines | None, block: Records, before: str
-    ) -> Generator[None, None, Lines | None]:
+        self,
+        family: PerRecordFamily[Record],
+        old: RenderedBlock | None,
+        block: Records,
+        before: str,
+    ) -> Generator[None, None, RenderedBlock | None]:
         """New lines, but those of records that were there are taken over."""
         known: dict[int, str] = {}
         if old is not None and self._change(old.block, block).alike:
             # As long as both blocks hold their records, no two have the same number.
             texts = old.piece.text[old.head :].decode().split("\n")
             known = dict(zip(map(id, old.told), texts, strict=False))
-        told: list[Identified] = []
+        told: list[Record] = []
         parts = [before.encode()]
         for start in range(0, len(block), CHUNK_SAMPLES):
             some = block[start : start + CHUNK_SAMPLES]
@@ -170,7 +183,7 @@ class _Making:
         if not told:
             return None
         text = b"".join(parts)
-        return Lines(
+        return RenderedBlock(
             piece=(yield from piece_in_steps(text, series=len(told))),
             name=family.metric.name,
             given=family.given,
@@ -179,10 +192,10 @@ class _Making:
             head=len(before),
         )
 
-    def _change(self, old: Records, new: Records) -> Change:
+    def _change(self, old: Records, new: Records) -> BlockDiff:
         """All families of a block ask for it."""
         key = id(old), id(new)
         found = self._changes.get(key)
         if found is None:
-            found = self._changes[key] = Change.between(old, new)
+            found = self._changes[key] = BlockDiff.between(old, new)
         return found

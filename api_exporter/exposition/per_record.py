@@ -11,14 +11,14 @@ from zlib import crc32
 from api_exporter.exposition.text import Family, Labels, Metric, Sample, number
 
 
-class Identified(Protocol):
+class Record(Protocol):
     """A record with an id of its own."""
 
     @property
     def id(self) -> str: ...
 
 
-R = TypeVar("R", bound=Identified)
+R = TypeVar("R", bound=Record)
 
 SHORTEST, LONGEST = 1024, 3072
 """How many records are in a block, but for the last: that makes half a mebibyte of
@@ -55,7 +55,7 @@ def _cut(found: Iterable[R]) -> Iterator[tuple[R, ...]]:
         start = end
 
 
-class Each(Family, Generic[R]):
+class PerRecordFamily(Family, Generic[R]):
     """A family with a sample of each record that has a value.
 
     Args:

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from api_exporter.exposition.each import Identified
+from api_exporter.exposition.per_record import Record
 
-Records = tuple[Identified, ...]
+Records = tuple[Record, ...]
 
 FEW = 1 / 8
 """Of a block: to compare what so many records say is cheaper than to look for lines."""
@@ -13,7 +13,7 @@ ENOUGH = 1 / 4
 """Of a block: for the lines of so many it pays to take the text of before apart."""
 
 
-class Change(Struct, frozen=True):
+class BlockDiff(Struct, frozen=True):
     """Which records are not the same objects.
 
     Attributes:
@@ -26,7 +26,7 @@ class Change(Struct, frozen=True):
     alike: bool
 
     @classmethod
-    def between(cls, old: Records, new: Records) -> "Change":
+    def between(cls, old: Records, new: Records) -> "BlockDiff":
         if len(old) == len(new):
             places = [n for n, record in enumerate(new) if record is not old[n]]
             if len(places) <= FEW * len(new):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.choice import EVERYTHING, Choice
+from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import Selection, selection
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition.text import CHUNK_SAMPLES, Family, render
@@ -22,11 +22,11 @@ KNOWN = inventory()
 SERVERS = frozenset({"servers"})
 
 
-def chosen(choice: Choice) -> Selection:
+def chosen(choice: MetricFilter) -> Selection:
     return selection(EVERY, {}, choice=choice)
 
 
-def text(choice: Choice, known: Inventory = KNOWN) -> str:
+def text(choice: MetricFilter, known: Inventory = KNOWN) -> str:
     """The whole page."""
     known = replace(known, detail=choice.detail)
     return "".join(
@@ -100,7 +100,7 @@ class MetricsTests(SynchronousTestCase):
 
     def test_allow(self) -> None:
         """What is allowed stays, and nothing else."""
-        left = text(Choice(allow=("netbird_api_peers", "netbird_api_group_*")))
+        left = text(MetricFilter(allow=("netbird_api_peers", "netbird_api_group_*")))
         self.assertEqual(
             {"netbird_api_peers"}
             | {
@@ -116,9 +116,9 @@ class MetricsTests(SynchronousTestCase):
         every = told(page(KNOWN, COLLECTORS))
         self.assertEqual(
             {n for n in every if not n.startswith("netbird_api_user_")},
-            told(text(Choice(deny=("netbird_api_user_*",)))),
+            told(text(MetricFilter(deny=("netbird_api_user_*",)))),
         )
-        both = Choice(allow=("netbird_api_peers*",), deny=("*_by_*", "*_expired"))
+        both = MetricFilter(allow=("netbird_api_peers*",), deny=("*_by_*", "*_expired"))
         self.assertEqual(
             {
                 "netbird_api_peers",
@@ -132,21 +132,23 @@ class MetricsTests(SynchronousTestCase):
 
     def test_collector_without_families(self) -> None:
         """A collector of which nothing is wanted is not measured."""
-        names = [c.name for c in chosen(Choice(deny=("netbird_api_user*",))).collectors]
+        names = [
+            c.name for c in chosen(MetricFilter(deny=("netbird_api_user*",))).collectors
+        ]
         self.assertIn("users", names)  # access tokens are left
         deny = ("netbird_api_user*", "netbird_api_access_token_*")
-        names = [c.name for c in chosen(Choice(deny=deny)).collectors]
+        names = [c.name for c in chosen(MetricFilter(deny=deny)).collectors]
         self.assertEqual([name for name in EVERY if name != "users"], names)
 
     def test_resources(self) -> None:
         """What no measured collector reads is not fetched; peers and groups are."""
-        only = chosen(Choice(allow=("netbird_api_setup_key*",)))
+        only = chosen(MetricFilter(allow=("netbird_api_setup_key*",)))
         self.assertEqual(
             ["peers", "groups", "setup_keys"], [r.name for r in only.resources]
         )
         self.assertEqual(
             ["peers", "groups"],
-            [r.name for r in chosen(Choice(deny=("*",))).resources],
+            [r.name for r in chosen(MetricFilter(deny=("*",))).resources],
         )
 
     @settings(deadline=None, max_examples=60)
@@ -156,7 +158,7 @@ class MetricsTests(SynchronousTestCase):
     )
     def test_any(self, allow: set[str], deny: set[str]) -> None:
         """Whole families go; what stays is to the letter what it was."""
-        choice = Choice(allow=tuple(allow), deny=tuple(deny))
+        choice = MetricFilter(allow=tuple(allow), deny=tuple(deny))
         every = parsed(page(KNOWN, COLLECTORS))
         wanted = {n for n in NAMES if (n in allow or not allow) and n not in deny}
         self.assertEqual(
@@ -167,7 +169,7 @@ class MetricsTests(SynchronousTestCase):
 class DetailTests(SynchronousTestCase):
     def test_none(self) -> None:
         """No peer has series of its own; all else is what it was."""
-        left = parsed(text(Choice(detail=frozenset())))
+        left = parsed(text(MetricFilter(detail=frozenset())))
         self.assertEqual(
             [
                 s
@@ -176,7 +178,7 @@ class DetailTests(SynchronousTestCase):
             ],
             left,
         )
-        none = chosen(Choice(detail=frozenset()))
+        none = chosen(MetricFilter(detail=frozenset()))
         self.assertNotIn("memberships", [c.name for c in none.collectors])
 
     def test_groups(self) -> None:
@@ -188,7 +190,7 @@ class DetailTests(SynchronousTestCase):
                 m.id for g in groups if g.name == group.name for m in g.peers or ()
             }
             for named, expected in ((group.id, ids), (group.name, same_name)):
-                found = parsed(text(Choice(detail=frozenset({named}))))
+                found = parsed(text(MetricFilter(detail=frozenset({named}))))
                 self.assertEqual(
                     [
                         s
@@ -208,7 +210,7 @@ class DetailTests(SynchronousTestCase):
                 Group(id="3", name="all", peers=tuple(map(member, "abc"))),
             ),
         )
-        found = text(Choice(detail=frozenset({"servers", "2"})), known)
+        found = text(MetricFilter(detail=frozenset({"servers", "2"})), known)
         self.assertIn('netbird_api_peers{connected="false"} 3\n', found)
         connected = [
             n for (n, _), _ in parsed(found) if n == "netbird_api_peer_connected"
@@ -221,16 +223,16 @@ class DetailTests(SynchronousTestCase):
 
     def test_unknown_groups(self) -> None:
         """While groups are unknown, no peer has series of its own, as in joins."""
-        found = text(Choice(detail=SERVERS), KNOWN.with_("groups", None))
+        found = text(MetricFilter(detail=SERVERS), KNOWN.with_("groups", None))
         self.assertNotIn("peer_id", found)
         self.assertIn("netbird_api_peers{", found)
 
     def test_groups_are_read(self) -> None:
         """Where groups say which peers are told of, their collector reads groups."""
         for choice, expected in (
-            (Choice(detail=SERVERS), True),
-            (Choice(detail=frozenset()), False),
-            (Choice(detail=SERVERS, allow=("netbird_api_peers*",)), False),
+            (MetricFilter(detail=SERVERS), True),
+            (MetricFilter(detail=frozenset()), False),
+            (MetricFilter(detail=SERVERS, allow=("netbird_api_peers*",)), False),
         ):
             [peers] = selection({"peers"}, {}, choice=choice).collectors
             self.assertEqual(expected, "groups" in peers.reads)

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.recognizer import chosen
+from api_exporter.netbird.record_cache import fingerprint_function
 
 
 class FingerprintTests(SynchronousTestCase):
@@ -20,10 +20,12 @@ class FingerprintTests(SynchronousTestCase):
             ("0", False, False),
             (None, False, False),
         ):
-            self.assertEqual(ours, chosen(seed, randomized=randomized) is hash, seed)
+            self.assertEqual(
+                ours, fingerprint_function(seed, randomized=randomized) is hash, seed
+            )
 
     def test_digest(self) -> None:
         """Without it, the same bytes are still recognized, and no others."""
-        digest = chosen("0", randomized=False)
+        digest = fingerprint_function("0", randomized=False)
         self.assertEqual(digest(b"ab"), digest(memoryview(b"abc")[:2]))
         self.assertNotEqual(digest(b"ab"), digest(b"ba"))

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.choice import Choice
+from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.exposition import each
-from api_exporter.exposition.kept import NOTHING, Made, made
+from api_exporter.exposition import per_record
+from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.exposition.text import render
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
@@ -73,7 +73,7 @@ PATTERNS = st.lists(
     max_size=2,
 ).map(tuple)
 CHOICES = st.builds(
-    Choice,
+    MetricFilter,
     allow=PATTERNS,
     deny=PATTERNS,
     detail=st.sampled_from((None, frozenset(), frozenset({"All", "id1"}))),
@@ -99,28 +99,28 @@ def records(inventory: Inventory) -> set[int]:
     return {id(record) for found in values for record in found}
 
 
-def held(page: Made) -> set[int]:
+def held(page: RenderedPage) -> set[int]:
     """The identities of the records that it holds."""
     return {id(r) for lines in page.lines for r in (*lines.block, *lines.told)}
 
 
 class KeptTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.patch(each, "SHORTEST", 1)
-        self.patch(each, "LONGEST", 4)
-        self.patch(each, "SPARSE", 3)
+        self.patch(per_record, "SHORTEST", 1)
+        self.patch(per_record, "LONGEST", 4)
+        self.patch(per_record, "SPARSE", 3)
 
     @settings(deadline=None, max_examples=60)
     @given(rounds=ROUNDS)
     def test_any_rounds(
-        self, rounds: list[tuple[dict[str, object], Choice, frozenset[str]]]
+        self, rounds: list[tuple[dict[str, object], MetricFilter, frozenset[str]]]
     ) -> None:
         """Peers come, go and change, resources end and come back, families and labels
         are switched: the text is to the byte that of a new process, its compressed
         form says the same, and nothing is held that is not known any more.
         """
         known = Inventory()
-        pages: dict[str, Made] = {}
+        pages: dict[str, RenderedPage] = {}
         for changes, choice, personal in rounds:
             for resource, told in changes.items():
                 known = read(known, resource, told)
@@ -128,10 +128,10 @@ class KeptTests(SynchronousTestCase):
             there = records(known)
             for collector in COLLECTORS:
                 chosen = choice.of(collector)
-                before = pages.pop(collector.name, NOTHING)
+                before = pages.pop(collector.name, EMPTY_PAGE)
                 if chosen is None:
                     continue
-                after = finish(made(chosen.measure(known), before))
+                after = finish(render_page(chosen.measure(known), before))
                 pages[collector.name] = after
                 text = "".join(render(chosen.measure(known))).encode()
                 self.assertEqual(text, b"".join(p.text for p in after.page))

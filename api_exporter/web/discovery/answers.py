@@ -9,14 +9,14 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
 from api_exporter.exposition.pages import Payload
-from api_exporter.web.discovery.kept import Edition, Kept, Key
-from api_exporter.web.discovery.readers import Readers
+from api_exporter.web.discovery.lru_cache import Edition, Key, LRUCache
+from api_exporter.web.discovery.readers import AnswerReaders
 
 Steps = Generator[None, None, Payload]
 """What makes an answer, with places to pause."""
 
 
-class _Making(Struct, eq=False):
+class _Job(Struct, eq=False):
     """One that is under way.
 
     Attributes:
@@ -27,7 +27,7 @@ class _Making(Struct, eq=False):
     task: Deferred[Payload] | None = None
 
 
-class Turns:
+class FairLock:
     """A lock for which accounts take turns: many who ask for one hold up no other."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Turns:
         self._taken = False
 
 
-class Making:
+class Answers:
     """Makes answers and keeps them, for all accounts.
 
     Args:
@@ -66,18 +66,18 @@ class Making:
     """
 
     def __init__(self, run: Callable[[Steps], Awaitable[Payload]]) -> None:
-        self.kept = Kept()
-        self.readers = Readers(self.kept)
+        self.kept = LRUCache()
+        self.readers = AnswerReaders(self.kept)
         self._run = run
-        self._turns = Turns()
-        self._under_way: dict[tuple[Key, Edition], _Making] = {}
+        self._turns = FairLock()
+        self._under_way: dict[tuple[Key, Edition], _Job] = {}
 
     def made(self, key: Key, edition: Edition, steps: Steps) -> Deferred[Payload]:
         """Fires when it is made. Who no longer wants it cancels."""
         this = key, edition
         making = self._under_way.get(this)
         if making is None:
-            making = self._under_way[this] = _Making([])
+            making = self._under_way[this] = _Job([])
 
         def unwanted(waiting: Deferred[Payload]) -> None:
             making.waiting.remove(waiting)

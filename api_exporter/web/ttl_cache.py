@@ -9,7 +9,7 @@ LIFE = 1.0
 """Seconds for which it is made once for all who ask."""
 
 
-class Kept(Generic[T]):
+class TTLCache(Generic[T]):
     """Makes it when somebody asks and what there is has become too old.
 
     Args:

@@ -18,7 +18,7 @@ _ADDRESS = re.compile(
 )
 
 
-class Targets(TextPage):
+class AccountTargets(TextPage):
     """A target for each account: this exporter, asked for that account.
 
     Args:

@@ -8,7 +8,7 @@ EXPORTER = "exporter"
 """What our own metrics are called, which come along unless they are excluded."""
 
 
-class Chosen(Struct, frozen=True):
+class CollectorFilter(Struct, frozen=True):
     """What goes into the answer.
 
     Attributes:
@@ -20,7 +20,9 @@ class Chosen(Struct, frozen=True):
     own: bool = True
 
 
-def chosen(query: Mapping[bytes, Sequence[bytes]], names: Sequence[str]) -> Chosen:
+def collector_filter(
+    query: Mapping[bytes, Sequence[bytes]], names: Sequence[str]
+) -> CollectorFilter:
     """Raises ValueError with a line for whoever asked for what there is not.
 
     Args:
@@ -35,9 +37,9 @@ def chosen(query: Mapping[bytes, Sequence[bytes]], names: Sequence[str]) -> Chos
         )
     own = EXPORTER not in unwanted
     if wanted:
-        return Chosen(wanted, own)
+        return CollectorFilter(wanted, own)
     left = frozenset(names) - unwanted
-    return Chosen(None if len(left) == len(names) else left, own)
+    return CollectorFilter(None if len(left) == len(names) else left, own)
 
 
 def _named(

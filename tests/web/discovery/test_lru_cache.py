@@ -1,7 +1,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.pages import Payload
-from api_exporter.web.discovery.kept import MOST, MOST_BYTES, Kept
+from api_exporter.web.discovery.lru_cache import MOST, MOST_BYTES, LRUCache
 
 
 def payload(length: int = 1) -> Payload:
@@ -11,7 +11,7 @@ def payload(length: int = 1) -> Payload:
 
 class KeptTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.kept = Kept()
+        self.kept = LRUCache()
 
     def keep(self, query: object, length: int = 1, account: str = "") -> Payload:
         made = payload(length)

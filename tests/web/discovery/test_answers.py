@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.refresh.slices import Slicer
-from api_exporter.web.discovery.making import Making
+from api_exporter.web.discovery.answers import Answers
 
 STEPS = 100
 """Of each answer here; each takes a millisecond."""
@@ -26,7 +26,7 @@ class Turning(Clock):
 class MakingTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Turning()
-        self.making = Making(Slicer(self.clock).run)
+        self.making = Answers(Slicer(self.clock).run)
         self.begun: list[str] = []
         self.under_way: list[str] = []
 

@@ -10,7 +10,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-class Once(Generic[T]):
+class MemoIterable(Generic[T]):
     """Goes through something once, bit by bit as it is asked for, and remembers it.
 
     A family that nobody wants asks for nothing, and so nothing is made for it.
@@ -24,7 +24,7 @@ class Once(Generic[T]):
         return mine
 
 
-class OnceInSteps(Generic[T]):
+class MemoResult(Generic[T]):
     """What a generator returns; it is gone through when the first of them wants it.
 
     Attributes:
@@ -43,7 +43,7 @@ class OnceInSteps(Generic[T]):
         return self._made
 
 
-class OnceEach(Generic[R, T]):
+class MemoFunction(Generic[R, T]):
     """A function of records, called once for each however many families ask."""
 
     def __init__(self, function: Callable[[R], T]) -> None:

@@ -13,7 +13,7 @@ from api_exporter.exposition.text import Family, Metric
 from api_exporter.netbird.inventory import Inventory
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class MetricFilter(Struct, frozen=True, kw_only=True):
     """What METRICS_ALLOW, METRICS_DENY and PEER_DETAIL leave.
 
     Attributes:
@@ -50,7 +50,7 @@ class Choice(Struct, frozen=True, kw_only=True):
         return replace(collector, reads=reads, measure=measure, families=wanted)
 
 
-EVERYTHING = Choice()
+EVERYTHING = MetricFilter()
 
 
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -4,7 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import Tag, flattenString
 
 from api_exporter.attention.finding import counted
-from api_exporter.web.status import words
+from api_exporter.web.status import formatting
 from tests.web.watched import NOON
 
 
@@ -23,27 +23,27 @@ class WordsTests(SynchronousTestCase):
             (7200, "2 hours", "2 h"),
             (86400 * 61.5, "61 days", "61 d"),
         ):
-            self.assertEqual(long, words.lasting(seconds))
-            self.assertEqual(short, words.short(seconds))
+            self.assertEqual(long, formatting.lasting(seconds))
+            self.assertEqual(short, formatting.short(seconds))
 
     def test_numbers(self) -> None:
         """Thousands are set apart, and one is one."""
         self.assertEqual("1 peer", counted(1, "peer"))
         self.assertEqual("0 peers", counted(0, "peer"))
         self.assertEqual("1,234,567 peers", counted(1_234_567, "peer"))
-        self.assertEqual("1,235", words.milliseconds(1.2346))
+        self.assertEqual("1,235", formatting.milliseconds(1.2346))
 
     def test_instants(self) -> None:
         """A time has its day where that is not today, and tells exactly when."""
-        self.assertEqual("12:00 UTC", words.clock(NOON, NOON + 3600))
-        self.assertEqual("2027-01-15 12:00 UTC", words.clock(NOON, NOON + 86400))
+        self.assertEqual("12:00 UTC", formatting.clock(NOON, NOON + 3600))
+        self.assertEqual("2027-01-15 12:00 UTC", formatting.clock(NOON, NOON + 86400))
         self.assertEqual(
             '<time datetime="2027-01-15T12:00:00.500+00:00"'
             ' title="2027-01-15 12:00:00 UTC">3 s ago</time>',
-            self.shown(words.ago(NOON + 0.5, NOON + 4)),
+            self.shown(formatting.ago(NOON + 0.5, NOON + 4)),
         )
-        self.assertIn(">12:00:00<", self.shown(words.second(NOON)))
+        self.assertIn(">12:00:00<", self.shown(formatting.second(NOON)))
 
     def test_last_days(self) -> None:
         """An instant for which no calendar has a day is told as the last one."""
-        self.assertEqual("9999-12-31", words.day(253402300799 + 12 * 3600))
+        self.assertEqual("9999-12-31", formatting.day(253402300799 + 12 * 3600))

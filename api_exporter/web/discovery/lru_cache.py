@@ -17,7 +17,7 @@ Edition = tuple[object, ...]
 """Differs from all others once what an answer was made of has changed."""
 
 
-class Kept:
+class LRUCache:
     """The answers of all accounts; those that were asked for last stay."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import ceil
 
-from api_exporter.attention.finding import Finding, Seen, counted, plain
+from api_exporter.attention.finding import Finding, Snapshot, counted, plain
 from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
@@ -11,29 +11,29 @@ from api_exporter.netbird.facts.account import login_end, login_lifetime
 from api_exporter.netbird.records import Peer
 
 
-def logins(seen: Seen) -> Iterator[Finding | None]:
+def logins(snapshot: Snapshot) -> Iterator[Finding | None]:
     """Connected peers that are cut off unless somebody logs in.
 
     Where logins do not last for days, to log in again is routine.
     """
-    days, share = seen.thresholds.days, seen.thresholds.shares["login_soon"]
-    lifetime = login_lifetime(seen.inventory.accounts or ())
+    days, share = snapshot.thresholds.days, snapshot.thresholds.shares["login_soon"]
+    lifetime = login_lifetime(snapshot.inventory.accounts or ())
     if lifetime is None or lifetime < days["login_routine"] * DAY:
         return
     limit = min(days["login_soon"] * DAY, share * lifetime)
-    peers, soon = seen.inventory.peers or (), list[tuple[float, Peer]]()
+    peers, soon = snapshot.inventory.peers or (), list[tuple[float, Peer]]()
     for some in chunks(peers):
         soon += [
             (end, peer)
             for peer in some
             if peer.connected and (end := login_end(lifetime, peer)) is not None
-            if 0 < end - seen.now < limit
+            if 0 < end - snapshot.now < limit
         ]
         yield None
     if soon:
-        names = yield from seen.names([peer for _, peer in soon])
+        names = yield from snapshot.names([peer for _, peer in soon])
         verb = "is" if len(soon) == 1 else "are"
-        yield seen.finding(
+        yield snapshot.finding(
             "NetBirdLoginExpiresSoon",
             "Logins",
             f"{counted(len(soon), 'connected peer')} {verb} cut off within"
@@ -43,23 +43,23 @@ def logins(seen: Seen) -> Iterator[Finding | None]:
         )
 
 
-def setup_keys(seen: Seen) -> Iterator[Finding]:
+def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
     """Reusable ones that are in use and will soon be of no use.
 
     Nobody waits for the end of one that is not used; whoever has revoked one knows.
     """
-    days, share = seen.thresholds.days, seen.thresholds.shares["setup_key_used"]
-    for key in seen.inventory.setup_keys or ():
+    days, share = snapshot.thresholds.days, snapshot.thresholds.shares["setup_key_used"]
+    for key in snapshot.inventory.setup_keys or ():
         if key.type != "reusable" or key.state == "revoked":
             continue
         named = f"Setup key {plain(key.name or key.id)}"
         used = timestamp(key.last_used)
-        in_use = used is not None and seen.now - used < days["in_use"] * DAY
+        in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
         end = timestamp(key.expires)
-        soon = end is not None and end - seen.now < days["setup_key_soon"] * DAY
+        soon = end is not None and end - snapshot.now < days["setup_key_soon"] * DAY
         if in_use and soon:
             left = counted(days["setup_key_soon"], "day")
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdSetupKeyExpiresSoon",
                 named,
                 f"Machines can enrol with it for less than {left}."
@@ -69,7 +69,7 @@ def setup_keys(seen: Seen) -> Iterator[Finding]:
             )
         spent = key.usage_limit and key.used_times / key.usage_limit >= share
         if spent and (in_use or key.state == "valid"):
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdSetupKeyUsedUp",
                 named,
                 f"{key.used_times:,} of its {key.usage_limit:,} uses are spent.",
@@ -77,20 +77,20 @@ def setup_keys(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def access_tokens(seen: Seen) -> Iterator[Finding]:
+def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
     """Tokens of the exporter's own user, used today."""
-    days = seen.thresholds.days
-    for token in seen.inventory.access_tokens or ():
+    days = snapshot.thresholds.days
+    for token in snapshot.inventory.access_tokens or ():
         end, used = timestamp(token.expiration_date), timestamp(token.last_used)
-        if end is None or used is None or seen.now - used >= DAY:
+        if end is None or used is None or snapshot.now - used >= DAY:
             continue
-        if end - seen.now < days["access_token_very_soon"] * DAY:
+        if end - snapshot.now < days["access_token_very_soon"] * DAY:
             alert = "ApiExporterTokenExpiresVerySoon"
-        elif end - seen.now < days["access_token_soon"] * DAY:
+        elif end - snapshot.now < days["access_token_soon"] * DAY:
             alert = "ApiExporterTokenExpiresSoon"
         else:
             continue
-        yield seen.finding(
+        yield snapshot.finding(
             alert,
             f"Access token {plain(token.name or token.id)}",
             "The exporter's user has used it today: without it nothing is known of the"
@@ -99,18 +99,18 @@ def access_tokens(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def proxy_tokens(seen: Seen) -> Iterator[Finding]:
+def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
     """Tokens of self-hosted proxies, in use."""
-    days = seen.thresholds.days
-    for token in seen.inventory.proxy_tokens or ():
+    days = snapshot.thresholds.days
+    for token in snapshot.inventory.proxy_tokens or ():
         end, used = timestamp(token.expires_at), timestamp(token.last_used)
         if end is None or used is None or token.revoked:
             continue
         if (
-            end - seen.now < days["proxy_token_soon"] * DAY
-            and seen.now - used < days["in_use"] * DAY
+            end - snapshot.now < days["proxy_token_soon"] * DAY
+            and snapshot.now - used < days["in_use"] * DAY
         ):
-            yield seen.finding(
+            yield snapshot.finding(
                 "NetBirdProxyTokenExpiresSoon",
                 f"Proxy token {plain(token.name or token.id)}",
                 "It is in use: the proxy stops when it ends.",
@@ -118,21 +118,21 @@ def proxy_tokens(seen: Seen) -> Iterator[Finding]:
             )
 
 
-def certificates(seen: Seen) -> Iterator[Finding]:
+def certificates(snapshot: Snapshot) -> Iterator[Finding]:
     """The upstream's, and our own where a gateway wants one."""
-    soon = seen.now + seen.thresholds.days["certificate_soon"] * DAY
-    if seen.upstream_ends is not None and seen.upstream_ends < soon:
-        yield seen.finding(
+    soon = snapshot.now + snapshot.thresholds.days["certificate_soon"] * DAY
+    if snapshot.upstream_ends is not None and snapshot.upstream_ends < soon:
+        yield snapshot.finding(
             "ApiExporterUpstreamCertificateExpiresSoon",
             "Certificate of the upstream",
             "When it has ended, neither peers nor this exporter trust the upstream.",
-            until=seen.upstream_ends,
+            until=snapshot.upstream_ends,
         )
-    if seen.own_ends is not None and seen.own_ends < soon:
-        yield seen.finding(
+    if snapshot.own_ends is not None and snapshot.own_ends < soon:
+        yield snapshot.finding(
             "ApiExporterClientCertificateExpiresSoon",
             "Certificate of the exporter",
             "When it has ended, the upstream's gateway lets nothing through: nothing is"
             " known of the network then.",
-            until=seen.own_ends,
+            until=snapshot.own_ends,
         )
