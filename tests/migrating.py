@@ -44,7 +44,7 @@ def pairs() -> Iterator[Pair]:
 
 def alerts() -> Iterator[str]:
     """The expressions that replace alerts on the old names."""
-    for line in _section("What becomes of your alerts"):
+    for line in _section("Your alerts and panels"):
         yield _cells(line)[2].strip().strip("`")
 
 
