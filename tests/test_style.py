@@ -29,13 +29,17 @@ FREE = {"docs/metrics.md", "CHANGELOG.md"}
 
 OTHERS = {
     "API_EXPORTER_VERSION",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
     "IMAGE_BASE",
     "NETBIRD_API_TOKEN",
     "NETBIRD_API_URL",
+    "NO_PROXY",
     "PIP_FIND_LINKS",
     "RELEASE_KEY",
     "RELEASE_SECRET_KEY",
     "REQUEST_METHOD",
+    "SOURCE_DATE_EPOCH",
     "SSL_CERT_FILE",
 }
 """Variables of the environment that are not ours, or of a build."""
