@@ -48,7 +48,11 @@ OTHERS = {
 def documents() -> list[str]:
     """Paths of all documents, from the root."""
     files = run(
-        ["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True
+        ["git", "ls-files", "*.md"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return [
         path

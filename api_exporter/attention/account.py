@@ -35,8 +35,8 @@ def peer_approvals(snapshot: Snapshot) -> Iterator[Finding | None]:
         verb = "waits" if len(long) == 1 else "wait"
         yield snapshot.finding(
             "NetBirdPeerAwaitsApproval",
-            "Peers",
-            f"{counted(len(long), 'peer')} {verb} for approval{names}.",
+            counted(len(long), "peer"),
+            f"{verb} for approval{names}.",
             since=min(at for at, _ in long) or None,
         )
 
@@ -48,8 +48,8 @@ def user_approvals(snapshot: Snapshot) -> Iterator[Finding]:
         verb = "waits" if waiting == 1 else "wait"
         yield snapshot.finding(
             "NetBirdUserAwaitsApproval",
-            "Users",
-            f"{counted(waiting, 'user')} {verb} for approval.",
+            counted(waiting, "user"),
+            f"{verb} for approval.",
         )
 
 
@@ -61,7 +61,7 @@ def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "NetBirdPostureCheckUnused",
                 f"Posture check {plain(check.name or check.id)}",
-                "No enabled policy uses it.",
+                "has no effect: no enabled policy uses this check.",
             )
 
 
@@ -80,12 +80,11 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding | None]:
         demanded = check.checks.nb_version_check
         number = old.get(check.id, 0)
         if demanded is not None and number:
-            verb = "is" if number == 1 else "are"
             yield snapshot.finding(
                 "NetBirdPeersOutdated",
                 f"Posture check {plain(check.name or check.id)}",
-                f"{counted(number, 'peer')} {verb} older than"
-                f" {plain(demanded.min_version)}, which it demands.",
+                f"excludes {counted(number, 'peer')} with a version below"
+                f" {plain(demanded.min_version)}.",
             )
 
 
@@ -98,8 +97,8 @@ def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
         if room and taken / room > share:
             yield snapshot.finding(
                 "NetBirdAddressPoolNearlyFull",
-                "Address range",
-                f"{taken:,} of the {room:,} addresses for peers are taken.",
+                "The address range",
+                f"is nearly full: peers use {taken:,} of {room:,} addresses.",
             )
 
 
@@ -112,10 +111,9 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
     known = sizes(snapshot.inventory.groups or ())
     for policy in snapshot.inventory.policies or ():
         if sides := empty_sides(policy, known):
-            verb = "is" if sides == 1 else "are"
             yield snapshot.finding(
                 "NetBirdPolicyEmpty",
                 f"Policy {plain(policy.name or policy.id)}",
-                f"{counted(sides, 'side')} of its rules {verb} empty: sources or"
-                " destinations that hold nothing.",
+                f"has {counted(sides, 'rule side')} without members: these sources or"
+                " destinations match no peer and no resource.",
             )

@@ -32,13 +32,11 @@ def logins(snapshot: Snapshot) -> Iterator[Finding | None]:
         yield None
     if soon:
         names = yield from snapshot.names([peer for _, peer in soon])
-        verb = "is" if len(soon) == 1 else "are"
+        verb = "needs" if len(soon) == 1 else "need"
         yield snapshot.finding(
             "NetBirdLoginExpiresSoon",
-            "Logins",
-            f"{counted(len(soon), 'connected peer')} {verb} cut off within"
-            f" {counted(ceil(limit / HOUR), 'hour')} unless somebody logs in"
-            f"{names}.",
+            counted(len(soon), "connected peer"),
+            f"{verb} a login within {counted(ceil(limit / HOUR), 'hour')}{names}.",
             until=min(end for end, _ in soon),
         )
 
@@ -62,9 +60,9 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "NetBirdSetupKeyExpiresSoon",
                 named,
-                f"Machines can enrol with it for less than {left}."
+                f"expires in less than {left}, and machines still enrol with it."
                 if key.state == "valid"
-                else "Machines cannot enrol with it any more.",
+                else "has expired, and machines used it lately.",
                 until=end,
             )
         spent = key.usage_limit and key.used_times / key.usage_limit >= share
@@ -72,7 +70,7 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "NetBirdSetupKeyUsedUp",
                 named,
-                f"{key.used_times:,} of its {key.usage_limit:,} uses are spent.",
+                f"is nearly used up: {key.used_times:,} of {key.usage_limit:,} uses.",
                 since=used,
             )
 
@@ -93,8 +91,7 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         yield snapshot.finding(
             alert,
             f"Access token {plain(token.name or token.id)}",
-            "The exporter's user has used it today: without it nothing is known of the"
-            " network.",
+            "of the exporter's user expires soon: create a new token.",
             until=end,
         )
 
@@ -113,7 +110,7 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "NetBirdProxyTokenExpiresSoon",
                 f"Proxy token {plain(token.name or token.id)}",
-                "It is in use: the proxy stops when it ends.",
+                "expires soon: the proxy that uses this token stops then.",
                 until=end,
             )
 
@@ -124,15 +121,14 @@ def certificates(snapshot: Snapshot) -> Iterator[Finding]:
     if snapshot.upstream_ends is not None and snapshot.upstream_ends < soon:
         yield snapshot.finding(
             "ApiExporterUpstreamCertificateExpiresSoon",
-            "Certificate of the upstream",
-            "When it has ended, neither peers nor this exporter trust the upstream.",
+            "The certificate of the NetBird API",
+            "expires soon: peers and this exporter cannot connect after that.",
             until=snapshot.upstream_ends,
         )
     if snapshot.own_ends is not None and snapshot.own_ends < soon:
         yield snapshot.finding(
             "ApiExporterClientCertificateExpiresSoon",
-            "Certificate of the exporter",
-            "When it has ended, the upstream's gateway lets nothing through: nothing is"
-            " known of the network then.",
+            "The exporter's client certificate",
+            "expires soon: the gateway of the NetBird API refuses requests after that.",
             until=snapshot.own_ends,
         )

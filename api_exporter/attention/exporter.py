@@ -6,9 +6,8 @@ from api_exporter.attention.finding import Finding, Snapshot, counted, plain
 from api_exporter.netbird.resources import UP
 
 PARTIAL = (
-    "The list of peers may be partial: the token belongs to a person with the role"
-    " user, to whom the upstream shows nobody else's peers. Use the token of a service"
-    " user."
+    "may be incomplete: the token's user has the role user and sees only their"
+    " own peers. Use the token of a service user with the role auditor."
 )
 """What that means, and what to do about it."""
 
@@ -21,10 +20,10 @@ def blind(snapshot: Snapshot) -> Iterator[Finding]:
     gone = snapshot.inventory.peers is None
     yield snapshot.finding(
         "ApiExporterUpstreamFailing",
-        "Peers",
-        "They cannot be read, so nothing is known of them now."
+        "The peers",
+        "cannot be read from the NetBird API: their metrics have expired."
         if gone
-        else "They cannot be read: what is known of them is old.",
+        else "cannot be read from the NetBird API: their metrics are old.",
         since=peers.failing_since or peers.last_success,
     )
 
@@ -36,8 +35,8 @@ def fleet(snapshot: Snapshot) -> Iterator[Finding | None]:
         connected = sum(peer.connected for peer in snapshot.peers.values())
         yield snapshot.finding(
             "NetBirdFleetDropped",
-            "Peers",
-            f"Many lost their connection at once: {connected:,} of"
+            "Many peers",
+            f"lost their connection within ten minutes: {connected:,} of"
             f" {counted(len(snapshot.peers), 'peer')} are connected.",
             since=snapshot.fallen,
         )
@@ -50,8 +49,8 @@ def rejected(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "ApiExporterRecordsRejected",
                 f"Resource {name}",
-                f"{counted(standing.rejected, 'record')} of it cannot be read and"
-                " left out.",
+                f"has {counted(standing.rejected, 'unreadable record')}, left out of"
+                " the metrics.",
             )
 
 
@@ -62,14 +61,14 @@ def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
         yield snapshot.finding(
             "ApiExporterTokenNotWatched",
             "The exporter's token",
-            "Its end cannot be seen: nothing will warn before it expires.",
+            "has an unknown expiry date: no alert warns before the token expires.",
         )
 
 
 def partial(snapshot: Snapshot) -> Iterator[Finding]:
     """A list of peers that may not hold all of them."""
     if snapshot.inventory.partial:
-        yield Finding(severity="warning", object="Peers", message=PARTIAL)
+        yield Finding(severity="warning", object="The list of peers", message=PARTIAL)
 
 
 def detail(snapshot: Snapshot) -> Iterator[Finding]:
@@ -78,5 +77,5 @@ def detail(snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding(
             severity="warning",
             object=f"Group {plain(name)}",
-            message="PEER_DETAIL names it, but no group has that name or id.",
+            message="does not exist, but PEER_DETAIL names it.",
         )

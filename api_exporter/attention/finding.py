@@ -43,8 +43,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     """Something that needs attention.
 
     Attributes:
-        object: what it is about, such as `Network depot`.
-        message: a sentence.
+        object: the subject of the sentence, such as `Network depot`.
+        message: the rest of the sentence.
         since: when it began, seconds since the epoch; None where nobody knows.
         until: when it ends, or something with it; None where it does not.
         alert: the alert that tells of the same; "" where the message says what to do.
@@ -56,6 +56,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     since: float | None = None
     until: float | None = None
     alert: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return f"{self.object} {self.message}"
 
     def runbook(self, runbooks: str) -> str:
         """Its section of the page at that address, "" where there is none."""

@@ -16,39 +16,34 @@ def presence(snapshot: Snapshot) -> Iterator[Finding | None]:
         members = yield from _members(snapshot, group)
         if gone := members.gone:
             names = yield from snapshot.names(gone)
-            verb = "is" if len(gone) == 1 else "are"
             number = f"{len(gone):,} of {counted(members.peers, 'peer')}"
             yield snapshot.finding(
                 "NetBirdImportantPeerOffline",
                 f"Group {plain(group.name or group.id)}",
-                f"{number} {verb} not connected{names}.",
+                f"has {number} offline{names}.",
                 since=min(members.times, default=None),
             )
     for group in named(groups, snapshot.thresholds.groups.routers):
         members = yield from _members(snapshot, group)
         if len(members.gone) == members.peers:
-            lost = (
-                "None of its routers is connected"
-                if members.gone
-                else "It has no routers"
-            )
+            lost = "connected routing peer" if members.gone else "routing peer"
             yield snapshot.finding(
                 "NetBirdRouterGroupDown",
                 f"Group {plain(group.name or group.id)}",
-                f"{lost}: what is routed through it cannot be reached.",
+                f"has no {lost}: networks behind this group cannot be reached.",
                 since=max(members.times, default=None),
             )
     known = {name for g in groups for name in (g.id, g.name)}
     for role, wanted in (
         ("important", snapshot.important),
-        ("a group of routers", snapshot.thresholds.groups.routers),
+        ("a group of routing peers", snapshot.thresholds.groups.routers),
     ):
         for name in dict.fromkeys(wanted):
             if name not in known:
                 yield snapshot.finding(
                     "NetBirdImportantGroupMissing",
                     f"Group {plain(name)}",
-                    f"It is named as {role}, but no group has that name or id.",
+                    f"does not exist, but the settings name it as {role}.",
                 )
 
 
@@ -62,12 +57,11 @@ def expired(snapshot: Snapshot) -> Iterator[Finding | None]:
         members = yield from _members(snapshot, group)
         if out := members.expired:
             names = yield from snapshot.names(out)
-            login = "login has" if len(out) == 1 else "logins have"
+            login = "login" if len(out) == 1 else "logins"
             yield snapshot.finding(
                 "NetBirdImportantLoginExpired",
                 f"Group {plain(group.name or group.id)}",
-                f"{counted(len(out), 'peer')} of it cannot connect, as the {login}"
-                f" expired{names}.",
+                f"has {counted(len(out), 'peer')} with expired {login}{names}.",
             )
 
 

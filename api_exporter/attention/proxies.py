@@ -8,13 +8,13 @@ from api_exporter.netbird.facts.proxies import authenticated, restricted
 _FAILED = {
     "certificate_failed": (
         "NetBirdProxyCertificateFailed",
-        "It could not get its certificate.",
+        "has no certificate: NetBird could not get one.",
     ),
     "tunnel_not_created": (
         "NetBirdProxyTunnelFailed",
-        "It cannot be reached: there is no tunnel to it.",
+        "cannot be reached: there is no tunnel to its target.",
     ),
-    "error": ("NetBirdProxyTunnelFailed", "It cannot be reached: it is in error."),
+    "error": ("NetBirdProxyTunnelFailed", "cannot be reached: its status is error."),
 }
 
 
@@ -33,7 +33,7 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "NetBirdProxyServiceOpen",
                 named,
-                "It is open to everybody on the internet: nothing asks who is there.",
+                "is open to the internet: it requires no authentication.",
             )
 
 
@@ -44,5 +44,5 @@ def clusters(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "NetBirdProxyClusterOffline",
                 f"Proxy cluster {plain(cluster.address)}",
-                "No proxy of it is connected: its services cannot be reached.",
+                "has no connected proxy: its services cannot be reached.",
             )

@@ -43,16 +43,16 @@ def networks(snapshot: Snapshot) -> Found:
             yield snapshot.finding(
                 "NetBirdNetworkUnreachable",
                 named,
-                f"It cannot be reached: {_none(behind)}.",
+                f"cannot be reached: {_none(behind)}.",
                 since=since,
             )
         if resources := lost.get(network.id):
-            number = counted(len(resources), "resource")
+            number = counted(len(resources), "unreachable resource")
             names = listed(r.name or r.address or r.id for r in resources)
             yield snapshot.finding(
                 "NetBirdResourceUnreachable",
                 named,
-                f"Nobody can reach {number} of it{names}.",
+                f"has {number}{names}.",
                 since=since,
             )
 
@@ -77,7 +77,7 @@ def routes(snapshot: Snapshot) -> Found:
             yield snapshot.finding(
                 "NetBirdRouteUnreachable",
                 named,
-                f"It leads nowhere: {_none(behind)}.",
+                f"leads to no connected peer: {_none(behind)}.",
                 since=since,
             )
         elif behind.connected == 1 and behind.peers > 1:
@@ -90,9 +90,9 @@ def _none(behind: RoutingPeers) -> str:
     if not behind.peers:
         return "it has no routing peer"
     if behind.peers == 1:
-        return "its only routing peer is not connected"
+        return "its only routing peer is offline"
     return f"none of its {behind.peers:,} routing peers is connected"
 
 
 def _last(behind: RoutingPeers) -> str:
-    return f"It hangs on the last of its {behind.peers:,} routing peers."
+    return f"has only 1 of {behind.peers:,} routing peers connected (no redundancy)."

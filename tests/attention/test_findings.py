@@ -88,7 +88,7 @@ class RoutingTests(SynchronousTestCase):
         """
         for states, words in (
             ((False, False), "none of its 2 routing peers is connected"),
-            ((False,), "its only routing peer is not connected"),
+            ((False,), "its only routing peer is offline"),
             ((), "it has no routing peer"),
         ):
             looked = seen(self.depot(*states))
@@ -97,12 +97,12 @@ class RoutingTests(SynchronousTestCase):
                     (
                         "NetBirdNetworkUnreachable",
                         "Network depot",
-                        f"It cannot be reached: {words}.",
+                        f"cannot be reached: {words}.",
                     ),
                     (
                         "NetBirdResourceUnreachable",
                         "Network depot",
-                        "Nobody can reach 1 resource of it: printer.",
+                        "has 1 unreachable resource: printer.",
                     ),
                 ],
                 found(looked),
@@ -116,8 +116,12 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual([], found(seen(empty)))
 
     def test_last(self) -> None:
-        """A network that has lost all but one of its routing peers hangs on that."""
+        """A network that has lost all but one of its routing peers has no redundancy."""
         finding = only(seen(self.depot(True, False, False)))
+        self.assertEqual(
+            "Network depot has only 1 of 3 routing peers connected (no redundancy).",
+            finding.text,
+        )
         self.assertEqual("NetBirdNetworkRedundancyLost", finding.alert)
         self.assertEqual(NOW - 2 * HOUR, finding.since)
 
@@ -169,13 +173,13 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual("ApiExporterUpstreamFailing", finding.alert)
         self.assertEqual("critical", finding.severity)
         self.assertEqual(NOW - 60, finding.since)
-        self.assertIn("is old", finding.message)
+        self.assertIn("are old", finding.message)
 
     def test_withdrawn(self) -> None:
         """Without peers nothing is told of what they are needed for."""
         gone = replace(self.depot(False, False), peers=None)
         looked = seen(gone, standings={**FAILING, "users": Standing(period=60)})
-        self.assertIn("nothing is known of them", only(looked).message)
+        self.assertIn("have expired", only(looked).message)
         self.assertEqual(("peers", "users"), unknown(looked))
 
 
@@ -191,10 +195,10 @@ class GroupsTests(SynchronousTestCase):
         finding = only(seen(self.servers(True, False), chosen=SERVERS))
         self.assertEqual("NetBirdImportantPeerOffline", finding.alert)
         self.assertEqual("Group servers", finding.object)
-        self.assertEqual("1 of 2 peers is not connected: s1.", finding.message)
+        self.assertEqual("has 1 of 2 peers offline: s1.", finding.message)
         self.assertEqual(NOW - HOUR, finding.since)
         self.assertEqual(
-            "4 of 5 peers are not connected: s1, s2, s3 and 1 more.",
+            "has 4 of 5 peers offline: s1, s2, s3 and 1 more.",
             only(seen(self.servers(True, *4 * [False]), chosen=SERVERS)).message,
         )
         self.assertEqual([], found(seen(self.servers(True, True), chosen=SERVERS)))
@@ -210,13 +214,13 @@ class GroupsTests(SynchronousTestCase):
         inventory = self.servers(True, False)
         servers = group("servers", "s0", "s1", "s1", "of nobody")
         looked = seen(replace(inventory, groups=(servers,)), chosen=SERVERS)
-        self.assertEqual("1 of 2 peers is not connected: s1.", only(looked).message)
+        self.assertEqual("has 1 of 2 peers offline: s1.", only(looked).message)
 
     def test_not_named(self) -> None:
         """Peers without series of their own are counted only (`PEER_DETAIL`)."""
         hidden = replace(self.servers(True, False), detail=frozenset())
         finding = only(seen(hidden, chosen=SERVERS))
-        self.assertEqual("1 of 2 peers is not connected.", finding.message)
+        self.assertEqual("has 1 of 2 peers offline.", finding.message)
 
     def test_chosen(self) -> None:
         """IMPORTANT_GROUPS names others, by name or id; one that is missing is told."""
@@ -227,7 +231,7 @@ class GroupsTests(SynchronousTestCase):
         self.assertEqual("NetBirdImportantGroupMissing", missing.alert)
         self.assertEqual("Group databases", missing.object)
         self.assertEqual(
-            "It is named as important, but no group has that name or id.",
+            "does not exist, but the settings name it as important.",
             missing.message,
         )
 
@@ -237,7 +241,7 @@ class GroupsTests(SynchronousTestCase):
         lost, missing = findings(seen(self.servers(False), thresholds=named))
         self.assertEqual("NetBirdImportantPeerOffline", lost.alert)
         self.assertEqual("Group x", missing.object)
-        self.assertIn("as a group of routers", missing.message)
+        self.assertIn("as a group of routing peers", missing.message)
         chosen = findings(
             seen(self.servers(False), thresholds=named, chosen=("g-servers",))
         )
@@ -261,10 +265,10 @@ class GroupsTests(SynchronousTestCase):
         finding = only(seen(down, thresholds=ROUTERS))
         self.assertEqual("NetBirdRouterGroupDown", finding.alert)
         self.assertEqual(NOW - 60, finding.since)
-        self.assertIn("None of its routers is connected: ", finding.message)
+        self.assertIn("has no connected routing peer: ", finding.message)
         bare = replace(down, groups=(group("routers"),))
         empty = only(seen(bare, thresholds=ROUTERS))
-        self.assertIn("It has no routers: ", empty.message)
+        self.assertIn("has no routing peer: ", empty.message)
         up = replace(down, peers=(gates[0], peer("b")))
         self.assertEqual([], found(seen(up, thresholds=ROUTERS)))
 
@@ -275,7 +279,7 @@ class GroupsTests(SynchronousTestCase):
         finding = only(seen(inventory, chosen=SERVERS))
         self.assertEqual("NetBirdImportantLoginExpired", finding.alert)
         self.assertEqual(
-            "1 peer of it cannot connect, as the login has expired: s0.",
+            "has 1 peer with expired login: s0.",
             finding.message,
         )
         self.assertEqual([], found(seen(self.servers(True), chosen=SERVERS)))
@@ -309,9 +313,9 @@ class EndingsTests(SynchronousTestCase):
         finding = only(seen(inventory))
         self.assertEqual("NetBirdLoginExpiresSoon", finding.alert)
         self.assertEqual(NOW + 1, finding.until)
-        self.assertIn("2 connected peers are cut off within 24 hours", finding.message)
+        self.assertIn("2 connected peers need a login within 24 hours", finding.text)
         self.assertIn(": soon, sooner.", finding.message)
-        self.assertIn("is cut off", only(seen(inventory, now=NOW + 2)).message)
+        self.assertIn("needs a login", only(seen(inventory, now=NOW + 2)).message)
         self.assertEqual([], found(seen(inventory, now=NOW + 3 * DAY)))
 
     def test_lifetime(self) -> None:
@@ -361,11 +365,12 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual(NOW + DAY - 1, finding.until)
         self.assertEqual("Setup key fleet", finding.object)
         self.assertEqual(
-            "Machines can enrol with it for less than 1 day.", finding.message
+            "expires in less than 1 day, and machines still enrol with it.",
+            finding.message,
         )
         for expires, state in ((used, "expired"), (soon, "overused")):
             over = only(seen(self.key(expires=expires, state=state, last_used=used)))
-            self.assertEqual("Machines cannot enrol with it any more.", over.message)
+            self.assertEqual("has expired, and machines used it lately.", over.message)
         for fields in (
             {"expires": at(DAY), "last_used": used},
             {"expires": soon, "last_used": used, "type": "one-off"},
@@ -388,7 +393,7 @@ class EndingsTests(SynchronousTestCase):
         """A key is told when four fifths of its uses are spent."""
         finding = only(seen(self.key(usage_limit=10, used_times=8)))
         self.assertEqual("NetBirdSetupKeyUsedUp", finding.alert)
-        self.assertEqual("8 of its 10 uses are spent.", finding.message)
+        self.assertEqual("is nearly used up: 8 of 10 uses.", finding.message)
         for fields in (
             {"usage_limit": 10, "used_times": 7},
             {"usage_limit": 0, "used_times": 100},
@@ -504,19 +509,19 @@ class AccountTests(SynchronousTestCase):
         finding = only(seen(inventory, now=NOW + 2 * HOUR))
         self.assertEqual("NetBirdPeerAwaitsApproval", finding.alert)
         self.assertEqual(NOW, finding.since)
-        self.assertEqual("1 peer waits for approval: n.", finding.message)
+        self.assertEqual("1 peer waits for approval: n.", finding.text)
         old = replace(new, created_at=None)
         both = only(seen(Inventory(peers=(old, old))))
         self.assertIsNone(both.since)
-        self.assertIn("2 peers wait", both.message)
+        self.assertIn("2 peers wait", both.text)
 
     def test_user_approvals(self) -> None:
         """Users who wait are counted, not named."""
         user = User(id="u", name="Eve", pending_approval=True)
         finding = only(seen(Inventory(users=(user, User(id="v")))))
-        self.assertEqual("1 user waits for approval.", finding.message)
+        self.assertEqual("1 user waits for approval.", finding.text)
         more = only(seen(Inventory(users=(user, user))))
-        self.assertEqual("2 users wait for approval.", more.message)
+        self.assertEqual("2 users wait for approval.", more.text)
         self.assertEqual([], found(seen(Inventory(users=()))))
 
     def checked(self, minimum: str, *, enabled: bool = True) -> Inventory:
@@ -548,8 +553,8 @@ class AccountTests(SynchronousTestCase):
     def test_versions(self) -> None:
         """Peers below what a posture check demands of them are counted, no others."""
         for minimum, words in (
-            ("0.60.0", "1 peer is older than 0.60.0, which it demands."),
-            ("0.61.0", "2 peers are older than 0.61.0, which it demands."),
+            ("0.60.0", "excludes 1 peer with a version below 0.60.0."),
+            ("0.61.0", "excludes 2 peers with a version below 0.61.0."),
         ):
             self.assertEqual(words, only(seen(self.checked(minimum))).message)
         for minimum in ("0.9.0", "latest"):
@@ -596,10 +601,12 @@ class AccountTests(SynchronousTestCase):
         )
         finding = only(seen(inventory))
         self.assertEqual("NetBirdPolicyEmpty", finding.alert)
-        self.assertIn("1 side of its rules is empty", finding.message)
+        self.assertIn("has 1 rule side without members", finding.message)
         neither = replace(rule, sources=None)
         both = (Policy(id="p", enabled=True, rules=(neither,)),)
-        self.assertIn("2 sides", only(seen(replace(inventory, policies=both))).message)
+        self.assertIn(
+            "2 rule sides", only(seen(replace(inventory, policies=both))).message
+        )
         off = (Policy(id="p", rules=(rule,)),)
         self.assertEqual([], found(seen(replace(inventory, policies=off))))
         self.assertEqual([], found(seen(replace(inventory, peers=()))))

@@ -40,10 +40,10 @@ class RoundsTests(SynchronousTestCase):
         bench.replies["peers"] = DOWN
         bench.advance(31)
         self.assertEqual(["ApiExporterUpstreamFailing"], alerts(bench))
-        self.assertIn("is old", bench.attention.found.findings[0].message)
+        self.assertIn("are old", bench.attention.found.findings[0].message)
         bench.advance(300)
         [finding] = bench.attention.found.findings
-        self.assertIn("nothing is known", finding.message)
+        self.assertIn("have expired", finding.message)
         self.assertIn("peers", bench.attention.found.unknown)
         bench.replies["peers"] = OFFLINE
         bench.advance(61)

@@ -121,7 +121,9 @@ class CheckTests(SynchronousTestCase):
         inventory = Inventory(users=(User(id="me", role="user", is_current=True),))
         finding = Finding(resource=PEERS, inventory=inventory, records=1)
         _, text = self.checked(finding, attending=attending)
-        self.assertIn(f"\nneeds attention:\nwarning: Peers: {PARTIAL}\n", text)
+        self.assertIn(
+            f"\nneeds attention:\nwarning: The list of peers {PARTIAL}\n", text
+        )
 
     def test_attention(self) -> None:
         """What needs attention comes last, with when and where to read on; where
@@ -156,12 +158,12 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(
             [
                 "needs attention:",
-                "warning: Setup key fleet: Machines can enrol with it for less than"
-                " 1 day. (until 09:00 UTC)"
+                "warning: Setup key fleet expires in less than 1 day, and machines"
+                " still enrol with it. (until 09:00 UTC)"
                 f" {RUNBOOKS}#netbirdsetupkeyexpiressoon",
-                "info: The exporter's token: Its end cannot be seen: nothing will warn"
-                f" before it expires. {RUNBOOKS}#apiexportertokennotwatched",
-                "Not known, so not looked at: routes.",
+                "info: The exporter's token has an unknown expiry date: no alert warns"
+                f" before the token expires. {RUNBOOKS}#apiexportertokennotwatched",
+                "Unknown and not checked: routes.",
             ],
             text.splitlines()[-4:],
         )
@@ -178,7 +180,7 @@ class CheckTests(SynchronousTestCase):
         peers = Finding(resource=PEERS, inventory=inventory, records=0)
         _, text = self.checked(peers, attending=attending)
         lines = text.splitlines()
-        self.assertEqual("And 31 more.", lines[-1])
+        self.assertEqual("31 more findings are not listed.", lines[-1])
         self.assertEqual(20, sum(line.startswith("critical: ") for line in lines))
         self.assertNotIn("\x1b", text)
 
@@ -187,8 +189,7 @@ class CheckTests(SynchronousTestCase):
         inventory = Inventory(groups=(), detail=frozenset({"servers"}))
         finding = Finding(resource=PEERS, inventory=inventory, records=1)
         self.assertIn(
-            "warning: Group servers: PEER_DETAIL names it, but no group has that name"
-            " or id.\n",
+            "warning: Group servers does not exist, but PEER_DETAIL names it.\n",
             self.checked(finding, attending=attending)[1],
         )
 

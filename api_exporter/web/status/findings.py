@@ -8,7 +8,7 @@ from api_exporter.attention.watch import FindingList
 from api_exporter.web.status import formatting, tables
 from api_exporter.web.status.verdict import Tone
 
-QUIET = "Nothing that is known of needs attention."
+QUIET = "No known problem in the network."
 
 TONES: dict[Severity, Tone] = {"critical": "bad", "warning": "warn", "info": "none"}
 
@@ -20,7 +20,9 @@ def section(found: FindingList, now: float, runbooks: str) -> Tag:
         runbooks: where they are.
     """
     if not found.counts and not found.findings:
-        told: Flattenable = tags.p("Nothing is known yet.", class_="legend")
+        told: Flattenable = tags.p(
+            "The network has not been read yet.", class_="legend"
+        )
     elif not found.findings:
         told = tags.p(QUIET, class_="legend")
     else:
@@ -38,12 +40,12 @@ def section(found: FindingList, now: float, runbooks: str) -> Tag:
 
 def more(found: FindingList) -> str:
     """How many are not listed."""
-    return f"And {found.more:,} more."
+    return f"{found.more:,} more findings are not listed."
 
 
 def missing(found: FindingList) -> str:
     """What is not looked at."""
-    return f"Not known, so not looked at: {', '.join(found.unknown)}."
+    return f"Unknown and not checked: {', '.join(found.unknown)}."
 
 
 def counts(found: FindingList) -> str | None:
@@ -70,7 +72,7 @@ def line(finding: Finding, now: float, runbooks: str) -> str:
     """The same for a terminal."""
     told = when(finding, now)
     time = f" ({told})" if told else ""
-    what = f"{finding.severity}: {finding.object}: {finding.message}{time}"
+    what = f"{finding.severity}: {finding.text}{time}"
     return f"{what} {finding.runbook(runbooks)}".rstrip()
 
 

@@ -30,15 +30,15 @@ class SectionTests(SynchronousTestCase):
         """
         self.assertIn(findings.QUIET, self.markup(of(critical=0)))
         starting = self.markup(of(unknown=("peers",)))
-        self.assertIn("Nothing is known yet.", starting)
-        self.assertIn("Not known, so not looked at: peers.", starting)
+        self.assertIn("The network has not been read yet.", starting)
+        self.assertIn("Unknown and not checked: peers.", starting)
 
     def test_most(self) -> None:
         """Twenty are listed, and how many more there are."""
         markup = self.markup(of(*map(finding, range(20)), warning=51))
         self.assertEqual(20, markup.count("<li>"))
         self.assertIn("Network 19<", markup)
-        self.assertIn("And 31 more.", markup)
+        self.assertIn("31 more findings are not listed.", markup)
         self.assertNotIn("more.", self.markup(of(*map(finding, range(20)), warning=20)))
 
     def test_markup(self) -> None:

@@ -130,7 +130,7 @@ class StatusTests(ServedTestCase):
         """Groups that do not exist are named, as text."""
         choice = MetricFilter(detail=frozenset({"servers", "<b>gone</b>"}))
         self.watch(Watched(choice=choice).start())
-        self.assertIn("Group <b>gone</b> PEER_DETAIL names it, ", self.text())
+        self.assertIn("Group <b>gone</b> does not exist, ", self.text())
         self.assertEqual(1, self.page().count("PEER_DETAIL"))
         self.assertNotIn("<b>gone", self.page())
 
@@ -289,7 +289,7 @@ class StatusTests(ServedTestCase):
             b'[{"id":"me","role":"user","is_current":true}]'
         )
         self.watched.advance(600)
-        self.assertIn("The list of peers may be partial", self.text())
+        self.assertIn("The list of peers may be incomplete", self.text())
 
     def test_policy(self) -> None:
         """The browser runs and loads nothing but what stands in the page."""
