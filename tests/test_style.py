@@ -63,15 +63,13 @@ def documents() -> list[str]:
 
 def prose(text: str) -> str:
     """A document without its blocks of code, tables, headings and comments."""
-    text = re.sub(r"^( *)```.*?^\1```", "\n\n", text, flags=re.M | re.S)
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r"^( *)```.*?^\1```", "\n\n", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     lines = []
     for line in text.split("\n"):
-        if line.lstrip().startswith(("|", "#")):
-            line = ""
-        elif re.match(r" *(?:[-*]|\d+\.) ", line):
+        if re.match(r" *(?:[-*]|\d+\.) ", line):
             lines.append("")
-        lines.append(line)
+        lines.append("" if line.lstrip().startswith(("|", "#")) else line)
     return "\n".join(lines)
 
 
@@ -85,7 +83,7 @@ def sentences(text: str) -> Iterator[str]:
 
 def anchors(path: Path) -> set[str]:
     """What a forge makes of its headings."""
-    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.M)
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", re.sub(r"[`*]", "", heading.lower())).replace(" ", "-")
         for heading in headings

@@ -116,7 +116,7 @@ class RoutingTests(SynchronousTestCase):
         self.assertEqual([], found(seen(empty)))
 
     def test_last(self) -> None:
-        """A network that has lost all but one of its routing peers has no redundancy."""
+        """A network with one routing peer left of several has no redundancy."""
         finding = only(seen(self.depot(True, False, False)))
         self.assertEqual(
             "Network depot has only 1 of 3 routing peers connected (no redundancy).",
