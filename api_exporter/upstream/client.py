@@ -15,8 +15,8 @@ from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.agent import UpstreamAgent
 from api_exporter.upstream.backoff import Jitter
+from api_exporter.upstream.body import LargeBodies
 from api_exporter.upstream.fetcher import Fetcher
-from api_exporter.upstream.large_bodies import LargeBodies
 from api_exporter.upstream.tls_policy import TlsPolicies, UpstreamCertificate, shown
 
 log = Logger()

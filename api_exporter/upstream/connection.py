@@ -59,6 +59,12 @@ class BoundedConnection(ProtocolWrapper):
         self._in_head = False
         cast("IPushProducer", self.transport).pauseProducing()
 
+    def stopProducing(self) -> None:
+        """Nobody wants the rest of a body: what Twisted gives its protocol cannot abort
+        (#8227), and closing in good order would wait for a peer that may never answer.
+        """
+        cast("ITCPTransport", self.transport).abortConnection()
+
     def dataReceived(self, data: bytes) -> None:
         if self._in_head:
             self._head += len(data)
@@ -180,27 +186,6 @@ class TlsEndpoint:
         return connected
 
 
-@implementer(IStreamClientEndpoint)
-class _UnusualName:
-    """A host with a name that HostnameEndpoint refuses, such as one with `_`."""
-
-    def __init__(
-        self, reactor: PosixReactorBase, host: str, port: int, timeout: float
-    ) -> None:
-        self._reactor = reactor
-        self._host = host
-        self._port = port
-        self._timeout = timeout
-
-    def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        return Deferred.fromCoroutine(self._connect(factory))
-
-    async def _connect(self, factory: IProtocolFactory) -> IProtocol:
-        address = await self._reactor.resolve(self._host)
-        endpoint = TCP4ClientEndpoint(self._reactor, address, self._port, self._timeout)
-        return await endpoint.connect(factory)
-
-
 def _unusual(host: str) -> bool:
     """Whether it is neither an address nor a name that a domain may have."""
     try:
@@ -218,5 +203,6 @@ def plain(
     Args:
         timeout: seconds for connecting.
     """
-    kind = _UnusualName if _unusual(host) else HostnameEndpoint
+    # HostnameEndpoint refuses a name that no domain has, such as one with `_`.
+    kind = TCP4ClientEndpoint if _unusual(host) else HostnameEndpoint
     return kind(reactor, host, port, timeout)

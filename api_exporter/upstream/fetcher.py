@@ -20,9 +20,8 @@ from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
-from api_exporter.upstream.body import Body
+from api_exporter.upstream.body import Body, LargeBodies
 from api_exporter.upstream.gzip_agent import GzipAgent
-from api_exporter.upstream.large_bodies import LargeBodies
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024

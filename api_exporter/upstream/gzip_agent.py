@@ -45,17 +45,6 @@ does HTTP/1.0 end a body; what is missing shows when it is decoded.
 """
 
 
-def abort(transport: object) -> None:
-    """Cut the connection of a body's protocol, if it has one still.
-
-    What Twisted gives such a protocol as its transport cannot abort (#8227); closing in
-    good order would wait for a peer that may never answer.
-    """
-    producer = getattr(transport, "_producer", transport)
-    if producer is not None:
-        producer.abortConnection()  # type: ignore[attr-defined]
-
-
 @implementer(IAgent)
 class GzipAgent:
     """Asks for gzip and unpacks it. A body in another coding fails and is not read."""
@@ -158,10 +147,10 @@ class Gunzip(Protocol):
         self._pause()
         self._unpack_soon()
 
-    def abortConnection(self) -> None:
+    def stopProducing(self) -> None:
         """Unpack nothing more."""
         self._forget()
-        abort(self.transport)
+        cast("IPushProducer", self.transport).stopProducing()
 
     def _unpack_soon(self) -> None:
         if self._step is None and not self._waiting:
@@ -215,7 +204,7 @@ class Gunzip(Protocol):
             self._refuse("decode", "the gzip of the body is cut short")
 
     def _refuse(self, reason: Reason, why: str) -> None:
-        abort(self.transport)
+        cast("IPushProducer", self.transport).stopProducing()
         self._end(Failure(UpstreamError(reason, why)))
 
     def _end(self, reason: Failure) -> None:
