@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import cast
 
 import idna
+from OpenSSL.crypto import X509
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
     HostnameEndpoint,
@@ -91,27 +92,51 @@ class BoundedConnection(ProtocolWrapper):
         super().connectionLost(reason)
 
 
+def insecure(untrusted: Failure | None) -> Failure:
+    """Why there is no TLS: what is wrong with it, or an end without a word."""
+    if untrusted is not None:
+        return untrusted
+    message = "the connection ended within the TLS handshake"
+    return Failure(UpstreamError("tls", message, retryable=True))
+
+
 @implementer(IHandshakeListener)
 class TlsConnection(BoundedConnection):
-    """Knows whether the TLS handshake was completed: some servers end it in silence."""
+    """Knows whether the TLS handshake was completed: some servers end it in silence.
+
+    Args:
+        seen: told of the certificate of whoever answers, which is one that was trusted.
+        insecure: makes the failure where there is no TLS.
+    """
 
     _secure = False
+
+    def __init__(
+        self,
+        factory: "WrappingFactory[TlsConnection]",
+        wrapped: IProtocol,
+        *,
+        seen: Callable[[X509], None] | None = None,
+        insecure: Callable[[Failure | None], Failure] = insecure,
+    ) -> None:
+        super().__init__(factory, wrapped)
+        self._seen = seen
+        self._insecure = insecure
 
     def handshakeCompleted(self) -> None:
         self._secure = True
 
+    def pauseProducing(self) -> None:
+        super().pauseProducing()
+        if self._seen is not None:
+            self._seen(self.getPeerCertificate())
+            self._seen = None
+
     def connectionLost(self, reason: Failure | None = None) -> None:
         untrusted = reason if reason is not None and reason.check(*TLS) else None
         if untrusted is not None or not self._secure:
-            reason = self.insecure(untrusted)
+            reason = self._insecure(untrusted)
         super().connectionLost(reason)
-
-    def insecure(self, untrusted: Failure | None) -> Failure:
-        """Why there is no TLS: what is wrong with it, or an end without a word."""
-        if untrusted is not None:
-            return untrusted
-        message = "the connection ended within the TLS handshake"
-        return Failure(UpstreamError("tls", message, retryable=True))
 
 
 class _BoundedConnectionFactory(WrappingFactory[BoundedConnection]):
