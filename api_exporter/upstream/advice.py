@@ -1,4 +1,4 @@
-"""What to do when the upstream cannot be read: a row for every reason there is.
+"""Advice: what is wrong where the upstream cannot be read, and what to do, by reason.
 
 Each begins with what it is that went wrong. The status page, `/ready` and `--check`
 tell the same.

@@ -1,4 +1,4 @@
-"""The agent: requests on kept connections, by the way that leads to the upstream."""
+"""The HTTP agent: requests on kept connections, directly or through a proxy."""
 
 from collections.abc import Callable
 from functools import partial

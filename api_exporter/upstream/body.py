@@ -37,12 +37,12 @@ class LargeBodies:
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
-        self._bodies: deque[Body] = deque()
+        self._bodies: deque[ResponseBody] = deque()
         """The first one has the place; the others wait."""
         self._before = 0
         self._look: IDelayedCall | None = None
 
-    def enter(self, body: "Body") -> None:
+    def enter(self, body: "ResponseBody") -> None:
         """It is large by now, and has to wait where another one has the place."""
         self._bodies.append(body)
         if len(self._bodies) > 1:
@@ -50,7 +50,7 @@ class LargeBodies:
             if self._look is None:
                 self._watch()
 
-    def leave(self, body: "Body") -> None:
+    def leave(self, body: "ResponseBody") -> None:
         """It has ended, however."""
         had_it = self._bodies[0] is body
         self._bodies.remove(body)
@@ -76,7 +76,7 @@ class LargeBodies:
         self._watch()
 
 
-class Body(Protocol):
+class ResponseBody(Protocol):
     """Gathers a body up to a limit and cuts the connection there, or when cancelled.
 
     Nothing is read while it waits for the place of large ones.

@@ -1,4 +1,4 @@
-"""The upstream's client as the settings want it, and its life with the program."""
+"""The client of an account's upstream: a service with its agent, token and TLS."""
 
 from collections.abc import Callable
 

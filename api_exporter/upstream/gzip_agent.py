@@ -1,4 +1,4 @@
-"""An answer is unpacked here, below treq: gzip alone, one layer of it, in steps.
+"""An agent that asks for gzip and unpacks it, below treq: one layer of it, in steps.
 
 treq would unpack whatever `Content-Encoding` names, without bound; it finds none.
 """

@@ -1,4 +1,4 @@
-"""Certificates: whom we trust, who we are, and who the upstream says it is."""
+"""The policy of TLS: whom we trust, who we are, and who the upstream says it is."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

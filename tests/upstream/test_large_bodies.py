@@ -21,7 +21,7 @@ from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.token import Token
-from api_exporter.upstream.body import ENOUGH, LARGE, TURN, Body, LargeBodies
+from api_exporter.upstream.body import ENOUGH, LARGE, TURN, LargeBodies, ResponseBody
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.upstream.gzip_agent import Gunzip
 
@@ -286,9 +286,9 @@ class ReasonsTests(SynchronousTestCase):
         self.clock = Clock()
         self.large = LargeBodies(self.clock)
 
-    def answer(self, *, packed: bool) -> tuple[Body, Protocol, StringTransport]:
+    def answer(self, *, packed: bool) -> tuple[ResponseBody, Protocol, StringTransport]:
         """An answer, what its body comes to, and from where."""
-        answer, transport = Body(self.clock, self.large), StringTransport()
+        answer, transport = ResponseBody(self.clock, self.large), StringTransport()
         answer.limit = 64 * MIB
         way = Gunzip(answer, self.clock) if packed else answer
         way.makeConnection(transport)
