@@ -40,8 +40,8 @@ from api_exporter.telemetry.gauges import (
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
+from api_exporter.upstream.body import LargeBodies
 from api_exporter.upstream.client import Client
-from api_exporter.upstream.large_bodies import LargeBodies
 from api_exporter.upstream.tls_policy import TlsPolicies
 
 if TYPE_CHECKING:

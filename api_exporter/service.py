@@ -19,7 +19,7 @@ from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
 from api_exporter.serving import listener
-from api_exporter.serving.readers import Readers
+from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.site import max_connections
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
@@ -187,7 +187,7 @@ def assemble(
         metrics_path=settings.metrics_path,
         runbooks=settings.runbooks_url or RUNBOOKS,
         simulated=configured.simulation is not None,
-        readers=Readers(),
+        readers=PageReaders(),
         making=Answers(shared.slicer.run),
         pprof=None if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,

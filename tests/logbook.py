@@ -16,7 +16,10 @@ class Logbook:
         self.events: list[LogEvent] = []
 
     def __call__(self, event: LogEvent) -> None:
-        if event.get("log_namespace", "").startswith("api_exporter"):
+        namespace = event.get("log_namespace", "")
+        if namespace.startswith("api_exporter") and not namespace.startswith(
+            logs.SMALL_TALK
+        ):
             self.events.append(event)
 
     def lines(self, least: LogLevel = LogLevel.info) -> list[str]:

@@ -12,7 +12,7 @@ LONGEST = 72
 """Bytes of a password that bcrypt takes: longer ones are wrong."""
 
 
-class Attempt(Struct, frozen=True):
+class PasswordAttempt(Struct, frozen=True):
     """A password to be compared with a hash.
 
     Attributes:
@@ -45,16 +45,16 @@ class PasswordCache:
 
     def attempt(
         self, users: Mapping[bytes, bytes], decoy: bytes, user: bytes, password: bytes
-    ) -> Attempt:
+    ) -> PasswordAttempt:
         """What has to be compared: for an unknown user something as dear."""
         digest = users.get(user, decoy)
         keyed = hashlib.blake2b(key=self._key, digest_size=32)
         for part in (user, digest, password):
             keyed.update(len(part).to_bytes(8, "big"))  # so that no two run together
             keyed.update(part)
-        return Attempt(keyed.digest(), password, digest, user in users)
+        return PasswordAttempt(keyed.digest(), password, digest, user in users)
 
-    def known(self, attempt: Attempt) -> bool | None:
+    def known(self, attempt: PasswordAttempt) -> bool | None:
         """The result, where it need not be computed."""
         if len(attempt.password) > LONGEST:
             return False
@@ -65,7 +65,7 @@ class PasswordCache:
                 return result
         return None
 
-    def learn(self, attempt: Attempt, *, matches: bool) -> bool:
+    def learn(self, attempt: PasswordAttempt, *, matches: bool) -> bool:
         """Keep what a comparison has found; whether the password is right."""
         right = matches and attempt.possible
         kept = self._results[right]

@@ -16,7 +16,7 @@ from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.access.credentials import Credentials
-from api_exporter.access.password_cache import Attempt, PasswordCache
+from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
 from api_exporter.access.reloading import Reloader
 from api_exporter.access.ways_in import (
     REALM,
@@ -80,7 +80,7 @@ class Passwords(WayIn):
 class _Comparison:
     """A comparison that somebody waits for."""
 
-    def __init__(self, attempt: Attempt, address: str) -> None:
+    def __init__(self, attempt: PasswordAttempt, address: str) -> None:
         self.attempt = attempt
         self.address = address
         self.answers: list[Deferred[bool]] = []
@@ -104,7 +104,7 @@ class ComparisonQueue:
         """Whether the next one has to wait."""
         return self._running is not None
 
-    def compare(self, attempt: Attempt, address: str) -> Deferred[bool]:
+    def compare(self, attempt: PasswordAttempt, address: str) -> Deferred[bool]:
         """Whether a password is right, in time; fails with QueueFull."""
         answer: Deferred[bool] = Deferred()
         for comparison in (self._running, *self._waiting):

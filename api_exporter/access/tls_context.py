@@ -1,4 +1,4 @@
-"""TLS: from `tls_server_config` to what OpenSSL and Twisted work with."""
+"""The TLS context: from `tls_server_config` to what OpenSSL and Twisted work with."""
 
 from collections.abc import Callable
 from contextlib import suppress

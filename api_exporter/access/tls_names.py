@@ -1,4 +1,4 @@
-"""What Go calls ciphers, curves, versions and policies, and OpenSSL otherwise."""
+"""Names of TLS: what Go calls ciphers, curves, versions and policies."""
 
 from msgspec import Struct
 

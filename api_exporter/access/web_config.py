@@ -12,7 +12,7 @@ from api_exporter.access import tls_config
 from api_exporter.access.rate_limit import TokenBucket, parse_duration
 from api_exporter.access.reloading import Read, unreadable
 from api_exporter.access.tls_config import TlsConfig
-from api_exporter.access.yaml_document import Document, Section
+from api_exporter.access.yaml_document import Section, YamlDocument
 from api_exporter.settings.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def load(path: Path, read: Read) -> WebConfig:
         raise unreadable(path, error) from None
     if len(content) > LONGEST:
         raise ConfigurationError(f"{path}: it has more than {LONGEST} bytes")
-    document = Document(str(path), text)
+    document = YamlDocument(str(path), text)
     root = Section(document, document.root, "", KEYS)
     users = _users(root)
     tls = tls_config.parse(root, path.parent, read)

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _TRUTHS = ("true", "yes", "on", "false", "no", "off")
 
 
-class Document:
+class YamlDocument:
     """A document, and what is wrong with it.
 
     A key that is there without a value counts as not there, as in Go.
@@ -89,7 +89,7 @@ class Section:
 
     def __init__(
         self,
-        document: Document,
+        document: YamlDocument,
         node: Node | None,
         key: str,
         allowed: Collection[str],

@@ -14,7 +14,7 @@ from socket import AF_UNIX, socket
 from threading import Thread
 from urllib.parse import urlsplit
 
-from api_exporter.settings import file
+from api_exporter.settings import configuration_file
 from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
 from api_exporter.settings.errors import ConfigurationError
 
@@ -143,7 +143,7 @@ def encrypted(config: str | None, environ: Mapping[str, str]) -> bool:
 def _settings(config: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
     if config is None:
         return environ
-    return file.below(environ, file.load(Path(config)))
+    return configuration_file.below(environ, configuration_file.load(Path(config)))
 
 
 _HERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104

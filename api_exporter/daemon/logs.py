@@ -29,6 +29,10 @@ _LEVELS = {
     "error": LogLevel.error,
 }
 
+SMALL_TALK = ("twisted", "log_legacy", "api_exporter.serving.channel")
+"""Namespaces of what Twisted says: a logger is named after the class that it is read
+from, and those of the last one are Twisted's, as ours inherit them."""
+
 _NAMES = {LogLevel.warn: "warning", LogLevel.critical: "error"}
 
 
@@ -211,8 +215,8 @@ def observer(level: str, out: Destination, err: Destination) -> LineObserver:
     """
     threshold = LogLevelFilterPredicate(_LEVELS[level])
     if level == "info":
-        threshold.setLogLevelForNamespace("twisted", LogLevel.warn)
-        threshold.setLogLevelForNamespace("log_legacy", LogLevel.warn)
+        for namespace in SMALL_TALK:
+            threshold.setLogLevelForNamespace(namespace, LogLevel.warn)
     return LineObserver(threshold, out, err)
 
 

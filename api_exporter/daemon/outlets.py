@@ -1,4 +1,4 @@
-"""Where lines go: taken at once or not at all, so that no reader can hold us up."""
+"""Outlets of log lines: one takes a line at once or not at all, so none holds us up."""
 
 import os
 import select

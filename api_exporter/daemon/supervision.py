@@ -1,4 +1,4 @@
-"""What a supervisor is told: that we are ready, our state, and that we still turn.
+"""sd_notify: what systemd is told of our start, our state, and that we still turn.
 
 Facts: sd_notify(3). Messages are datagrams to the socket that NOTIFY_SOCKET names.
 """

@@ -1,4 +1,4 @@
-"""Threads that no end of the program waits for: what they do may hang for long."""
+"""Daemon threads: no end of the program waits for them, as what they do may hang."""
 
 from threading import Thread
 

@@ -1,4 +1,4 @@
-"""The company, as `company.json` has it: its offices, its kinds of machines, and the
+"""The company of `company.json`: its offices, its kinds of machines, and the
 cast, which the records of other resources name by their ids.
 
 Public addresses are from the ranges reserved for documentation.

@@ -6,14 +6,14 @@ from itertools import chain
 
 from api_exporter.demo.company import ALL, RUNNERS
 from api_exporter.demo.go_json import HOLE, array, encode
-from api_exporter.demo.peers import Peer, Runner, machine
+from api_exporter.demo.machines import Machine, Runner, machine
 from api_exporter.demo.resource import Moment, load
 
 _SHORT = ("id", "name", "peers_count", "resources_count")
 """What stands of a group inside of other records."""
 
 
-class Fleet:
+class SimulatedFleet:
     """The machines of a network of that size.
 
     Ephemeral ones come and go, so that a few per cent fewer are listed at any instant.
@@ -21,7 +21,7 @@ class Fleet:
 
     def __init__(self, machines: int, seed: int) -> None:
         self._machines = machines
-        self._peers: list[Peer] = []
+        self._peers: list[Machine] = []
         self._runners: list[Runner] = []
         self._members: dict[str, list[bytes]] = {
             group["id"]: [] for group in load("groups").records
@@ -74,5 +74,5 @@ class Fleet:
             opening = b","
         yield b"]"
 
-    def _running(self, at: float) -> Iterator[Peer]:
+    def _running(self, at: float) -> Iterator[Machine]:
         return (runner.peer(at) for runner in self._runners if runner.exists(at))

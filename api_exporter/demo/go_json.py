@@ -1,4 +1,4 @@
-"""How the upstream's server writes JSON: compact, sorted by key, HTML escaped."""
+"""JSON as the upstream's server writes it: compact, sorted by key, HTML escaped."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timezone

@@ -1,4 +1,4 @@
-"""What goes wrong in a week of the network, and comes right again: one table.
+"""Incidents: what goes wrong in a week of the network, and comes right: one table.
 
 All in UTC. What is wrong at any time, such as a depot without routers, stands with
 its subject; so does what has another rhythm.
@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from api_exporter.demo.schedules import DAY, HOUR, MINUTE, MONDAY, WEEK, Schedule, State
+from api_exporter.demo.schedules import DAY, HOUR, MINUTE, MONDAY, WEEK, Pattern, State
 
 
-def _weekly(begin: int, length: int) -> Schedule:
+def _weekly(begin: int, length: int) -> Pattern:
     """Something that lasts so long, and begins so many seconds after Monday did."""
-    return Schedule(MONDAY + begin, WEEK, (0, length))
+    return Pattern(MONDAY + begin, WEEK, (0, length))
 
 
 TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SUNDAY = DAY, 2 * DAY, 3 * DAY, 4 * DAY, 6 * DAY
@@ -45,7 +45,7 @@ LAB_UPDATE = _weekly(SUNDAY + 4 * HOUR, 20 * MINUTE)
 GATEWAYS_UPDATE = _weekly(SUNDAY + 4 * HOUR + 10 * MINUTE, 20 * MINUTE)
 """… and all others before these are back."""
 
-INTERRUPTIONS: Mapping[str | None, Schedule] = {
+INTERRUPTIONS: Mapping[str | None, Pattern] = {
     "line_cut": LINE_CUT,
     "lab_update": LAB_UPDATE,
     "gateways_update": GATEWAYS_UPDATE,
@@ -53,11 +53,11 @@ INTERRUPTIONS: Mapping[str | None, Schedule] = {
 """Those that `company.json` names."""
 
 
-class InterruptedSchedule(Struct, frozen=True):
+class InterruptedPattern(Struct, frozen=True):
     """A schedule of connections with an event that interrupts them."""
 
-    schedule: Schedule
-    event: Schedule
+    schedule: Pattern
+    event: Pattern
 
     def state(self, at: float) -> State:
         """Like the schedule's: what was connected is lost at the event's begin, and

@@ -1,5 +1,6 @@
-"""When machines are connected: patterns that repeat, so that every instant's state is
-known without living through those before it. Whole seconds since the epoch throughout.
+"""Patterns of connections, which repeat. Whole seconds since the epoch throughout.
+
+So every instant's state is known without living through those before it.
 """
 
 from bisect import bisect_right
@@ -28,7 +29,7 @@ State = tuple[bool, int, int]
 """Whether connected, since when that is so, and when last connected."""
 
 
-class Schedule(Struct, frozen=True):
+class Pattern(Struct, frozen=True):
     """A pattern of connections, or of something else that lasts, repeated for ever.
 
     Attributes:
@@ -66,37 +67,37 @@ class Schedule(Struct, frozen=True):
         return False, changed, start + self.changes[passed - 2]
 
 
-def always(_random: Random, _east: int) -> Schedule:
+def always(_random: Random, _east: int) -> Pattern:
     """Connected at any time since the network has settled."""
-    return Schedule(SETTLED + 40 * DAY, CENTURY, (0, CENTURY - DAY))
+    return Pattern(SETTLED + 40 * DAY, CENTURY, (0, CENTURY - DAY))
 
 
-def never(_random: Random, _east: int) -> Schedule:
+def never(_random: Random, _east: int) -> Pattern:
     """Not seen for as long."""
     return offline_since(SETTLED + 200 * DAY)
 
 
-def abandoned(random: Random, _east: int) -> Schedule:
+def abandoned(random: Random, _east: int) -> Pattern:
     """Not seen for months."""
     return offline_since(SETTLED + random.randrange(300 * DAY))
 
 
-def offline_since(instant: int) -> Schedule:
+def offline_since(instant: int) -> Pattern:
     """Not connected at any time from the instant on, but on the day before it."""
-    return Schedule(instant - DAY, CENTURY, (0, DAY))
+    return Pattern(instant - DAY, CENTURY, (0, DAY))
 
 
-def outages(random: Random, east: int) -> Schedule:
+def outages(random: Random, east: int) -> Pattern:
     """Connected but for minutes or hours that end about three at night, `east` hours
     from Greenwich.
     """
     days = random.randint(20, 90)
     ends = random.randrange(days) * DAY + (3 - east) * HOUR + random.randrange(HOUR)
     outage = random.randint(2 * MINUTE, 3 * HOUR)
-    return Schedule(ends, days * DAY, (0, days * DAY - outage))
+    return Pattern(ends, days * DAY, (0, days * DAY - outage))
 
 
-def office_hours(random: Random, east: int) -> Schedule:
+def office_hours(random: Random, east: int) -> Pattern:
     """Connected while somebody works, four or five days a week, `east` hours from
     Greenwich. All go home at five.
     """
@@ -106,31 +107,31 @@ def office_hours(random: Random, east: int) -> Schedule:
         if day != day_off:
             begin = day * DAY + random.randint(7 * HOUR, 10 * HOUR)
             changes += (begin, day * DAY + 17 * HOUR + random.randrange(8 * MINUTE))
-    return Schedule(MONDAY - east * HOUR, WEEK, tuple(changes))
+    return Pattern(MONDAY - east * HOUR, WEEK, tuple(changes))
 
 
-def roaming(random: Random, east: int) -> Schedule:
+def roaming(random: Random, east: int) -> Pattern:
     """Connected three times a day, for as long as it may be."""
-    return Schedule(-east * HOUR, DAY, tuple(sorted(random.sample(range(DAY), 6))))
+    return Pattern(-east * HOUR, DAY, tuple(sorted(random.sample(range(DAY), 6))))
 
 
-def jobs(random: Random, _east: int) -> Schedule:
+def jobs(random: Random, _east: int) -> Pattern:
     """Connected for the length of a job, then away for longer than the upstream keeps
     an ephemeral machine.
     """
     length = random.randint(20 * MINUTE, 50 * MINUTE)
     period = length + random.randint(12 * MINUTE, 40 * MINUTE)
-    return Schedule(random.randrange(period), period, (0, length))
+    return Pattern(random.randrange(period), period, (0, length))
 
 
-def cut_off(_random: Random, _east: int) -> Schedule:
+def cut_off(_random: Random, _east: int) -> Pattern:
     """Connected for as long as a login lasts; the next one comes half a day later."""
-    return Schedule(SETTLED, DAY + DAY // 2, (0, DAY))
+    return Pattern(SETTLED, DAY + DAY // 2, (0, DAY))
 
 
 _ALL = (abandoned, always, cut_off, jobs, never, office_hours, outages, roaming)
 
-PATTERNS: Mapping[str, Callable[[Random, int], Schedule]] = {
+PATTERNS: Mapping[str, Callable[[Random, int], Pattern]] = {
     pattern.__name__: pattern for pattern in _ALL
 }
 """Makes a schedule, given chance and the hours from Greenwich, by its name."""

@@ -6,9 +6,10 @@ varies. Many machines make their two resources themselves, for speed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from api_exporter.demo import account, audit, networks, people, proxies
-from api_exporter.demo.fleet import Fleet
+from api_exporter.demo import records
+from api_exporter.demo.fleet import SimulatedFleet
 from api_exporter.demo.go_json import array, encode
+from api_exporter.demo.people import EXPORTER_ID
 from api_exporter.demo.resource import Moment, Record, Template
 
 Content = Callable[[Moment, Template], Iterable[Record] | Record]
@@ -24,25 +25,25 @@ def _document(_moment: Moment, template: Template) -> Record:
 
 
 _RESOURCES: Mapping[str, tuple[str, Content]] = {
-    "/api/accounts": ("accounts", account.accounts),
+    "/api/accounts": ("accounts", records.accounts),
     "/api/dns/nameservers": ("nameservers", _records),
     "/api/dns/settings": ("dns_settings", _document),
     "/api/dns/zones": ("dns_zones", _records),
-    "/api/events/audit": ("events", audit.events),
+    "/api/events/audit": ("events", records.events),
     "/api/instance/version": ("instance_version", _document),
-    "/api/networks": ("networks", networks.networks),
-    "/api/networks/resources": ("network_resources", networks.resources),
-    "/api/networks/routers": ("network_routers", networks.routers),
+    "/api/networks": ("networks", records.networks),
+    "/api/networks/resources": ("network_resources", records.resources),
+    "/api/networks/routers": ("network_routers", records.routers),
     "/api/policies": ("policies", _records),
     "/api/posture-checks": ("posture_checks", _records),
-    "/api/reverse-proxies/clusters": ("proxy_clusters", proxies.clusters),
+    "/api/reverse-proxies/clusters": ("proxy_clusters", records.clusters),
     "/api/reverse-proxies/domains": ("proxy_domains", _records),
-    "/api/reverse-proxies/proxy-tokens": ("proxy_tokens", proxies.tokens),
-    "/api/reverse-proxies/services": ("proxy_services", proxies.services),
+    "/api/reverse-proxies/proxy-tokens": ("proxy_tokens", records.tokens),
+    "/api/reverse-proxies/services": ("proxy_services", records.services),
     "/api/routes": ("routes", _records),
-    "/api/setup-keys": ("setup_keys", account.setup_keys),
-    "/api/users": ("users", people.users),
-    f"/api/users/{people.EXPORTER_ID}/tokens": ("access_tokens", people.access_tokens),
+    "/api/setup-keys": ("setup_keys", records.setup_keys),
+    "/api/users": ("users", records.users),
+    f"/api/users/{EXPORTER_ID}/tokens": ("access_tokens", records.access_tokens),
 }
 
 PEERS = "/api/peers"
@@ -59,7 +60,7 @@ class SimulatedNetwork:
     """
 
     def __init__(self, peers: int, seed: int = 0) -> None:
-        self._fleet = Fleet(peers, seed)
+        self._fleet = SimulatedFleet(peers, seed)
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
         """A path's JSON in pieces, or None where there is no such path.

@@ -1,4 +1,4 @@
-"""What holds memory, by tracemalloc: the blocks that are alive, and who asked for them.
+"""The heap profile, by tracemalloc: the blocks that are alive, and who asked for them.
 
 Tracing makes the program several times slower, so it runs only while it is asked for,
 unless it has run from the start (`PYTHONTRACEMALLOC=5`). It knows files and lines, but

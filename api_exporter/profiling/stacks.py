@@ -1,5 +1,6 @@
-"""Stacks of named lines, and the profile of what every thread is doing at this moment:
-Python's nearest to Go's goroutines.
+"""Stacks of named lines, and the profile of what all threads are doing at this moment.
+
+It is Python's nearest to Go's goroutines.
 """
 
 import sys

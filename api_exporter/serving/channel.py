@@ -4,12 +4,13 @@ import fcntl
 import re
 import struct
 import termios
-from socket import AF_INET, AF_INET6, IPPROTO_TCP, TCP_NOTSENT_LOWAT, socket
+from socket import AF_INET, AF_INET6, IPPROTO_TCP, TCP_NOTSENT_LOWAT
 from typing import cast
 
 from twisted.internet.interfaces import IDelayedCall, ITCPTransport
 from twisted.internet.protocol import connectionDone
-from twisted.logger import Logger
+from twisted.internet.tcp import Connection, Server
+from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from twisted.web import http
 from twisted.web.server import Request
@@ -51,11 +52,6 @@ class BodilessRequest(Request):
         path = _ORIGIN.sub(b"", path, 1) if path[:1] != b"/" else path
         super().requestReceived(command, path, version)
 
-    @property
-    def _log(self) -> Logger:  # type: ignore[override]
-        """Under Twisted's name; see `Channel`."""
-        return http.Request._log
-
 
 class Channel(http.HTTPChannel):
     """A connection that counts, and whose requests may not trickle in for ever.
@@ -80,12 +76,12 @@ class Channel(http.HTTPChannel):
         self.connections.add(self)
         self.idle.add(self, self.host)
         below = self._below()
-        port = getattr(below, "server", None)
-        if port is not None:  # Twisted's port lets in more and more at a time
+        if isinstance(below, Server):  # Twisted's port lets in more and more at a time
+            port = below.server
             port.numberAccepts = min(port.numberAccepts, MOST_ACCEPTED)
-        handle = getattr(below, "socket", None)
-        if isinstance(handle, socket) and handle.family in {AF_INET, AF_INET6}:
-            handle.setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT, MOST_NOT_SENT)
+            if below.socket.family in {AF_INET, AF_INET6}:
+                option = TCP_NOTSENT_LOWAT, MOST_NOT_SENT
+                below.socket.setsockopt(IPPROTO_TCP, *option)
         super().connectionMade()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -173,23 +169,15 @@ class Channel(http.HTTPChannel):
     def unsent(self) -> int:
         """Bytes of answers that the client has not acknowledged yet."""
         below = self._below()
-        buffered: int = len(getattr(below, "dataBuffer", b""))
-        buffered += getattr(below, "_tempDataLen", 0)
-        buffered -= getattr(below, "offset", 0)
-        handle = getattr(below, "socket", None)
-        if not isinstance(handle, socket):
-            return buffered
-        queued = fcntl.ioctl(handle, termios.TIOCOUTQ, b"\0" * 4)
+        if below is None:
+            return 0
+        buffered = len(below.dataBuffer) - below.offset + below._tempDataLen
+        queued = fcntl.ioctl(below.socket, termios.TIOCOUTQ, b"\0" * 4)
         return buffered + int(struct.unpack("i", queued)[0])
 
-    def _below(self) -> object:
+    def _below(self) -> Connection | None:
         """The transport that has the socket: with TLS it is not the one that we see."""
-        return getattr(self.transport, "transport", self.transport)
-
-    @property
-    def _log(self) -> Logger:  # type: ignore[override]
-        """Under Twisted's name, by which `logs.observer` silences its small talk.
-
-        A Logger names itself after the class that it is read from.
-        """
-        return http.HTTPChannel._log
+        below: object = self.transport
+        if isinstance(below, TLSMemoryBIOProtocol):
+            below = below.transport
+        return below if isinstance(below, Connection) and below.connected else None

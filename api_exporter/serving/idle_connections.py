@@ -1,4 +1,4 @@
-"""Which idle connection goes when there is no room. Knows no socket."""
+"""Idle connections: which one goes when there is no room. Knows no socket."""
 
 from typing import Generic, TypeVar
 

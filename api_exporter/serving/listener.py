@@ -1,4 +1,4 @@
-"""Where we are reached: addresses, and the service that listens on them."""
+"""The listener: a service that opens the ports where we are reached."""
 
 import socket
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""A page that can be read and nothing else."""
+"""Pages that can be read and nothing else: the classes that all others extend."""
 
 from twisted.web.resource import Resource
 from twisted.web.server import Request

@@ -1,4 +1,4 @@
-"""A long body on its way to a client, as fast as the client takes it."""
+"""A push producer: sends a long body as fast as the client takes it."""
 
 from collections.abc import Iterator
 

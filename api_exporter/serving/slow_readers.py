@@ -1,4 +1,4 @@
-"""How long a reader is waited for, judged by looking at it again and again."""
+"""Slow readers: how long each is waited for, judged by looking again and again."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""Which accounts a client may know of: none, unless somebody says so. Pure."""
+"""Visibility: which accounts a client may know of. None, unless somebody says so."""
 
 from collections.abc import Container
 
@@ -6,11 +6,11 @@ Accounts = Container[str]
 """By their names."""
 
 
-class _All:
+class _EveryAccount:
     def __contains__(self, name: object) -> bool:
         return True
 
 
-ALL: Accounts = _All()
+ALL: Accounts = _EveryAccount()
 
 NONE: Accounts = frozenset()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
-from api_exporter.settings import file
+from api_exporter.settings import configuration_file
 from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import (
     BY_NAME,
@@ -109,13 +109,15 @@ def _of_file(
     return account(name, {**inherited, **own}, errors, place)
 
 
-def _lines(path: Path, errors: list[ConfigurationError]) -> dict[str, file.Line] | None:
+def _lines(
+    path: Path, errors: list[ConfigurationError]
+) -> dict[str, configuration_file.Line] | None:
     """By name, or None with an error more. A mistaken line is an error, too."""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe may never end
         errors.append(ConfigurationError(f"{path}: it is no regular file"))
         return None
     try:
-        lines = file.lines(path)
+        lines = configuration_file.lines(path)
     except ConfigurationError as error:
         errors.append(error)
         return None
@@ -131,9 +133,11 @@ def _lines(path: Path, errors: list[ConfigurationError]) -> dict[str, file.Line]
     return {line.name: line for line in lines}
 
 
-def _shown(line: file.Line) -> str:
+def _shown(line: configuration_file.Line) -> str:
     """The name, unless it may be a token: many of them end in `=`."""
-    alone = not line.value.strip("=") and not file.SETTING.fullmatch(line.name)
+    alone = not line.value.strip("=") and not configuration_file.SETTING.fullmatch(
+        line.name
+    )
     return "the name" if alone else masked(line.name)
 
 

@@ -1,4 +1,4 @@
-"""Where to listen, from the setting's text. It imports nothing that takes time."""
+"""Listen addresses, from the setting's text. It imports nothing that takes time."""
 
 import re
 from typing import NamedTuple

@@ -7,7 +7,7 @@ from typing import Any
 
 from twisted.logger import Logger
 
-from api_exporter.settings import file
+from api_exporter.settings import configuration_file
 from api_exporter.settings.accounts import NAMES, files
 from api_exporter.settings.definitions import BY_NAME, Settings
 from api_exporter.settings.environment import read
@@ -40,10 +40,10 @@ def load(options: Options, overriding: Mapping[str, str]) -> Settings:
         for path in misnamed:
             log.warn(MISNAMED, path=repr(str(path)))
         for name, path in found.items():
-            if name in settings.accounts and file.readable_by_all(path):
+            if name in settings.accounts and configuration_file.readable_by_all(path):
                 log.warn(READABLE, path=str(path), account=name)
     for path in sorted(set(_secret(settings))):
-        if file.readable_by_all(path):
+        if configuration_file.readable_by_all(path):
             log.warn(READABLE, path=str(path))
     authorities = os.environ.get("SSL_CERT_FILE")
     if authorities and not os.access(authorities, os.R_OK):
@@ -82,9 +82,9 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     if options["config"] is None:
         return os.environ, False
     path = Path(options["config"])
-    found = file.load(path)
-    if file.readable_by_all(path):
+    found = configuration_file.load(path)
+    if configuration_file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
     others = {name: text for name, text in found.items() if name not in BY_NAME}
-    os.environ.update(file.below(os.environ, others))
-    return file.below(os.environ, found), not found
+    os.environ.update(configuration_file.below(os.environ, others))
+    return configuration_file.below(os.environ, found), not found

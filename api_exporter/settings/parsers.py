@@ -1,4 +1,4 @@
-"""From a setting's text to its value. A parser raises ValueError, maybe with a hint."""
+"""Parsers: from a setting's text to its value. A mistake is a ValueError."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Which proxy, if any, stands between an account and its upstream, and who says so.
+"""Proxy selection: which proxy leads an account to its upstream, and who says so.
 
 NO_PROXY holds by Go's rules, which operators of exporters know: in
 `tests/settings/no_proxy.json` is what golang.org/x/net/http/httpproxy makes of it.

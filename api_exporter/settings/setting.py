@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
 from api_exporter.settings.errors import ConfigurationError
@@ -33,6 +33,10 @@ class Setting(Struct, frozen=True):
     secret: bool = False
     path: bool = False
     name: str = ""
+
+    def __call__(self) -> NoReturn:
+        """Called where a struct is made without a value for the field."""
+        raise TypeError(f"a field without its value: {self.meaning}")
 
     def read(
         self,
@@ -69,17 +73,20 @@ def setting(
     meaning: str,
     **more: Any,
 ) -> T:
-    """A setting in the place of the value, of which the field's type is that."""
-    return cast("T", Setting(parse, allowed, meaning, **more))
+    """A setting in the place of the value, of which the field's type is that.
+
+    It is no default: a struct takes it for a maker of one, and that raises TypeError.
+    """
+    return cast("T", field(default_factory=Setting(parse, allowed, meaning, **more)))
 
 
 def settings_of(struct: type[Struct]) -> tuple[Setting, ...]:
     """Those of a struct's fields, named, each with its section."""
     found: list[Setting] = []
-    for field in fields(struct):
-        if isinstance(row := field.default, Setting):
+    for known in fields(struct):
+        if isinstance(row := known.default_factory, Setting):
             section = row.section or found[-1].section
-            found.append(replace(row, name=field.name.upper(), section=section))
+            found.append(replace(row, name=known.name.upper(), section=section))
     return tuple(found)
 
 

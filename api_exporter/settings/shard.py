@@ -1,4 +1,4 @@
-"""Which accounts a process keeps, where several share them."""
+"""A shard: which accounts a process keeps, where several share them."""
 
 import re
 import socket

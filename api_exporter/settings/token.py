@@ -1,4 +1,4 @@
-"""The secret that opens the upstream: kept out of sight, checked, read from a file."""
+"""The token that opens the upstream: kept out of sight, checked, read from a file."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is known of one account: how each refresh went, and every request for it.
+"""Metrics of one account: how each refresh went, and every request for it.
 
 The one place that counts and publishes. Gauges of a resource are made afresh, for every
 page, from what is known of it; only counters and histograms live on.

@@ -1,4 +1,4 @@
-"""What netbird-api-exporter counts of scrapes: here of refreshes, with `drop_in`."""
+"""Metrics of netbird-api-exporter's scrapes: here of refreshes, with `drop_in`."""
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 

@@ -1,4 +1,4 @@
-"""What is known of the audit events that are written."""
+"""Metrics of the audit events that are written."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 

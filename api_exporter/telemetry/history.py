@@ -1,4 +1,4 @@
-"""How many peers were connected in the last hours, in bounded memory.
+"""A history: how many peers were connected in the last hours, in bounded memory.
 
 A restart forgets it: what must last is Prometheus' business.
 """

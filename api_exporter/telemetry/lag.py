@@ -1,4 +1,4 @@
-"""How late the event loop is.
+"""The lag meter: how late the event loop is.
 
 Each measurement is what anything else that was due at that moment had to wait, too. A
 stall that is shorter than the interval is met in proportion to its length, a longer one

@@ -1,4 +1,4 @@
-"""Log lines that tell of which account they are."""
+"""A logger whose lines tell of which account they are."""
 
 from typing import Any
 

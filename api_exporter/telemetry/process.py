@@ -1,4 +1,4 @@
-"""What is known of this process: build, threads, lag, scrapes, and who comes in."""
+"""Metrics of this process: build, threads, lag, scrapes, and who comes in."""
 
 import sys
 from collections.abc import Callable, Collection, Mapping

@@ -1,4 +1,4 @@
-"""The agent: requests on kept connections, by the way that leads to the upstream."""
+"""The HTTP agent: requests on kept connections, directly or through a proxy."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,11 +6,9 @@ from functools import partial
 from OpenSSL.crypto import X509
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
-    IProtocol,
     IStreamClientEndpoint,
 )
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.protocols.policies import WrappingFactory
 from twisted.web.client import URI, Agent, HTTPConnectionPool, ProxyAgent
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import (
@@ -39,70 +37,7 @@ LONGEST_KEPT = 3600.0
 was replaced is noticed, theirs or ours."""
 
 
-class _UpstreamConnection(TlsConnection):
-    """Tells the certificate of whoever answers, which is one that was trusted."""
-
-    def __init__(
-        self,
-        factory: "WrappingFactory[_UpstreamConnection]",
-        wrapped: IProtocol,
-        seen: Callable[[X509], None],
-    ) -> None:
-        super().__init__(factory, wrapped)
-        self._seen: Callable[[X509], None] | None = seen
-
-    def pauseProducing(self) -> None:
-        super().pauseProducing()
-        if self._seen is not None:
-            self._seen(self.getPeerCertificate())
-            self._seen = None
-
-
-@implementer(IAgentEndpointFactory)
-class EndpointFactory:
-    """Where the agent connects to: the upstream, or a tunnel to it.
-
-    Args:
-        policy: for the upstream's TLS.
-        through: makes a tunnel to a host and port, where a proxy is on the way.
-        timeout: seconds for connecting.
-        seen: told of the upstream's certificate, once for each connection.
-    """
-
-    def __init__(
-        self,
-        reactor: PosixReactorBase,
-        policy: IPolicyForHTTPS,
-        *,
-        through: Callable[[str, int], IStreamClientEndpoint] | None,
-        timeout: float,
-        seen: Callable[[X509], None],
-    ) -> None:
-        self._reactor = reactor
-        self._policy = policy
-        self._through = through
-        self._timeout = timeout
-        self._seen = seen
-
-    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The upstream's, whose URL is of one of two schemes."""
-        host = uri.host.decode("ascii")
-        if self._through is None:
-            endpoint = plain(self._reactor, host, uri.port, self._timeout)
-        else:
-            endpoint = self._through(host, uri.port)
-        if uri.scheme != b"https":
-            return BoundedEndpoint(self._reactor, endpoint, BoundedConnection)
-        secured = TlsEndpoint(endpoint, self._policy, uri.host, uri.port)
-        return BoundedEndpoint(self._reactor, secured, self._seeing)
-
-    def _seeing(
-        self, factory: "WrappingFactory[_UpstreamConnection]", wrapped: IProtocol
-    ) -> _UpstreamConnection:
-        return _UpstreamConnection(factory, wrapped, self._seen)
-
-
-@implementer(IAgent)
+@implementer(IAgent, IAgentEndpointFactory)
 class UpstreamAgent:
     """Makes requests the way that an account's settings want.
 
@@ -126,14 +61,17 @@ class UpstreamAgent:
         timeout: float,
         seen: Callable[[X509], None],
     ) -> None:
-        self._clock = reactor
+        self._reactor = reactor
+        self._policy = policy
+        self._timeout = timeout
+        self._protocol = partial(TlsConnection, seen=seen)
+        self._through: Callable[[str, int], IStreamClientEndpoint] | None = None
         self._renewed = reactor.seconds()
         self._pool = pool = HTTPConnectionPool(reactor)
         pool.cachedConnectionTimeout = IDLE_CONNECTION
         # Only where a kept connection ends without a single byte: the upstream closed
         # it at the moment of its reuse, which is nobody's failure and counts nowhere.
         pool.retryAutomatically = True
-        through = None
         self._whole_addresses: IAgent | None = None
         self._login: bytes | None = None
         if proxy is not None:  # nobody else pays for importing the ways through one
@@ -141,15 +79,24 @@ class UpstreamAgent:
             from api_exporter.upstream.tunnel import Tunnel  # noqa: PLC0415
 
             to_proxy = ProxyEndpoint(reactor, proxy_policy, proxy, timeout)
-            through = partial(Tunnel, to_proxy, proxy)
+            self._through = partial(Tunnel, to_proxy, proxy)
             bounded = BoundedEndpoint(reactor, to_proxy, BoundedConnection)
             self._whole_addresses = ProxyAgent(bounded, reactor, pool)
             if proxy.login is not None:
                 self._login = proxy.login.header.reveal().encode("ascii")
-        endpoints = EndpointFactory(
-            reactor, policy, through=through, timeout=timeout, seen=seen
-        )
-        self._agent: IAgent = Agent.usingEndpointFactory(reactor, endpoints, pool)
+        self._agent: IAgent = Agent.usingEndpointFactory(reactor, self, pool)
+
+    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
+        """The upstream's, whose URL is of one of two schemes, or a tunnel to it."""
+        host = uri.host.decode("ascii")
+        if self._through is None:
+            endpoint = plain(self._reactor, host, uri.port, self._timeout)
+        else:
+            endpoint = self._through(host, uri.port)
+        if uri.scheme != b"https":
+            return BoundedEndpoint(self._reactor, endpoint, BoundedConnection)
+        secured = TlsEndpoint(endpoint, self._policy, uri.host, uri.port)
+        return BoundedEndpoint(self._reactor, secured, self._protocol)
 
     def request(
         self,
@@ -159,8 +106,8 @@ class UpstreamAgent:
         bodyProducer: IBodyProducer | None = None,  # noqa: N803 - Twisted's name
     ) -> Deferred[IResponse]:
         """See IAgent."""
-        if self._clock.seconds() - self._renewed > LONGEST_KEPT:
-            self._renewed = self._clock.seconds()
+        if self._reactor.seconds() - self._renewed > LONGEST_KEPT:
+            self._renewed = self._reactor.seconds()
             self._pool.closeCachedConnections()
         if self._whole_addresses is None or uri.startswith(b"https:"):
             return self._agent.request(method, uri, headers, bodyProducer)

@@ -1,4 +1,4 @@
-"""How long to wait before asking again. Stateless; chance is an argument."""
+"""Backoff: how long to wait before asking again. Stateless; chance is an argument."""
 
 from collections.abc import Callable
 

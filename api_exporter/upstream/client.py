@@ -1,4 +1,4 @@
-"""The upstream's client as the settings want it, and its life with the program."""
+"""The client of an account's upstream: a service with its agent, token and TLS."""
 
 from collections.abc import Callable
 
@@ -15,9 +15,13 @@ from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.agent import UpstreamAgent
 from api_exporter.upstream.backoff import Jitter
+from api_exporter.upstream.body import LargeBodies
 from api_exporter.upstream.fetcher import Fetcher
-from api_exporter.upstream.large_bodies import LargeBodies
-from api_exporter.upstream.tls_policy import TlsPolicies, UpstreamCertificate, shown
+from api_exporter.upstream.tls_policy import (
+    TlsPolicies,
+    UpstreamCertificate,
+    read_certificate,
+)
 
 log = Logger()
 
@@ -110,7 +114,7 @@ class Client(Service):
 
     def _seen(self, certificate: X509) -> None:
         try:
-            self.shown = shown(certificate)
+            self.shown = read_certificate(certificate)
         except Exception:  # noqa: BLE001 - OpenSSL trusts what another parser dislikes
             self.shown = None
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import cast
 
 import idna
+from OpenSSL.crypto import X509
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
     HostnameEndpoint,
@@ -59,6 +60,12 @@ class BoundedConnection(ProtocolWrapper):
         self._in_head = False
         cast("IPushProducer", self.transport).pauseProducing()
 
+    def stopProducing(self) -> None:
+        """Nobody wants the rest of a body: what Twisted gives its protocol cannot abort
+        (#8227), and closing in good order would wait for a peer that may never answer.
+        """
+        cast("ITCPTransport", self.transport).abortConnection()
+
     def dataReceived(self, data: bytes) -> None:
         if self._in_head:
             self._head += len(data)
@@ -85,27 +92,51 @@ class BoundedConnection(ProtocolWrapper):
         super().connectionLost(reason)
 
 
+def insecure(untrusted: Failure | None) -> Failure:
+    """Why there is no TLS: what is wrong with it, or an end without a word."""
+    if untrusted is not None:
+        return untrusted
+    message = "the connection ended within the TLS handshake"
+    return Failure(UpstreamError("tls", message, retryable=True))
+
+
 @implementer(IHandshakeListener)
 class TlsConnection(BoundedConnection):
-    """Knows whether the TLS handshake was completed: some servers end it in silence."""
+    """Knows whether the TLS handshake was completed: some servers end it in silence.
+
+    Args:
+        seen: told of the certificate of whoever answers, which is one that was trusted.
+        insecure: makes the failure where there is no TLS.
+    """
 
     _secure = False
+
+    def __init__(
+        self,
+        factory: "WrappingFactory[TlsConnection]",
+        wrapped: IProtocol,
+        *,
+        seen: Callable[[X509], None] | None = None,
+        insecure: Callable[[Failure | None], Failure] = insecure,
+    ) -> None:
+        super().__init__(factory, wrapped)
+        self._seen = seen
+        self._insecure = insecure
 
     def handshakeCompleted(self) -> None:
         self._secure = True
 
+    def pauseProducing(self) -> None:
+        super().pauseProducing()
+        if self._seen is not None:
+            self._seen(self.getPeerCertificate())
+            self._seen = None
+
     def connectionLost(self, reason: Failure | None = None) -> None:
         untrusted = reason if reason is not None and reason.check(*TLS) else None
         if untrusted is not None or not self._secure:
-            reason = self.insecure(untrusted)
+            reason = self._insecure(untrusted)
         super().connectionLost(reason)
-
-    def insecure(self, untrusted: Failure | None) -> Failure:
-        """Why there is no TLS: what is wrong with it, or an end without a word."""
-        if untrusted is not None:
-            return untrusted
-        message = "the connection ended within the TLS handshake"
-        return Failure(UpstreamError("tls", message, retryable=True))
 
 
 class _BoundedConnectionFactory(WrappingFactory[BoundedConnection]):
@@ -180,27 +211,6 @@ class TlsEndpoint:
         return connected
 
 
-@implementer(IStreamClientEndpoint)
-class _UnusualName:
-    """A host with a name that HostnameEndpoint refuses, such as one with `_`."""
-
-    def __init__(
-        self, reactor: PosixReactorBase, host: str, port: int, timeout: float
-    ) -> None:
-        self._reactor = reactor
-        self._host = host
-        self._port = port
-        self._timeout = timeout
-
-    def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        return Deferred.fromCoroutine(self._connect(factory))
-
-    async def _connect(self, factory: IProtocolFactory) -> IProtocol:
-        address = await self._reactor.resolve(self._host)
-        endpoint = TCP4ClientEndpoint(self._reactor, address, self._port, self._timeout)
-        return await endpoint.connect(factory)
-
-
 def _unusual(host: str) -> bool:
     """Whether it is neither an address nor a name that a domain may have."""
     try:
@@ -218,5 +228,6 @@ def plain(
     Args:
         timeout: seconds for connecting.
     """
-    kind = _UnusualName if _unusual(host) else HostnameEndpoint
+    # HostnameEndpoint refuses a name that no domain has, such as one with `_`.
+    kind = TCP4ClientEndpoint if _unusual(host) else HostnameEndpoint
     return kind(reactor, host, port, timeout)

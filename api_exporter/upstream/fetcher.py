@@ -1,4 +1,4 @@
-"""The client of the upstream's API: attempts, deadlines, retries and the token.
+"""The fetcher of bodies: attempts, deadlines, retries and the token.
 
 It knows HTTP and nothing of what the bodies mean.
 """
@@ -20,9 +20,8 @@ from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
-from api_exporter.upstream.body import Body
+from api_exporter.upstream.body import LargeBodies, ResponseBody
 from api_exporter.upstream.gzip_agent import GzipAgent
-from api_exporter.upstream.large_bodies import LargeBodies
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -135,7 +134,7 @@ class Fetcher:
         token = self._token()
         while True:
             try:
-                answer = Body(self._clock, self._large)
+                answer = ResponseBody(self._clock, self._large)
                 return await self._attempt(path, number, token, deadline, answer)
             except UpstreamError as error:
                 # Cancelling the look-up of a name fails as if there were no such name.
@@ -156,7 +155,7 @@ class Fetcher:
 
     async def reach(self) -> str:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
-        answer = Body(self._clock, self._large)
+        answer = ResponseBody(self._clock, self._large)
         try:
             await self._attempt(PROBE, 1, self._token(), self._timeout, answer)
         except UpstreamError as error:
@@ -182,7 +181,12 @@ class Fetcher:
             )
 
     async def _attempt(
-        self, path: str, number: int, token: Token, deadline: float, answer: Body
+        self,
+        path: str,
+        number: int,
+        token: Token,
+        deadline: float,
+        answer: ResponseBody,
     ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
         problem = ""
@@ -220,7 +224,7 @@ class Fetcher:
                 error=problem,
             )
 
-    async def _exchange(self, path: str, token: Token, answer: Body) -> bytes:
+    async def _exchange(self, path: str, token: Token, answer: ResponseBody) -> bytes:
         response = await self._http.get(
             _Address.from_text(f"{self._url}/{path}{self._query}"),
             headers=Headers(
@@ -250,7 +254,7 @@ class Fetcher:
         return await answer.whole
 
 
-async def _words(response: IResponse, answer: Body) -> bytes:
+async def _words(response: IResponse, answer: ResponseBody) -> bytes:
     """The body of a refusal, which need not be readable."""
     answer.limit = _LONGEST_REFUSAL
     response.deliverBody(answer)

@@ -1,4 +1,4 @@
-"""An answer is unpacked here, below treq: gzip alone, one layer of it, in steps.
+"""An agent that asks for gzip and unpacks it, below treq: one layer of it, in steps.
 
 treq would unpack whatever `Content-Encoding` names, without bound; it finds none.
 """
@@ -43,17 +43,6 @@ COMPLETE = (ResponseDone, PotentialDataLoss)
 PotentialDataLoss: neither a length nor chunks were promised, and the server closed. So
 does HTTP/1.0 end a body; what is missing shows when it is decoded.
 """
-
-
-def abort(transport: object) -> None:
-    """Cut the connection of a body's protocol, if it has one still.
-
-    What Twisted gives such a protocol as its transport cannot abort (#8227); closing in
-    good order would wait for a peer that may never answer.
-    """
-    producer = getattr(transport, "_producer", transport)
-    if producer is not None:
-        producer.abortConnection()  # type: ignore[attr-defined]
 
 
 @implementer(IAgent)
@@ -158,10 +147,10 @@ class Gunzip(Protocol):
         self._pause()
         self._unpack_soon()
 
-    def abortConnection(self) -> None:
+    def stopProducing(self) -> None:
         """Unpack nothing more."""
         self._forget()
-        abort(self.transport)
+        cast("IPushProducer", self.transport).stopProducing()
 
     def _unpack_soon(self) -> None:
         if self._step is None and not self._waiting:
@@ -215,7 +204,7 @@ class Gunzip(Protocol):
             self._refuse("decode", "the gzip of the body is cut short")
 
     def _refuse(self, reason: Reason, why: str) -> None:
-        abort(self.transport)
+        cast("IPushProducer", self.transport).stopProducing()
         self._end(Failure(UpstreamError(reason, why)))
 
     def _end(self, reason: Failure) -> None:

@@ -1,4 +1,4 @@
-"""What an answer's headers say. No byte in one of them can do harm."""
+"""Headers of an answer: what they say. No byte in one of them can do harm."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime

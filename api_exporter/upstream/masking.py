@@ -1,4 +1,4 @@
-"""Words of others, without the secrets that they may repeat. Pure."""
+"""Masking of secrets that the words of others may repeat. Pure."""
 
 import re
 

@@ -1,5 +1,7 @@
 """Connections to a proxy. Whatever goes wrong with one has the reason `proxy`."""
 
+from functools import partial
+
 from twisted.internet import error
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
@@ -8,7 +10,6 @@ from twisted.internet.interfaces import (
     IStreamClientEndpoint,
 )
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.protocols.policies import WrappingFactory
 from twisted.python.failure import Failure
 from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
@@ -44,7 +45,9 @@ class ProxyEndpoint:
         if proxy.secure:
             host = proxy.host.encode("ascii")
             secured = TlsEndpoint(self._endpoint, policy, host, proxy.port)
-            self._endpoint = BoundedEndpoint(reactor, secured, self._secured)
+            self._endpoint = BoundedEndpoint(
+                reactor, secured, partial(TlsConnection, insecure=self._insecure)
+            )
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
         held_up = False
@@ -68,11 +71,6 @@ class ProxyEndpoint:
         connecting.addCallbacks(connected.callback, failed)
         return connected
 
-    def _secured(
-        self, factory: "WrappingFactory[_ProxyTlsConnection]", wrapped: IProtocol
-    ) -> TlsConnection:
-        return _ProxyTlsConnection(factory, wrapped, self._proxy)
-
     def _named(self, failure: Failure) -> Failure:
         if failure.check(error.DNSLookupError, error.ConnectError):
             why = explained(failure.value)
@@ -80,20 +78,8 @@ class ProxyEndpoint:
             return Failure(UpstreamError("proxy", message, retryable=True, unsent=True))
         return failure
 
-
-class _ProxyTlsConnection(TlsConnection):
-    """Says of TLS that it is the proxy's."""
-
-    def __init__(
-        self,
-        factory: "WrappingFactory[_ProxyTlsConnection]",
-        wrapped: IProtocol,
-        proxy: Proxy,
-    ) -> None:
-        super().__init__(factory, wrapped)
-        self._proxy = proxy
-
-    def insecure(self, untrusted: Failure | None) -> Failure:
+    def _insecure(self, untrusted: Failure | None) -> Failure:
+        """TLS is the proxy's."""
         why = "" if untrusted is None else explained(untrusted.value)
         message = f"no TLS connection to the proxy {self._proxy} that can be trusted"
         return Failure(UpstreamError("proxy", f"{message}{why}", retryable=True))

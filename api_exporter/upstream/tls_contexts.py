@@ -1,11 +1,7 @@
-"""TLS contexts: one for each host, kept until the files change that it is made from.
-
-Each holds the whole bundle of authorities: nearly a megabyte, read in ten milliseconds.
-"""
+"""TLS contexts: what verifies a host, and the state of files that it is made from."""
 
 import os
 import ssl
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,6 @@ from twisted.internet.ssl import (
 )
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
-from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
 Options = dict[str, Any]
@@ -53,53 +48,18 @@ def state(path: str | Path | None) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_ctime_ns
 
 
-@implementer(IPolicyForHTTPS)
-class ContextCache:
-    """Verifies hosts as browsers do, and says who we are where that is asked for.
-
-    Args:
-        state: of the files from which a context is made.
-        options: for a context; raises UpstreamError where there can be none.
-    """
-
-    def __init__(
-        self,
-        state: Callable[[], object] = trusted,
-        options: Callable[[], Options] = dict,
-    ) -> None:
-        self._state = state
-        self._options = options
-        self._made_from: object = None
-        self._creators: dict[bytes, IOpenSSLClientConnectionCreator] = {}
-
-    def creatorForNetloc(
-        self,
-        hostname: bytes,
-        port: int,  # noqa: ARG002 - certificates are for hosts
-    ) -> IOpenSSLClientConnectionCreator:
-        """What makes the connections to a host; its first one makes the context."""
-        made_from = self._state()
-        if made_from != self._made_from:
-            self._creators.clear()
-            self._made_from = made_from
-        creator = self._creators.get(hostname)
-        if creator is None:
-            creator = _creator(hostname.decode("ascii"), self._options())
-            self._creators[hostname] = creator
-        return creator
-
-
-def _creator(host: str, options: Options) -> IOpenSSLClientConnectionCreator:
+def connection_creator(host: str, options: Options) -> IOpenSSLClientConnectionCreator:
+    """Verifies a host as browsers do, and says who we are where that is asked for."""
     others = dict(options)
     trust = others.pop("trustRoot", None) or platformTrust()
     try:
         return optionsForClientTLS(host, trust, extraCertificateOptions=others)
     except UnicodeError:
-        return _UnusualName(host, {**others, "trustRoot": trust})
+        return _UnusualHost(host, {**others, "trustRoot": trust})
 
 
 @implementer(IOpenSSLClientConnectionCreator)
-class _UnusualName:
+class _UnusualHost:
     """For a name that no domain has, such as one with `_`: Twisted refuses to send it.
 
     The same is verified: the chain by OpenSSL, the name when the handshake is done.

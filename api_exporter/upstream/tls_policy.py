@@ -1,4 +1,4 @@
-"""Certificates: whom we trust, who we are, and who the upstream says it is."""
+"""The policy of TLS: whom we trust, who we are, and who the upstream says it is."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,7 +18,12 @@ from api_exporter.settings.certificate import (
     ClientCertificateFiles,
     certificates,
 )
-from api_exporter.upstream.tls_contexts import ContextCache, Options, state, trusted
+from api_exporter.upstream.tls_contexts import (
+    Options,
+    connection_creator,
+    state,
+    trusted,
+)
 
 _USELESS = "our own certificate cannot be used"
 
@@ -39,7 +44,7 @@ class UpstreamCertificate(Struct, frozen=True):
         return f"until {end:%Y-%m-%d %H:%M} UTC, issued by {self.issuer}"
 
 
-def shown(certificate: X509) -> UpstreamCertificate:
+def read_certificate(certificate: X509) -> UpstreamCertificate:
     """What it says."""
     known = certificate.to_cryptography()
     return UpstreamCertificate(
@@ -74,13 +79,27 @@ class TlsPolicy:
         self._read_from: object = None
         self.unusable = ""
         self.reload()
-        self._contexts = ContextCache(self._state, self._options)
+        self._made_from: object = None
+        self._creators: dict[bytes, IOpenSSLClientConnectionCreator] = {}
 
     def creatorForNetloc(
-        self, hostname: bytes, port: int
+        self,
+        hostname: bytes,
+        port: int,  # noqa: ARG002 - certificates are for hosts
     ) -> IOpenSSLClientConnectionCreator:
-        """What makes a connection; raises UpstreamError where it cannot be made."""
-        return self._contexts.creatorForNetloc(hostname, port)
+        """What makes the connections to a host, kept until a file changes: it holds the
+        whole bundle of authorities, nearly a megabyte, read in ten milliseconds.
+
+        Raises UpstreamError where there can be no connection.
+        """
+        made_from = self._state()
+        if made_from != self._made_from:
+            self._creators.clear()
+            self._made_from = made_from
+        if hostname not in self._creators:
+            host = hostname.decode("ascii")
+            self._creators[hostname] = connection_creator(host, self._options())
+        return self._creators[hostname]
 
     def reload(self) -> str:
         """Why nobody accepts our certificate now, "" where they may.

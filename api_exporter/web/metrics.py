@@ -9,7 +9,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.exposition import negotiation
 from api_exporter.exposition.pages import Pages, Piece, piece
 from api_exporter.serving.page import ReadOnlyPage, Refusal, keep_private
-from api_exporter.serving.readers import Readers
+from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.text import text
 from api_exporter.web.collector_filter import collector_filter
@@ -37,7 +37,7 @@ class Metrics(ReadOnlyPage):
         pages: Pages,
         *registries: CollectorRegistry,
         in_flight: Gauge,
-        readers: Readers,
+        readers: PageReaders,
         seconds: Callable[[], float],
     ) -> None:
         super().__init__()

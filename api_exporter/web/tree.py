@@ -7,7 +7,7 @@ from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 
 from api_exporter.serving.page import ReadOnlyPage
-from api_exporter.serving.readers import Readers
+from api_exporter.serving.page_readers import PageReaders
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.discovery.answers import Answers
@@ -39,7 +39,7 @@ class Around(Struct, frozen=True, kw_only=True):
     metrics_path: str
     runbooks: str
     simulated: bool
-    readers: Readers
+    readers: PageReaders
     making: Answers
     pprof: Resource | None
     uptime: Callable[[], float]

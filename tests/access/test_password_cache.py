@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.access.password_cache import (
     LONGEST,
     MOST,
-    Attempt,
+    PasswordAttempt,
     PasswordCache,
 )
 
@@ -19,7 +19,7 @@ class PasswordCacheTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.cache = PasswordCache(b"k" * 32)
 
-    def attempt(self, user: bytes, password: bytes) -> Attempt:
+    def attempt(self, user: bytes, password: bytes) -> PasswordAttempt:
         return self.cache.attempt(USERS, DECOY, user, password)
 
     def test_learned(self) -> None:

@@ -4,7 +4,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.password_cache import Attempt, PasswordCache
+from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
 from api_exporter.access.passwords import MOST_WAITING, ComparisonQueue
 from api_exporter.access.ways_in import QueueFull
 
@@ -20,7 +20,7 @@ class ComparisonQueueTests(SynchronousTestCase):
         self.compared.append((password, answer))
         return answer
 
-    def attempt(self, password: bytes, user: bytes = b"alice") -> Attempt:
+    def attempt(self, password: bytes, user: bytes = b"alice") -> PasswordAttempt:
         users = {b"alice": b"digest"}
         return self.cache.attempt(users, b"decoy", user, password)
 

@@ -2,14 +2,14 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.yaml_document import Document, Section, join
+from api_exporter.access.yaml_document import Section, YamlDocument, join
 from api_exporter.settings.errors import ConfigurationError
 
 
 class DocumentTests(SynchronousTestCase):
     def assert_wrong(self, text: str, expected: str) -> None:
         with self.assertRaises(ConfigurationError) as raised:
-            Document("web.yml", text)
+            YamlDocument("web.yml", text)
         [problem] = raised.exception.problems
         self.assertTrue(problem.startswith(expected), problem)
         self.assertNotIn("secret", problem)
@@ -28,7 +28,9 @@ class DocumentTests(SynchronousTestCase):
 
     def test_section(self) -> None:
         """Keys that are unknown, doubled or no words are mistakes, each told."""
-        document = Document("f", "a: 1\nb: 2\na: 3\nc:\n? [x]\n: 4\n$2b$secret: 5\n")
+        document = YamlDocument(
+            "f", "a: 1\nb: 2\na: 3\nc:\n? [x]\n: 4\n$2b$secret: 5\n"
+        )
         section = Section(document, document.root, "s", ("a", "c"))
         self.assertEqual(["a"], list(section.found))
         self.assertEqual(
@@ -49,7 +51,7 @@ class DocumentTests(SynchronousTestCase):
             ("word", "s", "f:1: s: it must be a mapping of keys to values"),
             ("? [x]\n: 4", "", "f:1: the file: a key must be a word"),
         ):
-            document = Document("f", text)
+            document = YamlDocument("f", text)
             section = Section(document, document.root, key, ())
             self.assertEqual({}, section.found)
             self.assertEqual([expected], document.problems)
@@ -57,13 +59,13 @@ class DocumentTests(SynchronousTestCase):
     def test_nothing(self) -> None:
         """An empty file, and a key without a value, say nothing."""
         for text in ("", "# a comment\n", "~", "null"):
-            document = Document("f", text)
+            document = YamlDocument("f", text)
             self.assertEqual({}, Section(document, document.root, "", ()).found)
             self.assertEqual([], document.problems)
 
     def test_values(self) -> None:
         """Texts, truths and lists of texts are what they look like."""
-        document = Document("f", "t: 1\ny: yes\nn: Off\nl: [a, 2]\n")
+        document = YamlDocument("f", "t: 1\ny: yes\nn: Off\nl: [a, 2]\n")
         found = Section(document, document.root, "", ("t", "y", "n", "l"))
         self.assertEqual("1", found.text("t"))
         self.assertEqual("", found.text("none"))
@@ -75,7 +77,7 @@ class DocumentTests(SynchronousTestCase):
 
     def test_wrong_values(self) -> None:
         """What is of another kind is told with its whole key."""
-        document = Document("f", "s:\n  t: [1]\n  b: maybe\n  l: word\n  m: [x]\n")
+        document = YamlDocument("f", "s:\n  t: [1]\n  b: maybe\n  l: word\n  m: [x]\n")
         root = Section(document, document.root, "", ("s",))
         found = root.section("s", ("t", "b", "l", "m"))
         self.assertEqual("", found.text("t"))

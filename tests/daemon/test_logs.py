@@ -2,6 +2,7 @@
 
 import io
 import json
+from itertools import product
 from pathlib import Path
 
 from twisted.logger import Logger, LogLevel, LogPublisher, globalLogPublisher
@@ -10,6 +11,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import logs
+from api_exporter.serving.channel import Channel
 from api_exporter.settings.definitions import LOG_FORMATS, LOG_LEVELS
 from api_exporter.settings.token import Token
 
@@ -96,8 +98,9 @@ class LineTests(SynchronousTestCase):
 
     def test_small_talk(self) -> None:
         """Twisted's own news is for debugging; its warnings are for everybody."""
-        for level, expected in (("info", 1), ("debug", 2)):
-            desk = Desk(level, namespace="twisted.web.client")
+        talkers = ("twisted.web.client", Channel._log.namespace)
+        for (level, expected), talker in product((("info", 1), ("debug", 2)), talkers):
+            desk = Desk(level, namespace=talker)
             desk.log.info("starting factory")
             desk.log.warn("something is wrong")
             self.assertEqual(expected, len(desk.written().splitlines()))

@@ -8,7 +8,7 @@ from api_exporter.demo.schedules import (
     MINUTE,
     PATTERNS,
     SETTLED,
-    Schedule,
+    Pattern,
     always,
     never,
     office_hours,
@@ -22,7 +22,7 @@ SATURDAY = NOW - NOW % DAY  # 2026-08-22
 class ScheduleTests(SynchronousTestCase):
     def test_state(self) -> None:
         """A state begins with the change that led to it, however long ago that was."""
-        schedule = Schedule(1000, 100, (10, 20, 50, 70))
+        schedule = Pattern(1000, 100, (10, 20, 50, 70))
         states = {
             1009: (False, 970, 950),
             1010: (True, 1010, 1010),

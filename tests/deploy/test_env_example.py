@@ -9,9 +9,9 @@ from msgspec.structs import asdict
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.settings.configuration_file import load
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.settings.environment import read
-from api_exporter.settings.file import load
 from api_exporter.settings.token import Token
 from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import program

@@ -30,7 +30,7 @@ from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.simulation import PEERS, SimulatedNetwork
 from api_exporter.netbird.resources import BY_NAME, UP
-from api_exporter.serving.readers import Readers
+from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
@@ -213,7 +213,7 @@ class EnduranceTests(TestCase):
             wired.pages,
             wired.registry,
             process.registry,
-            readers=Readers(),
+            readers=PageReaders(),
             in_flight=process.scrapes_in_flight,
             seconds=self.clock.seconds,
         )

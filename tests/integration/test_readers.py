@@ -25,7 +25,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.resources import UP
-from api_exporter.serving import readers
+from api_exporter.serving import page_readers
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.site import BoundedSite
@@ -345,7 +345,7 @@ class LookTests(TestCase):
 
     async def test_old_pages(self) -> None:
         """When old pages take much memory the readers of the oldest are dropped."""
-        self.patch(readers, "ROOM", 1_000_000)
+        self.patch(page_readers, "ROOM", 1_000_000)
         seen = []
         for letter in b"abcde":
             self.pages.publish("peers", (piece(bytes([letter]) * 3_000_000),))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings import file
+from api_exporter.settings import configuration_file
 from api_exporter.settings.environment import read, synonyms
 from tests.settings.test_table import problems
 
@@ -48,7 +48,7 @@ class SynonymsTests(SynchronousTestCase):
         path = Path(self.mktemp())
         path.write_text("".join(f"{name}={value}\n" for name, value in THEIRS.items()))
         for environ, lines in (({}, [URL, TOKEN]), (OURS, [])):
-            together = file.below(environ, file.load(path))
+            together = configuration_file.below(environ, configuration_file.load(path))
             self.assertEqual(lines, problems(together)[:2])
 
     def test_side_by_side(self) -> None:

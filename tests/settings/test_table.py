@@ -56,6 +56,20 @@ def the_only(settings: Settings) -> AccountSettings:
     return settings.accounts[""]
 
 
+class FieldsTests(SynchronousTestCase):
+    def test_missing(self) -> None:
+        """Whoever makes settings gives every field its value."""
+        only = the_only(read(REQUIRED))
+        with self.assertRaisesRegex(TypeError, "without its value: Proxy for"):
+            AccountSettings(
+                **{
+                    field: getattr(only, field)
+                    for field in AccountSettings.__struct_fields__
+                    if field != "upstream_proxy"
+                }
+            )
+
+
 class AcceptedTests(SynchronousTestCase):
     def accepts(self, name: str, meanings: Mapping[str, object]) -> None:
         for text, meaning in meanings.items():

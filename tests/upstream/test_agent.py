@@ -10,7 +10,7 @@ from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.agent import IDLE_CONNECTION, LONGEST_KEPT, UpstreamAgent
 from api_exporter.upstream.connection import LONGEST_GOODBYE
 from api_exporter.upstream.failures import ProxyTimeout
-from api_exporter.upstream.tls_contexts import ContextCache
+from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.upstream.test_fetcher import NeverResolved
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -32,8 +32,8 @@ class ReachingTests(SynchronousTestCase):
         return UpstreamAgent(
             self.reactor,  # type: ignore[arg-type]
             proxy=way,
-            policy=ContextCache(),
-            proxy_policy=ContextCache(),
+            policy=TlsPolicy(None, None, float),
+            proxy_policy=TlsPolicy(None, None, float),
             timeout=5,
             seen=lambda _: None,
         )

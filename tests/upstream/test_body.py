@@ -16,7 +16,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import ResponseDone
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.body import Body
+from api_exporter.upstream.body import ResponseBody
 from api_exporter.upstream.gzip_agent import Gunzip
 
 MIB = 1024 * 1024
@@ -48,9 +48,9 @@ class AnswerTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Turns()
 
-    def begin(self, limit: int, *, packed: bool = True) -> Body:
+    def begin(self, limit: int, *, packed: bool = True) -> ResponseBody:
         """An answer whose body is about to come."""
-        answer = Body(self.clock)
+        answer = ResponseBody(self.clock)
         answer.limit = limit
         self.way: Protocol = Gunzip(answer, self.clock) if packed else answer
         self.transport = StringTransport()
@@ -211,7 +211,7 @@ class AnswerTests(SynchronousTestCase):
 
     def test_not_wanted(self) -> None:
         """A body that is not wanted is not read."""
-        answer = Body(self.clock)
+        answer = ResponseBody(self.clock)
         answer.problem = UpstreamError("decode", "a web page")
         answer.makeConnection(StringTransport())
         answer.dataReceived(b"<html>")

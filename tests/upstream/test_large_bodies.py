@@ -21,10 +21,9 @@ from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.token import Token
-from api_exporter.upstream.body import Body
+from api_exporter.upstream.body import ENOUGH, LARGE, TURN, LargeBodies, ResponseBody
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.upstream.gzip_agent import Gunzip
-from api_exporter.upstream.large_bodies import ENOUGH, LARGE, TURN, LargeBodies
 
 MIB = 1024 * 1024
 READ = 64 * 1024
@@ -215,7 +214,7 @@ class LargeBodiesTests(SynchronousTestCase):
         error = self.failureResultOf(second.fetched, UpstreamError).value
         self.assertEqual("timeout", error.reason)
         self.assertAlmostEqual(30.0, self.clock.seconds() - begin, delta=2 * TICK)
-        self.assertTrue(second.transport.disconnecting)
+        self.assertEqual("stopped", second.transport.producerState)
         self.until(120.0, lambda: first.fetched.called)
         self.successResultOf(first.fetched)
         self.assert_over()
@@ -287,9 +286,9 @@ class ReasonsTests(SynchronousTestCase):
         self.clock = Clock()
         self.large = LargeBodies(self.clock)
 
-    def answer(self, *, packed: bool) -> tuple[Body, Protocol, StringTransport]:
+    def answer(self, *, packed: bool) -> tuple[ResponseBody, Protocol, StringTransport]:
         """An answer, what its body comes to, and from where."""
-        answer, transport = Body(self.clock, self.large), StringTransport()
+        answer, transport = ResponseBody(self.clock, self.large), StringTransport()
         answer.limit = 64 * MIB
         way = Gunzip(answer, self.clock) if packed else answer
         way.makeConnection(transport)

@@ -5,26 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.tls_contexts import ContextCache, trusted
-
-
-class KeptContextsTests(SynchronousTestCase):
-    def test_kept(self) -> None:
-        """A host's connections share one context; another host has its own."""
-        kept = ContextCache(state=lambda: 1)
-        first = kept.creatorForNetloc(b"a.example", 443)
-        self.assertIs(first, kept.creatorForNetloc(b"a.example", 8443))
-        self.assertIsNot(first, kept.creatorForNetloc(b"b.example", 443))
-
-    def test_changed(self) -> None:
-        """After the authorities have changed contexts are made afresh, once."""
-        state = 1
-        kept = ContextCache(state=lambda: state)
-        first = kept.creatorForNetloc(b"a.example", 443)
-        state = 2
-        second = kept.creatorForNetloc(b"a.example", 443)
-        self.assertIsNot(first, second)
-        self.assertIs(second, kept.creatorForNetloc(b"a.example", 443))
+from api_exporter.upstream.tls_contexts import trusted
 
 
 class TrustedTests(SynchronousTestCase):

@@ -1,4 +1,4 @@
-"""Our own certificate is looked at, whether there are new connections or not."""
+"""Contexts are kept, and our own certificate is looked at."""
 
 import os
 from pathlib import Path
@@ -10,11 +10,27 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.account import Account, Shared
 from api_exporter.settings import environment
 from api_exporter.upstream.client import RELOAD_INTERVAL
+from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.authority import Authority
 from tests.logbook import logbook
 
 NOW = 1_800_000_000.0
 READABLE = "api_exporter_client_certificate_readable"
+
+
+class ContextsTests(SynchronousTestCase):
+    def test_kept(self) -> None:
+        """A host's connections share one context, until the authorities change."""
+        bundle = Path(self.mktemp())
+        bundle.write_bytes(Authority("one").pem)
+        policy = TlsPolicy(bundle, None, float)
+        first = policy.creatorForNetloc(b"a.example", 443)
+        self.assertIs(first, policy.creatorForNetloc(b"a.example", 8443))
+        self.assertIsNot(first, policy.creatorForNetloc(b"b.example", 443))
+        bundle.write_bytes(Authority("another").pem)
+        second = policy.creatorForNetloc(b"a.example", 443)
+        self.assertIsNot(first, second)
+        self.assertIs(second, policy.creatorForNetloc(b"a.example", 443))
 
 
 class LookTests(SynchronousTestCase):

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
-from api_exporter.serving.readers import Readers
+from api_exporter.serving.page_readers import PageReaders
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ttl_cache import LIFE
 from tests.web.served import ServedTestCase, header
@@ -52,7 +52,7 @@ class MetricsTests(ServedTestCase):
             wired.pages,
             wired.registry,
             self.process.registry,
-            readers=Readers(),
+            readers=PageReaders(),
             in_flight=self.process.scrapes_in_flight,
             seconds=self.clock.seconds,
         )
@@ -204,7 +204,7 @@ class ChosenTests(ServedTestCase):
             wired.pages,
             wired.registry,
             process.registry,
-            readers=Readers(),
+            readers=PageReaders(),
             in_flight=process.scrapes_in_flight,
             seconds=clock.seconds,
         )

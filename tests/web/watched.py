@@ -10,7 +10,7 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.slices import Slicer
-from api_exporter.serving.readers import Readers
+from api_exporter.serving.page_readers import PageReaders
 from api_exporter.version import Build
 from api_exporter.web.discovery.answers import Answers
 from api_exporter.web.tree import Around, of_one
@@ -56,7 +56,7 @@ class Watched(Wired):
             observe=lambda known: self.history.observe(self.now(), known.peers or ()),
         )
         self.around = Around(
-            readers=Readers(),
+            readers=PageReaders(),
             process=process_telemetry(),
             build=Build(version=VERSION),
             making=Answers(Slicer(self.clock).run),

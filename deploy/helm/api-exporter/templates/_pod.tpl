@@ -7,7 +7,7 @@ metadata:
   labels:
     {{- include "api-exporter.labels" (list . .Values.podLabels) | nindent 4 }}
   annotations:
-    checksum/configuration: {{ list (include "api-exporter.accountFiles" .) (include "api-exporter.secrets" .) .Values.prometheusRule.thresholds | toJson | sha256sum }}
+    checksum/configuration: {{ list (include "api-exporter.accountFiles" .) (include "api-exporter.secrets" .) (.Values.prometheusRule).thresholds | toJson | sha256sum }}
     {{- with mergeOverwrite (deepCopy .Values.commonAnnotations) (deepCopy .Values.podAnnotations) }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -112,7 +112,7 @@ spec:
 - name: ACCOUNTS_DIR
   value: /etc/api-exporter/accounts
 {{- end }}
-{{- if .Values.prometheusRule.thresholds }}
+{{- if (.Values.prometheusRule).thresholds }}
 - name: THRESHOLDS_FILE
   value: /etc/api-exporter/thresholds/thresholds.json
 {{- end }}

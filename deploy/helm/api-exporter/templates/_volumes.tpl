@@ -20,7 +20,7 @@
 {{- with .Values.upstream.clientCertificate.existingSecret -}}
 {{- $volumes = append $volumes (dict "name" "client" "secret" (dict "secretName" . "defaultMode" $mode)) -}}
 {{- end -}}
-{{- if .Values.prometheusRule.thresholds -}}
+{{- if (.Values.prometheusRule).thresholds -}}
 {{- $volumes = append $volumes (dict "name" "thresholds" "configMap" (dict "name" (printf "%s-thresholds" $full))) -}}
 {{- end -}}
 {{- with include "api-exporter.accountSources" . | fromYamlArray -}}

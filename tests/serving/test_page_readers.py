@@ -5,7 +5,7 @@ from twisted.web.server import Request
 from twisted.web.test.requesthelper import DummyChannel
 
 from api_exporter.exposition.pages import Page, Pages, Piece, piece
-from api_exporter.serving.readers import ROOM, Readers
+from api_exporter.serving.page_readers import ROOM, PageReaders
 
 
 class Channel(DummyChannel):
@@ -30,7 +30,7 @@ class ReadersTests(SynchronousTestCase):
         self.pages = Pages(["peers", "groups"])
         self.pages.publish("peers", large())
         self.pages.publish("groups", (piece(b"g 1\n"),))
-        self.readers = Readers()
+        self.readers = PageReaders()
 
     def reads(self, names: frozenset[str] | None = None) -> Channel:
         """A reader of these collectors that does not come to an end."""

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.file import (
+from api_exporter.settings.configuration_file import (
     MOST,
     assignment,
     below,
     load,
     readable_by_all,
 )
+from api_exporter.settings.errors import ConfigurationError
 
 SHELLS = [path for path in map(shutil.which, ("sh", "bash")) if path is not None]
 """The one that every system has, and the one that people type into."""

@@ -17,7 +17,7 @@ from api_exporter.demo.company import (
     kind_of,
 )
 from api_exporter.demo.go_json import HOLE, ZERO_TIME, encode, rfc3339, xid
-from api_exporter.demo.incidents import INTERRUPTIONS, InterruptedSchedule
+from api_exporter.demo.incidents import INTERRUPTIONS, InterruptedPattern
 from api_exporter.demo.people import MACHINES_EACH, ascii_of, person
 from api_exporter.demo.resource import load
 from api_exporter.demo.schedules import (
@@ -26,7 +26,7 @@ from api_exporter.demo.schedules import (
     MINUTE,
     PATTERNS,
     SETTLED,
-    Schedule,
+    Pattern,
 )
 
 _LOGIN_EXPIRATION = load("accounts").template["settings"]["peer_login_expiration"]
@@ -43,7 +43,7 @@ _QUOTED_HOLE = msgspec.Raw(b'"\0"')
 _TEMPLATE = load("peers").template
 
 
-class Peer(Struct, frozen=True, kw_only=True):
+class Machine(Struct, frozen=True, kw_only=True):
     """A machine that is listed.
 
     Attributes:
@@ -55,7 +55,7 @@ class Peer(Struct, frozen=True, kw_only=True):
         fraction: of a second, as in the texts of its logins.
     """
 
-    schedule: Schedule | InterruptedSchedule
+    schedule: Pattern | InterruptedPattern
     groups: tuple[str, ...]
     member: bytes
     template: bytes
@@ -90,14 +90,14 @@ class Runner(Struct):
     number: int
     seed: int
     kind: MachineKind
-    schedule: Schedule
-    last: tuple[int, Peer] | None = None
+    schedule: Pattern
+    last: tuple[int, Machine] | None = None
 
     def exists(self, at: float) -> bool:
         gone = self.schedule.changes[-1] + _RUNNER_KEPT
         return at - self.schedule.start(at) < gone
 
-    def peer(self, at: float) -> Peer:
+    def peer(self, at: float) -> Machine:
         """Who it is at an instant at which it exists."""
         life = self.schedule.cycle(at)
         if self.last is None or life != self.last[0]:
@@ -114,7 +114,7 @@ def peer_id(number: int) -> str:
     return xid("d2p", number * 0x9E3779B97F4A7C15 % 2**68)
 
 
-def machine(number: int, seed: int) -> Peer | Runner:
+def machine(number: int, seed: int) -> Machine | Runner:
     """The network's machine of that number, the same however many there are."""
     chance = Random(f"{seed}:{number}")  # noqa: S311 - has to be repeatable
     kind = kind_of(number, chance)
@@ -123,18 +123,18 @@ def machine(number: int, seed: int) -> Peer | Runner:
         return Runner(number, seed, kind, schedule)
     created = chance.randrange(FOUNDED, SETTLED - DAY)
     event = INTERRUPTIONS.get(kind.interruption)
-    keeps = schedule if event is None else InterruptedSchedule(schedule, event)
+    keeps = schedule if event is None else InterruptedPattern(schedule, event)
     return _peer(number, kind, keeps, chance, created=created)
 
 
 def _peer(
     number: int,
     kind: MachineKind,
-    schedule: Schedule | InterruptedSchedule,
+    schedule: Pattern | InterruptedPattern,
     chance: Random,
     *,
     created: int,
-) -> Peer:
+) -> Machine:
     place = _place(number)
     zone = timezone(timedelta(hours=place.east))
     owner = person(number // MACHINES_EACH)
@@ -174,7 +174,7 @@ def _peer(
         **kind.fields,
     }
     groups = (ALL, kind.group or owner.team, place.office)
-    return Peer(
+    return Machine(
         schedule=schedule,
         groups=() if kind.lonely else groups[: 2 if kind.ephemeral else 3],
         member=encode({"id": record["id"], "name": record["name"]}),

@@ -1,4 +1,4 @@
-"""Who is being sent which page, and how much memory pages of the past may take.
+"""Readers of pages: who is sent which, and how much memory old pages may take.
 
 The bound is the process's: it is the same for one account and for five hundred.
 """
@@ -20,7 +20,7 @@ that is more."""
 _log = Logger()
 
 
-class Readers:
+class PageReaders:
     """All answers under way: a page stays in memory as long as anybody reads it."""
 
     def __init__(self) -> None:

@@ -1,0 +1,158 @@
+"""The private parts of libraries that we use: each is there, and there are no others.
+
+What a library renames fails here, and not where a promise hangs on it.
+"""
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+import cryptography
+from OpenSSL import SSL
+from twisted.internet.abstract import FileDescriptor
+from twisted.internet.endpoints import SSL4ServerEndpoint
+from twisted.internet.interfaces import IReactorFDSet
+from twisted.internet.ssl import CertificateOptions
+from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactor, StringTransport
+from twisted.python.logfile import LogFile
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.http import HTTPChannel
+
+from api_exporter.access.tls_context import CURVES_CALL
+
+PACKAGE = Path(__file__).parents[1] / "api_exporter"
+
+MODULES = {
+    "twisted.internet._resolver": ("GAIResolver",),
+    "twisted.scripts._twistd_unix": ("ServerOptions",),
+    "_tracemalloc": ("_get_traces",),
+}
+"""Imported from where their libraries promise nothing."""
+
+ATTRIBUTES = {
+    "serving/channel.py": (
+        "_buffer",  # of a LineReceiver: what has come of the next request
+        "_dataBuffer",  # of an HTTPChannel: the same while it pauses
+        "_networkProducer",
+        "_waitingForTransport",
+        "_tempDataLen",  # of a FileDescriptor: bytes that are to be sent
+    ),
+    "serving/listener.py": ("_sslContextFactory",),  # of an SSL4ServerEndpoint
+    "daemon/outlets.py": ("_file", "_openFile"),  # of a LogFile
+    "access/tls_context.py": ("_lib", "_context"),  # of pyOpenSSL
+    "profiling/stacks.py": ("_current_frames",),  # of sys, which documents it
+}
+"""By the file that uses them."""
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Names from modules that are private, or private themselves, of libraries."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            parts = node.module.split(".")
+            if parts[0] in {"api_exporter", "__future__"}:
+                continue
+            for name in node.names:
+                if any(part.startswith("_") for part in (*parts, name.name)):
+                    yield node.module, name.name
+
+
+def own(tree: ast.AST) -> Iterator[str]:
+    """Names that are set or defined."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def accessed(tree: ast.AST) -> set[str]:
+    """Private attributes that are neither our own nor of our own that is imported."""
+    known = set(own(tree))
+    used: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=str(module)) if module.startswith(PACKAGE.name):
+                path = PACKAGE.parent / f"{module.replace('.', '/')}.py"
+                known.update(own(ast.parse(path.read_text())) if path.exists() else ())
+            case ast.Attribute(attr=name) if name.startswith("_"):
+                used.add(name)
+    return {name for name in used - known if not name.endswith("__")}
+
+
+class ListTests(SynchronousTestCase):
+    """The list is what the package uses, no more and no less."""
+
+    def test_imports(self) -> None:
+        found = [
+            pair
+            for path in PACKAGE.rglob("*.py")
+            for pair in imported(ast.parse(path.read_text()))
+        ]
+        listed = [(module, name) for module, ns in MODULES.items() for name in ns]
+        self.assertEqual(sorted(listed), sorted(set(found)))
+
+    def test_attributes(self) -> None:
+        """Those that a class inherits are among them."""
+        found = {
+            str(path.relative_to(PACKAGE)): names
+            for path in PACKAGE.rglob("*.py")
+            if (names := accessed(ast.parse(path.read_text())))
+        }
+        self.assertEqual({k: set(v) for k, v in ATTRIBUTES.items()}, found)
+
+
+class InstalledTests(SynchronousTestCase):
+    """What is installed has them, of the kind that we count on."""
+
+    def test_modules(self) -> None:
+        for module, names in MODULES.items():
+            for name in names:
+                self.assertTrue(callable(getattr(import_module(module), name)), name)
+
+    def test_channel(self) -> None:
+        channel = HTTPChannel()
+        self.patch(channel, "callLater", Clock().callLater)
+        channel.makeConnection(StringTransport())
+        self.assertEqual(b"", channel._buffer)
+        self.assertEqual([], channel._dataBuffer)
+        self.assertFalse(channel._waitingForTransport)
+        for name in ("pauseProducing", "resumeProducing"):
+            self.assertTrue(callable(getattr(channel._networkProducer, name)), name)
+
+    def test_transport(self) -> None:
+        """Those without an underscore are documented no more than the other."""
+        transport = FileDescriptor(cast("IReactorFDSet", Clock()))
+        sent = transport.dataBuffer, transport.offset, transport._tempDataLen
+        self.assertEqual((b"", 0, 0), sent)
+        self.assertEqual(128 * 1024, transport.SEND_LIMIT)
+
+    def test_endpoint(self) -> None:
+        options = CertificateOptions()
+        endpoint = SSL4ServerEndpoint(MemoryReactor(), 0, options)
+        self.assertIs(options, endpoint._sslContextFactory)
+
+    def test_log_file(self) -> None:
+        file = LogFile("log", self.mktemp_folder())
+        self.addCleanup(file.close)
+        self.assertGreater(file._file.fileno(), 2)
+
+    def mktemp_folder(self) -> str:
+        path = Path(self.mktemp())
+        path.mkdir()
+        return str(path)
+
+    def test_openssl(self) -> None:
+        """A context is what OpenSSL's own calls take; cryptography 47 brought ours."""
+        if int(cryptography.__version__.partition(".")[0]) < 47:
+            self.assertFalse(hasattr(SSL._lib, CURVES_CALL))  # type: ignore[attr-defined]
+            return
+        made = SSL.Context(SSL.TLS_SERVER_METHOD)
+        call = getattr(SSL._lib, CURVES_CALL)  # type: ignore[attr-defined]
+        self.assertEqual(1, call(made._context, b"P-256"))
