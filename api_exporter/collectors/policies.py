@@ -1,8 +1,8 @@
 """Policies and posture checks: who may reach whom, and which clients are too old."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from api_exporter.collectors.rows import ObjectKind, measurement
+from api_exporter.collectors.rows import ObjectKind, in_one_step
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.members import distinct as elements
@@ -26,26 +26,19 @@ CHECKS = ObjectKind[PostureCheck](
     lambda check: labels(posture_check_id=check.id, posture_check=check.name),
 )
 
-
-def _sizes(inventory: Inventory) -> Steps[Mapping[str, int]]:
-    yield from ()
-    return sizes(inventory.groups or ())
-
-
-def _used(inventory: Inventory) -> Steps[Mapping[str, Sequence[Policy]]]:
-    yield from ()
-    return policies_by_check(inventory.policies or ())
+_sizes = in_one_step(lambda known: sizes(known.groups or ()))
+_used = in_one_step(lambda known: policies_by_check(known.policies or ()))
 
 
 def _outdated(inventory: Inventory) -> Steps[Mapping[str, int]]:
-    counts, steps = outdated(
-        inventory.posture_checks or (),
-        inventory.policies or (),
-        inventory.groups or (),
-        inventory.peers or (),
+    return (
+        yield from outdated(
+            inventory.posture_checks or (),
+            inventory.policies or (),
+            inventory.groups or (),
+            inventory.peers or (),
+        )
     )
-    yield from steps
-    return counts
 
 
 ROWS = (
@@ -115,5 +108,3 @@ ROWS = (
         alert="above 0: these peers are shut out",
     ),
 )
-
-measure = measurement(ROWS)
