@@ -13,7 +13,9 @@ from tests.documents import ROOT, metrics
 LONGEST = 25
 """Words of a sentence."""
 
-OURS = re.compile(r"(?<!define )\b(?:netbird_api|api_exporter)_[a-z0-9_]+(?![*…\w])")
+OURS = re.compile(
+    r"(?<!define )(?<!:)\b(?:netbird_api|api_exporter)_[a-z0-9_]+(?![*…\w])"
+)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
 

@@ -132,7 +132,7 @@ class RunbookTests(SynchronousTestCase):
             self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
             link = notes["runbook_url"]
             self.assertEqual(f"{OWN}#{name.lower()}", link)
-            for part in ("Meaning", "Impact", "Look at", "Do", "Over"):
+            for part in ("Meaning", "Impact", "Check", "Do", "Ends when"):
                 self.assertIn(f"* **{part}:** ", sections[name], name)
 
     def test_kubernetes(self) -> None:
