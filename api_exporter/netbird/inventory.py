@@ -1,17 +1,46 @@
-"""The newest records of each resource."""
+"""The inventory: the newest records of each resource, and the table of resources."""
 
 from collections.abc import Container, Iterable, Mapping
+from typing import Annotated, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.exposition.tally import chunks
 from api_exporter.netbird import records
+from api_exporter.netbird.bodies import Body, Document, Listing
 from api_exporter.netbird.facts.members import Steps, member_ids, named
+
+MINUTE = 60.0
+
+R = TypeVar("R")
+
+Known = tuple[R, ...] | None
+"""None: not known, or only from too long ago."""
+
+
+class Endpoint(Struct, frozen=True):
+    """Where the upstream has the records of a resource.
+
+    Attributes:
+        path: below the upstream's base URL.
+        body: decodes it.
+        period: seconds between refreshes, unless the settings say otherwise.
+        absence: the message of the JSON 404 with which an upstream too old to know the
+            path answers: it takes the last segment for the id of an object.
+    """
+
+    path: str
+    body: Body
+    period: float = 10 * MINUTE
+    absence: str = ""
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
-    """What may be told of the network. None: not known, or only from too long ago.
+    """What may be told of the network.
+
+    A field with an Endpoint is a resource. They stand in the order of the first round:
+    the peers first.
 
     Attributes:
         personal: the kinds of personal data that may be told.
@@ -22,27 +51,102 @@ class Inventory(Struct, frozen=True, kw_only=True):
 
     personal: frozenset[str] = frozenset()
     detail: frozenset[str] | None = None
-    peers: tuple[records.Peer, ...] | None = None
-    accounts: tuple[records.Account, ...] | None = None
-    groups: tuple[records.Group, ...] | None = None
-    setup_keys: tuple[records.SetupKey, ...] | None = None
-    networks: tuple[records.Network, ...] | None = None
-    network_routers: tuple[records.NetworkRouter, ...] | None = None
-    network_resources: tuple[records.NetworkResource, ...] | None = None
-    routes: tuple[records.Route, ...] | None = None
-    users: tuple[records.User, ...] | None = None
-    access_tokens: tuple[records.AccessToken, ...] | None = None
-    policies: tuple[records.Policy, ...] | None = None
-    posture_checks: tuple[records.PostureCheck, ...] | None = None
-    nameservers: tuple[records.NameserverGroup, ...] | None = None
-    dns_settings: tuple[records.DnsSettings, ...] | None = None
-    dns_zones: tuple[records.DnsZone, ...] | None = None
-    proxy_services: tuple[records.ProxyService, ...] | None = None
-    proxy_domains: tuple[records.ProxyDomain, ...] | None = None
-    proxy_clusters: tuple[records.ProxyCluster, ...] | None = None
-    proxy_tokens: tuple[records.ProxyToken, ...] | None = None
-    instance_version: tuple[records.InstanceVersion, ...] | None = None
-    events: tuple[records.AuditEvent, ...] | None = None
+    peers: Annotated[
+        Known[records.Peer],
+        Endpoint("api/peers", Listing(records.Peer, nullable=False), 30),
+    ] = None
+    # The first one counts.
+    accounts: Annotated[
+        Known[records.Account],
+        Endpoint("api/accounts", Listing(records.Account, ordered=True), 5 * MINUTE),
+    ] = None
+    groups: Annotated[
+        Known[records.Group],
+        Endpoint("api/groups", Listing(records.Group, nullable=False), 5 * MINUTE),
+    ] = None
+    setup_keys: Annotated[
+        Known[records.SetupKey],
+        Endpoint("api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
+    ] = None
+    # Of two that list a resource the last one counts.
+    networks: Annotated[
+        Known[records.Network],
+        Endpoint("api/networks", Listing(records.Network, ordered=True), 5 * MINUTE),
+    ] = None
+    network_routers: Annotated[
+        Known[records.NetworkRouter],
+        Endpoint(
+            "api/networks/routers",
+            Listing(records.NetworkRouter),
+            5 * MINUTE,
+            absence="network: routers not found",
+        ),
+    ] = None
+    network_resources: Annotated[
+        Known[records.NetworkResource],
+        Endpoint(
+            "api/networks/resources",
+            Listing(records.NetworkResource),
+            5 * MINUTE,
+            absence="network: resources not found",
+        ),
+    ] = None
+    routes: Annotated[
+        Known[records.Route], Endpoint("api/routes", Listing(records.Route), 5 * MINUTE)
+    ] = None
+    users: Annotated[
+        Known[records.User], Endpoint("api/users", Listing(records.User))
+    ] = None
+    access_tokens: Annotated[
+        Known[records.AccessToken],
+        Endpoint("api/users/{current_user}/tokens", Listing(records.AccessToken)),
+    ] = None
+    policies: Annotated[
+        Known[records.Policy], Endpoint("api/policies", Listing(records.Policy))
+    ] = None
+    posture_checks: Annotated[
+        Known[records.PostureCheck],
+        Endpoint("api/posture-checks", Listing(records.PostureCheck)),
+    ] = None
+    nameservers: Annotated[
+        Known[records.NameserverGroup],
+        Endpoint("api/dns/nameservers", Listing(records.NameserverGroup)),
+    ] = None
+    dns_settings: Annotated[
+        Known[records.DnsSettings],
+        Endpoint("api/dns/settings", Document(records.DnsSettings)),
+    ] = None
+    dns_zones: Annotated[
+        Known[records.DnsZone], Endpoint("api/dns/zones", Listing(records.DnsZone))
+    ] = None
+    proxy_services: Annotated[
+        Known[records.ProxyService],
+        Endpoint("api/reverse-proxies/services", Listing(records.ProxyService)),
+    ] = None
+    proxy_domains: Annotated[
+        Known[records.ProxyDomain],
+        Endpoint("api/reverse-proxies/domains", Listing(records.ProxyDomain)),
+    ] = None
+    proxy_clusters: Annotated[
+        Known[records.ProxyCluster],
+        Endpoint(
+            "api/reverse-proxies/clusters", Listing(records.ProxyCluster, key="address")
+        ),
+    ] = None
+    proxy_tokens: Annotated[
+        Known[records.ProxyToken],
+        Endpoint("api/reverse-proxies/proxy-tokens", Listing(records.ProxyToken)),
+    ] = None
+    instance_version: Annotated[
+        Known[records.InstanceVersion],
+        Endpoint(
+            "api/instance/version", Document(records.InstanceVersion), 60 * MINUTE
+        ),
+    ] = None
+    events: Annotated[
+        Known[records.AuditEvent],
+        Endpoint("api/events/audit", Listing(records.AuditEvent)),
+    ] = None
     changes: Mapping[str, object] = {}
 
     def with_(self, resource: str, records: object) -> "Inventory":
