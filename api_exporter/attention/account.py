@@ -69,13 +69,12 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding | None]:
     """Peers that a posture check shuts out."""
     inventory = snapshot.inventory
     checks = inventory.posture_checks or ()
-    old, steps = outdated(
+    old = yield from outdated(
         checks,
         inventory.policies or (),
         inventory.groups or (),
         inventory.peers or (),
     )
-    yield from steps
     for check in checks:
         demanded = check.checks.nb_version_check
         number = old.get(check.id, 0)

@@ -1,6 +1,6 @@
 """The account's settings and the management server's version."""
 
-from api_exporter.collectors.rows import ObjectKind, measurement
+from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels, timestamp
 from api_exporter.netbird.facts.account import addresses
 from api_exporter.netbird.records import Account, InstanceVersion
@@ -77,5 +77,3 @@ ROWS = (
         labels=lambda version: labels(version=version.management_available_version),
     ),
 )
-
-measure = measurement(ROWS)

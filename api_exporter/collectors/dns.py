@@ -1,6 +1,6 @@
 """Name resolution: nameserver groups, DNS settings and zones."""
 
-from api_exporter.collectors.rows import ObjectKind, distinct, length, measurement
+from api_exporter.collectors.rows import ObjectKind, distinct, length
 from api_exporter.exposition.text import boolean, counted, labels
 from api_exporter.netbird.facts.members import distinct as elements
 from api_exporter.netbird.records import DnsSettings, DnsZone, NameserverGroup
@@ -101,5 +101,3 @@ ROWS = (
         ),
     ),
 )
-
-measure = measurement(ROWS)

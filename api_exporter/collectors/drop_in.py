@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from api_exporter.collectors.rows import (
     ObjectKind,
     length,
-    measurement,
     personal,
     unknown,
 )
@@ -451,5 +450,3 @@ ROWS = (
         ),
     ),
 )
-
-measure = measurement(ROWS)

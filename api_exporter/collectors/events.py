@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from api_exporter.collectors.rows import ObjectKind, measurement
+from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import Family, Sample, labels, timestamp
 from api_exporter.netbird.records import AuditEvent
 
@@ -33,5 +33,3 @@ ROWS = (
         alert="changes of activities that should be rare",
     ),
 )
-
-measure = measurement(ROWS)

@@ -1,6 +1,6 @@
 """Groups: who is in them, and how many of those are connected."""
 
-from api_exporter.collectors.rows import ObjectKind, measurement, unknown
+from api_exporter.collectors.rows import ObjectKind, unknown
 from api_exporter.exposition.text import counted, labels
 from api_exporter.netbird.facts.members import Presence, Steps, distinct
 from api_exporter.netbird.inventory import Inventory
@@ -77,5 +77,3 @@ ROWS = (
         ),
     ),
 )
-
-measure = measurement(ROWS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import ObjectKind, measurement
+from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import cut, labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
@@ -34,5 +34,3 @@ ROWS = (
         of_peer=True,
     ),
 )
-
-measure = measurement(ROWS)

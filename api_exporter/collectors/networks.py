@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from api_exporter.collectors.rows import ObjectKind, distinct, length, measurement
+from api_exporter.collectors.rows import ObjectKind, distinct, length
 from api_exporter.exposition.text import boolean, labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.routing import (
@@ -174,5 +174,3 @@ ROWS = (
         length,
     ),
 )
-
-measure = measurement(ROWS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import ObjectKind, measurement, personal, unknown
+from api_exporter.collectors.rows import ObjectKind, personal, unknown
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -212,5 +212,3 @@ ROWS = (
         of_peer=True,
     ),
 )
-
-measure = measurement(ROWS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from api_exporter.collectors.rows import ObjectKind, measurement
+from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.members import distinct as elements
@@ -38,14 +38,14 @@ def _used(inventory: Inventory) -> Steps[Mapping[str, Sequence[Policy]]]:
 
 
 def _outdated(inventory: Inventory) -> Steps[Mapping[str, int]]:
-    counts, steps = outdated(
-        inventory.posture_checks or (),
-        inventory.policies or (),
-        inventory.groups or (),
-        inventory.peers or (),
+    return (
+        yield from outdated(
+            inventory.posture_checks or (),
+            inventory.policies or (),
+            inventory.groups or (),
+            inventory.peers or (),
+        )
     )
-    yield from steps
-    return counts
 
 
 ROWS = (
@@ -115,5 +115,3 @@ ROWS = (
         alert="above 0: these peers are shut out",
     ),
 )
-
-measure = measurement(ROWS)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import ObjectKind, measurement
+from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import Family, Metric, cut, labels, timestamp
 from api_exporter.netbird.facts.proxies import authenticated, restricted
 from api_exporter.netbird.records import (
@@ -140,5 +140,3 @@ ROWS = (
         alert="use of a token that nobody should have",
     ),
 )
-
-measure = measurement(ROWS)

@@ -1,6 +1,6 @@
 """Routes of the older kind, and whether anybody still routes them."""
 
-from api_exporter.collectors.rows import ObjectKind, measurement
+from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.routing import destination, route_routing_peers
 from api_exporter.netbird.records import Route
@@ -52,5 +52,3 @@ ROWS = (
         alert="0 is an outage of the route",
     ),
 )
-
-measure = measurement(ROWS)

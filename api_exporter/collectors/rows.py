@@ -343,4 +343,4 @@ def _samples(
 
 
 def _total(metric: Metric, every: Iterable[object]) -> Family:
-    return text.single(metric, sum(1 for _ in every))
+    return Family(metric, [("", sum(1 for _ in every))])

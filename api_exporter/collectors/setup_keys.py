@@ -1,6 +1,6 @@
 """Keys that machines enrol with. Their secrets are neither read nor published."""
 
-from api_exporter.collectors.rows import ObjectKind, distinct, measurement
+from api_exporter.collectors.rows import ObjectKind, distinct
 from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.records import SetupKey
 
@@ -75,5 +75,3 @@ ROWS = (
         alert="1 for overused, or for expired where the key is still wanted",
     ),
 )
-
-measure = measurement(ROWS)

@@ -20,7 +20,7 @@ from api_exporter.collectors import (
     setup_keys,
     users,
 )
-from api_exporter.collectors.rows import Measure
+from api_exporter.collectors.rows import Measure, measurement
 from api_exporter.exposition.text import Metric
 from api_exporter.netbird.bodies import Body
 
@@ -49,7 +49,8 @@ def _collector(
     name = subject.__name__.rpartition(".")[2]
     families = tuple(row.metric for row in subject.ROWS)
     reads = tuple(dict.fromkeys(need for row in subject.ROWS for need in row.needs))
-    return Collector(name, reads, subject.measure, families, default, bodies)
+    measure = measurement(subject.ROWS)
+    return Collector(name, reads, measure, families, default, bodies)
 
 
 COLLECTORS: tuple[Collector, ...] = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import ObjectKind, distinct, measurement, personal
+from api_exporter.collectors.rows import ObjectKind, distinct, personal
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.personal import USER, personal_labels
@@ -93,5 +93,3 @@ ROWS = (
         lambda own: timestamp(own[1].last_used),
     ),
 )
-
-measure = measurement(ROWS)

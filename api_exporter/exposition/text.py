@@ -154,11 +154,6 @@ def never(instant: datetime | None, /) -> bool:
     return timestamp(instant) is None
 
 
-def single(metric: Metric, value: float, labels: Labels = "") -> Family:
-    """One sample."""
-    return Family(metric, [(labels, value)])
-
-
 K = TypeVar("K", bound=Hashable)
 
 
@@ -202,13 +197,13 @@ def halves(metric: Metric, label: str, which: Iterable[bool]) -> Family:
 def _counting(
     metric: Metric,
     keys: Iterable[K],
-    told: Callable[[Counter[K]], Iterable[Sample]],
+    made: Callable[[Counter[K]], Iterable[Sample]],
 ) -> Family:
     counts, steps = tally(keys)
 
     def samples() -> Iterator[Sample]:
         finish(steps)
-        yield from told(counts)
+        yield from made(counts)
 
     return Family(metric, samples(), steps=steps)
 
@@ -229,20 +224,6 @@ def states(
             (f'{key[:-1]},{label}="{escape(cut(state))}"}}', int(state == current))
             for key, current in keyed
             for state in dict.fromkeys((*known, current or known[0]))
-        ),
-    )
-
-
-def timestamps(
-    metric: Metric, keyed: Iterable[tuple[Labels, datetime | None]]
-) -> Family:
-    """Instants; "never" has no sample."""
-    return Family(
-        metric,
-        (
-            (key, value)
-            for key, instant in keyed
-            if (value := timestamp(instant)) is not None
         ),
     )
 

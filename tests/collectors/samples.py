@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from api_exporter.collectors.rows import Measure
 from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.exposition.text import render
 from api_exporter.netbird.inventory import Inventory
@@ -22,9 +21,10 @@ Told = dict[str, list[str]]
 _SAMPLE = r"(\w+)(\{.*\})? (\S+)"
 
 
-def told(measure: Measure, inventory: Inventory, prefix: str = PREFIX) -> Told:
+def told(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Told:
     """All that a collector says; a family without samples is not there."""
     found: Told = {}
+    (measure,) = (c.measure for c in COLLECTORS if c.name == collector)
     for line in "".join(render(measure(inventory))).split("\n"):
         if line and not line.startswith("#"):
             match = re.fullmatch(rf"{prefix}{_SAMPLE}", line, re.DOTALL)

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.account import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Account, AccountSettings, InstanceVersion
 from tests.collectors.samples import told
@@ -15,8 +14,8 @@ ME = '{account_id="a1"}'
 class AccountTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Nothing is said of what is unknown."""
-        self.assertEqual({}, told(measure, Inventory()))
-        self.assertEqual({}, told(measure, Inventory(accounts=())))
+        self.assertEqual({}, told("account", Inventory()))
+        self.assertEqual({}, told("account", Inventory(accounts=())))
 
     def test_account(self) -> None:
         """An account has its settings, under its id."""
@@ -42,7 +41,7 @@ class AccountTests(SynchronousTestCase):
                 "account_peer_inactivity_expiration_seconds": [f"{ME} 600"],
                 "account_network_addresses": [f"{ME} 65534"],
             },
-            told(measure, Inventory(accounts=(account,))),
+            told("account", Inventory(accounts=(account,))),
         )
 
     def test_sparse_account(self) -> None:
@@ -55,7 +54,7 @@ class AccountTests(SynchronousTestCase):
                 "account_peer_login_expiration_seconds": [f"{ME} 0"],
                 "account_peer_inactivity_expiration_seconds": [f"{ME} 0"],
             },
-            told(measure, Inventory(accounts=(Account(id="a1"),))),
+            told("account", Inventory(accounts=(Account(id="a1"),))),
         )
 
     def test_network_addresses(self) -> None:
@@ -75,7 +74,7 @@ class AccountTests(SynchronousTestCase):
             account = Account(id="a1", settings=AccountSettings(network_range=network))
             self.assertEqual(
                 [f"{ME} {count}" for count in addresses],
-                told(measure, Inventory(accounts=(account,))).get(
+                told("account", Inventory(accounts=(account,))).get(
                     "account_network_addresses", []
                 ),
                 network,
@@ -92,7 +91,7 @@ class AccountTests(SynchronousTestCase):
                     "management_info": [f'{{version="{version}"}} 1'],
                     "management_update_available": [str(int(update))],
                 },
-                told(measure, Inventory(instance_version=(known,))),
+                told("account", Inventory(instance_version=(known,))),
             )
 
     def test_available(self) -> None:
@@ -108,7 +107,7 @@ class AccountTests(SynchronousTestCase):
             )
             self.assertEqual(
                 samples,
-                told(measure, Inventory(instance_version=(known,))).get(
+                told("account", Inventory(instance_version=(known,))).get(
                     "management_available_info", []
                 ),
             )

@@ -2,7 +2,6 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.dns import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     DnsRecord,
@@ -28,7 +27,7 @@ class DnsTests(SynchronousTestCase):
             ),
             (Inventory(dns_zones=()), {"dns_zones"}),
         ):
-            self.assertEqual(families, set(told(measure, inventory)))
+            self.assertEqual(families, set(told("dns", inventory)))
 
     def test_nameserver_groups(self) -> None:
         """A group of nameservers has sizes; a null list is an empty one."""
@@ -63,7 +62,7 @@ class DnsTests(SynchronousTestCase):
                     '{ns_type="udp",port="53"} 2',
                 ],
             },
-            told(measure, Inventory(nameservers=(public,))),
+            told("dns", Inventory(nameservers=(public,))),
         )
         self.assertEqual(
             {
@@ -80,7 +79,7 @@ class DnsTests(SynchronousTestCase):
                 "nameserver_group_groups": [f"{INNER} 0"],
             },
             told(
-                measure,
+                "dns",
                 Inventory(nameservers=(NameserverGroup(id="n1", name="inner"),)),
             ),
         )
@@ -93,7 +92,7 @@ class DnsTests(SynchronousTestCase):
         )
         self.assertEqual(
             ['{ns_type="udp",port="53"} 2'],
-            told(measure, Inventory(nameservers=groups))["nameservers"],
+            told("dns", Inventory(nameservers=groups))["nameservers"],
         )
 
     def test_settings(self) -> None:
@@ -102,7 +101,7 @@ class DnsTests(SynchronousTestCase):
             settings = DnsSettings(disabled_management_groups=groups)
             self.assertEqual(
                 {"dns_disabled_management_groups": [count]},
-                told(measure, Inventory(dns_settings=(settings,))),
+                told("dns", Inventory(dns_settings=(settings,))),
             )
 
     def test_zones(self) -> None:
@@ -143,5 +142,5 @@ class DnsTests(SynchronousTestCase):
                     '{dns_zone_id="z2",dns_zone="svc",record_type="A"} 1',
                 ],
             },
-            told(measure, Inventory(dns_zones=zones)),
+            told("dns", Inventory(dns_zones=zones)),
         )

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta, timezone
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.drop_in import BODIES as DROP_IN_BODIES
-from api_exporter.collectors.drop_in import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     DnsSettings,
@@ -32,7 +31,7 @@ BODIES = {resource.name: resource.body for resource in EVERYTHING} | DROP_IN_BOD
 
 
 def of(*peers: Peer, personal: frozenset[str] = frozenset()) -> Told:
-    return told(measure, Inventory(peers=peers, personal=personal), PREFIX)
+    return told("drop_in", Inventory(peers=peers, personal=personal), PREFIX)
 
 
 class NamesTests(SynchronousTestCase):
@@ -48,7 +47,7 @@ class DropInTests(SynchronousTestCase):
 
     def test_unknown(self) -> None:
         """Nothing is said of what is unknown; each resource stands alone."""
-        self.assertEqual({}, told(measure, Inventory(), PREFIX))
+        self.assertEqual({}, told("drop_in", Inventory(), PREFIX))
         for resource, families in {
             "peers": {
                 "peers",
@@ -70,9 +69,9 @@ class DropInTests(SynchronousTestCase):
             "policies": set[str](),
             "routes": set[str](),
         }.items():
-            found = told(measure, Inventory().with_(resource, ()), PREFIX)
+            found = told("drop_in", Inventory().with_(resource, ()), PREFIX)
             self.assertEqual(families, set(found), resource)
-        found = told(measure, Inventory(dns_settings=(DnsSettings(),)), PREFIX)
+        found = told("drop_in", Inventory(dns_settings=(DnsSettings(),)), PREFIX)
         self.assertEqual({"dns_management_disabled_groups_count": ["0"]}, found)
 
     def test_last_seen(self) -> None:
@@ -102,7 +101,7 @@ class DropInTests(SynchronousTestCase):
                     text = json.dumps([{"id": "1", field: time}]).encode()
                     records = finish(BODIES[resource].decode(text)).records
                     known = Inventory().with_(resource, records)
-                    [sample] = told(measure, known, PREFIX)[name]
+                    [sample] = told("drop_in", known, PREFIX)[name]
                     self.assertEqual("1779451199", sample.split()[-1], time)
 
     def test_countries(self) -> None:
@@ -169,7 +168,7 @@ class DropInTests(SynchronousTestCase):
                 b'[{"id":"1"},{"id":"2","issued":null},{"id":"3","issued":""}]'
             )
         )
-        families = told(measure, Inventory().with_("users", users.records), PREFIX)
+        families = told("drop_in", Inventory().with_("users", users.records), PREFIX)
         self.assertEqual(
             ['{issued=""} 1', '{issued="unknown"} 2'], families["users_by_issued"]
         )
@@ -187,7 +186,7 @@ class DropInTests(SynchronousTestCase):
             ("name", "", "", "Ada"),
         ):
             known = Inventory(personal=frozenset({kinds}), peers=(peer,), users=(user,))
-            families = told(measure, known, PREFIX)
+            families = told("drop_in", known, PREFIX)
             self.assertIn(
                 f'hostname="{hostname}"', families["peer_last_seen_timestamp"][0]
             )
@@ -214,13 +213,13 @@ class DropInTests(SynchronousTestCase):
                 "policy_rules_by_action": ['{action=""} 1', '{action="accept"} 1'],
                 "policy_info": ['{policy_id="1",policy_name="p",description="d"} 1'],
             },
-            told(measure, Inventory(policies=(policy,)), PREFIX),
+            told("drop_in", Inventory(policies=(policy,)), PREFIX),
         )
 
     def test_setup_keys(self) -> None:
         """A key without a limit has the limit 0, one that never expires no expiry."""
         key = SetupKey(id="1", name="k", revoked=True, last_used=NOON)
-        families = told(measure, Inventory(setup_keys=(key,)), PREFIX)
+        families = told("drop_in", Inventory(setup_keys=(key,)), PREFIX)
         mine = '{key_id="1",key_name="k"}'
         self.assertEqual([f"{mine} 0"], families["setup_key_usage_limit"])
         self.assertEqual(

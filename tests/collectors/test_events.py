@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.events import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AuditEvent
 from tests.collectors.samples import told
@@ -16,8 +15,8 @@ EARLIER = NOON - timedelta(hours=1)
 class EventsTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Nothing is said of events while they are unknown, nor if there are none."""
-        self.assertEqual({}, told(measure, Inventory()))
-        self.assertEqual({}, told(measure, Inventory(events=())))
+        self.assertEqual({}, told("events", Inventory()))
+        self.assertEqual({}, told("events", Inventory(events=())))
 
     def test_by_activity(self) -> None:
         """Events are counted by activity, and the newest of each is told."""
@@ -42,5 +41,5 @@ class EventsTests(SynchronousTestCase):
                     '{activity_code="user.block"} 1779451200',
                 ],
             },
-            told(measure, Inventory(events=events)),
+            told("events", Inventory(events=events)),
         )

@@ -2,7 +2,6 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.groups import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer, TypedId
 from tests.collectors.samples import Told, told
@@ -11,13 +10,13 @@ DEV = '{group_id="g1",group="dev"}'
 
 
 def of(*groups: Group, peers: tuple[Peer, ...] | None = ()) -> Told:
-    return told(measure, Inventory(groups=groups, peers=peers))
+    return told("groups", Inventory(groups=groups, peers=peers))
 
 
 class GroupsTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Nothing is said of groups while they are unknown."""
-        self.assertEqual({}, told(measure, Inventory(peers=())))
+        self.assertEqual({}, told("groups", Inventory(peers=())))
 
     def test_by_issuer(self) -> None:
         """Groups are counted by origin, an unknown word as it is, none as "unknown"."""

@@ -2,7 +2,6 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.memberships import measure
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member
@@ -19,8 +18,8 @@ class MembershipsTests(SynchronousTestCase):
 
     def test_unknown(self) -> None:
         """Nothing is said while groups are unknown, nor if nobody is in them."""
-        self.assertEqual({}, told(measure, Inventory()))
-        self.assertEqual({}, told(measure, Inventory(groups=(Group(id="g"),))))
+        self.assertEqual({}, told("memberships", Inventory()))
+        self.assertEqual({}, told("memberships", Inventory(groups=(Group(id="g"),))))
 
     def test_members(self) -> None:
         """Each member of each group has a series; one listed twice has one."""
@@ -44,10 +43,10 @@ class MembershipsTests(SynchronousTestCase):
                     '{group_id="g2",group="dev",peer_id="p1",peer="db"} 1',
                 ]
             },
-            told(measure, Inventory(groups=groups)),
+            told("memberships", Inventory(groups=groups)),
         )
 
     def test_without_id(self) -> None:
         """A member without an id is left out."""
         group = Group(id="g1", peers=(Member(name="nobody"),))
-        self.assertEqual({}, told(measure, Inventory(groups=(group,))))
+        self.assertEqual({}, told("memberships", Inventory(groups=(group,))))

@@ -3,7 +3,6 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.networks import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Group,
@@ -69,15 +68,15 @@ class NetworksTests(SynchronousTestCase):
         """Nothing is said of networks while they are unknown, and of resources only
         what they say of themselves.
         """
-        self.assertEqual({}, told(measure, Inventory()))
+        self.assertEqual({}, told("networks", Inventory()))
         self.assertEqual(
             {"network_resource_enabled", "network_resource_groups"},
-            set(told(measure, replace(KNOWN, networks=None))),
+            set(told("networks", replace(KNOWN, networks=None))),
         )
 
     def test_one_network(self) -> None:
         """A network has its resources, policies, routers and the peers behind them."""
-        families = told(measure, KNOWN)
+        families = told("networks", KNOWN)
         for name in EACH_RESOURCE:
             families.pop(name)
         self.assertEqual(
@@ -105,7 +104,7 @@ class NetworksTests(SynchronousTestCase):
 
     def test_each_resource(self) -> None:
         """A resource has its properties, its groups as sent, and who leads to it."""
-        families = told(measure, KNOWN)
+        families = told("networks", KNOWN)
         on, off, adrift = resource("on"), resource("off"), resource("adrift", "")
         empty = 'resource_type="",address=""} 1'
         self.assertEqual(
@@ -131,7 +130,7 @@ class NetworksTests(SynchronousTestCase):
             ((behind, nowhere), "n3", 0),
             ((nowhere, behind), "n2", 1),
         ):
-            families = told(measure, replace(KNOWN, networks=networks))
+            families = told("networks", replace(KNOWN, networks=networks))
             info = families["network_resource_info"][0]
             self.assertIn(f'network_id="{id_}"', info)
             self.assertEqual(
@@ -146,7 +145,7 @@ class NetworksTests(SynchronousTestCase):
                 id="n1", name="hq", routers=lists, resources=lists, policies=lists
             )
             families = told(
-                measure, replace(KNOWN, networks=(empty,), network_resources=())
+                "networks", replace(KNOWN, networks=(empty,), network_resources=())
             )
             self.assertEqual(
                 {
@@ -164,7 +163,7 @@ class NetworksTests(SynchronousTestCase):
             )
         self.assertEqual(
             {"networks": ["0"]},
-            told(measure, replace(KNOWN, networks=(), network_resources=())),
+            told("networks", replace(KNOWN, networks=(), network_resources=())),
         )
 
     def test_routing_peers(self) -> None:
@@ -195,7 +194,7 @@ class NetworksTests(SynchronousTestCase):
             ),
         ):
             families = told(
-                measure,
+                "networks",
                 replace(
                     KNOWN,
                     networks=(Network(id="n1", name="hq", routers=("r", "s")),),
@@ -216,7 +215,7 @@ class NetworksTests(SynchronousTestCase):
         for enabled in (True, False):
             router = NetworkRouter(id="r", enabled=enabled)
             families = told(
-                measure, Inventory(networks=networks, network_routers=(router,))
+                "networks", Inventory(networks=networks, network_routers=(router,))
             )
             self.assertEqual(
                 [
@@ -228,7 +227,7 @@ class NetworksTests(SynchronousTestCase):
 
     def test_sides_unknown(self) -> None:
         """A join is left out while one of its sides is unknown; all others stay."""
-        everything = set(told(measure, KNOWN))
+        everything = set(told("networks", KNOWN))
         for resource, missing in {
             "network_resources": {"network_resources"} | EACH_RESOURCE,
             "network_routers": ROUTING
@@ -236,5 +235,5 @@ class NetworksTests(SynchronousTestCase):
             "groups": ROUTING,
             "peers": ROUTING,
         }.items():
-            left = set(told(measure, KNOWN.with_(resource, None)))
+            left = set(told("networks", KNOWN.with_(resource, None)))
             self.assertEqual(missing, everything - left, resource)

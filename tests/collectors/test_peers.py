@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.peers import measure
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Account, AccountSettings, Peer
@@ -28,13 +27,13 @@ ENROLMENTS = [
 
 
 def of(*peers: Peer, personal: Iterable[str] = ()) -> Told:
-    return told(measure, Inventory(peers=peers, personal=frozenset(personal)))
+    return told("peers", Inventory(peers=peers, personal=frozenset(personal)))
 
 
 class TestPeerExporter(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Nothing is said of peers while they are unknown."""
-        self.assertEqual({}, told(measure, Inventory(accounts=())))
+        self.assertEqual({}, told("peers", Inventory(accounts=())))
 
     def test_none(self) -> None:
         """Without a peer there are zeros, and no series of an object."""
@@ -48,7 +47,7 @@ class TestPeerExporter(SynchronousTestCase):
                 "peers_never_logged_in": ["0"],
                 "peers_by_enrolment": [f"{labels} 0" for labels in ENROLMENTS],
             },
-            told(measure, Inventory(peers=(), accounts=())),
+            told("peers", Inventory(peers=(), accounts=())),
         )
 
     def test_enrolment(self) -> None:
@@ -242,7 +241,7 @@ class LoginExpirationTests(SynchronousTestCase):
             ),
         )
         inventory = Inventory(peers=(peer,), accounts=(account,))
-        return told(measure, inventory).get(self.family, [])
+        return told("peers", inventory).get(self.family, [])
 
     def test_expires(self) -> None:
         """A login ends as long after it as the account says."""
@@ -261,7 +260,7 @@ class LoginExpirationTests(SynchronousTestCase):
             )
             for seconds in (3600, 0)
         )
-        found = told(measure, Inventory(peers=(self.peer,), accounts=accounts))
+        found = told("peers", Inventory(peers=(self.peer,), accounts=accounts))
         self.assertEqual([f"{DB} 1779454800.25"], found[self.family])
 
     def test_never_before_1970(self) -> None:
@@ -283,7 +282,7 @@ class LoginExpirationTests(SynchronousTestCase):
     def test_accounts_unknown(self) -> None:
         """While the account is unknown this family is left out, and no other."""
         known = told(
-            measure,
+            "peers",
             Inventory(
                 peers=(self.peer,),
                 accounts=(
@@ -294,6 +293,6 @@ class LoginExpirationTests(SynchronousTestCase):
                 ),
             ),
         )
-        unknown = told(measure, Inventory(peers=(self.peer,)))
+        unknown = told("peers", Inventory(peers=(self.peer,)))
         self.assertEqual({self.family}, set(known) - set(unknown))
         self.assertEqual(set(), set(unknown) - set(known))

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from msgspec import convert, json
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.reverse_proxy import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     ProxyCluster,
@@ -36,7 +35,7 @@ def service(status: str, *, id_: str = "s1") -> ProxyService:
 
 
 def of(*services: ProxyService) -> Told:
-    return told(measure, Inventory(proxy_services=services))
+    return told("reverse_proxy", Inventory(proxy_services=services))
 
 
 class ServicesTests(SynchronousTestCase):
@@ -58,7 +57,7 @@ class ServicesTests(SynchronousTestCase):
                 {"proxy_token_expiration_timestamp_seconds"},
             ),
         ):
-            self.assertEqual(families, set(told(measure, inventory)))
+            self.assertEqual(families, set(told("reverse_proxy", inventory)))
 
     def test_counts(self) -> None:
         """All known statuses are counted, and others that occur."""
@@ -199,7 +198,7 @@ class ServicesTests(SynchronousTestCase):
             known = Inventory().with_("proxy_services", found.records)
             self.assertEqual(
                 [f"{APP} {authenticated}"],
-                told(measure, known)["proxy_service_authenticated"],
+                told("reverse_proxy", known)["proxy_service_authenticated"],
             )
 
     def test_not_http(self) -> None:
@@ -226,7 +225,7 @@ class ProxiesTests(SynchronousTestCase):
                     '{proxy_domain_id="d2",domain="a.example"} 0',
                 ]
             },
-            told(measure, Inventory(proxy_domains=domains)),
+            told("reverse_proxy", Inventory(proxy_domains=domains)),
         )
 
     def test_clusters(self) -> None:
@@ -241,7 +240,7 @@ class ProxiesTests(SynchronousTestCase):
                 "proxy_cluster_online": [f"{x} 1", f"{y} 0"],
                 "proxy_cluster_connected_proxies": [f"{x} 2", f"{y} 0"],
             },
-            told(measure, Inventory(proxy_clusters=clusters)),
+            told("reverse_proxy", Inventory(proxy_clusters=clusters)),
         )
 
     def test_cluster_bodies(self) -> None:
@@ -258,7 +257,9 @@ class ProxiesTests(SynchronousTestCase):
             (b'[{"id":"p"}]', []),
         ):
             clusters = decoded("proxy_clusters", body).records
-            families = told(measure, Inventory().with_("proxy_clusters", clusters))
+            families = told(
+                "reverse_proxy", Inventory().with_("proxy_clusters", clusters)
+            )
             self.assertEqual(
                 [f'{{proxy_cluster="{address}"}}' for address in online],
                 [s.split()[0] for s in families.get("proxy_cluster_online", [])],
@@ -287,5 +288,5 @@ class ProxiesTests(SynchronousTestCase):
                     '{proxy_token_id="t2",proxy_token="edge"} 1779451200',
                 ],
             },
-            told(measure, Inventory(proxy_tokens=tokens)),
+            told("reverse_proxy", Inventory(proxy_tokens=tokens)),
         )

@@ -3,7 +3,6 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.routes import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer, Route
 from tests.collectors.samples import Told, told
@@ -17,13 +16,13 @@ KNOWN = Inventory(
 
 
 def of(*routes: Route) -> Told:
-    return told(measure, replace(KNOWN, routes=routes))
+    return told("routes", replace(KNOWN, routes=routes))
 
 
 class RoutesTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Nothing is said of routes while they are unknown, nor if there are none."""
-        self.assertEqual({}, told(measure, replace(KNOWN, routes=None)))
+        self.assertEqual({}, told("routes", replace(KNOWN, routes=None)))
         self.assertEqual({}, of())
 
     def test_counts(self) -> None:
@@ -103,8 +102,8 @@ class RoutesTests(SynchronousTestCase):
     def test_sides_unknown(self) -> None:
         """Without groups or peers the routing peers are left out; all else stays."""
         for resource in ("groups", "peers"):
-            left = told(measure, KNOWN.with_(resource, None))
+            left = told("routes", KNOWN.with_(resource, None))
             self.assertEqual(
                 {"route_routing_peers", "route_routing_peers_connected"},
-                set(told(measure, KNOWN)) - set(left),
+                set(told("routes", KNOWN)) - set(left),
             )

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.setup_keys import measure
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import SetupKey
 from tests.collectors.samples import Told, told
@@ -24,13 +23,13 @@ def states(current: str, *each: str) -> list[str]:
 
 
 def of(*keys: SetupKey) -> Told:
-    return told(measure, Inventory(setup_keys=keys))
+    return told("setup_keys", Inventory(setup_keys=keys))
 
 
 class SetupKeysTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Nothing is said of keys while they are unknown, nor if there are none."""
-        self.assertEqual({}, told(measure, Inventory()))
+        self.assertEqual({}, told("setup_keys", Inventory()))
         self.assertEqual({}, of())
 
     def test_counts(self) -> None:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.users import measure
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, User
@@ -16,14 +15,14 @@ ZERO = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def of(*users: User, personal: Iterable[str] = ()) -> Told:
-    return told(measure, Inventory(users=users, personal=frozenset(personal)))
+    return told("users", Inventory(users=users, personal=frozenset(personal)))
 
 
 class UsersTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Nothing is said while the users are unknown, of tokens neither."""
         tokens = (AccessToken(id="t", expiration_date=NOON),)
-        self.assertEqual({}, told(measure, Inventory(access_tokens=tokens)))
+        self.assertEqual({}, told("users", Inventory(access_tokens=tokens)))
 
     def test_counts(self) -> None:
         """Users are counted by role, status and kind, unknown words as they are."""
@@ -111,7 +110,7 @@ class AccessTokensTests(SynchronousTestCase):
         self, tokens: tuple[AccessToken, ...] | None, *, current: str = "me"
     ) -> dict[str, list[str]]:
         users = (User(id="you"), User(id=current, is_current=current == "me"))
-        families = told(measure, Inventory(users=users, access_tokens=tokens))
+        families = told("users", Inventory(users=users, access_tokens=tokens))
         return {name: families[name] for name in (self.end, self.use) & families.keys()}
 
     def test_own(self) -> None:

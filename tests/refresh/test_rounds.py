@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
-from api_exporter.exposition.text import Family, Metric, labels, single
+from api_exporter.exposition.text import Family, Metric, labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
@@ -45,7 +45,7 @@ class Bench:
     def measure(self, inventory: Inventory) -> Iterator[Family | None]:
         yield None
         for group in inventory.groups or ():
-            yield single(METRIC, 1, labels(id=group.id))
+            yield Family(METRIC, [(labels(id=group.id), 1)])
             if self.defect:
                 raise ZeroDivisionError("oops")
         if self.defect:
@@ -53,7 +53,7 @@ class Bench:
 
     def others(self, inventory: Inventory) -> Iterator[Family | None]:
         for group in inventory.groups or ():
-            yield single(OTHER, 1, labels(id=group.id))
+            yield Family(OTHER, [(labels(id=group.id), 1)])
 
     def read(self, *ids: str) -> Deferred[Known]:
         """A round that brings these groups."""

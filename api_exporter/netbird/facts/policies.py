@@ -1,10 +1,10 @@
 """Policies whose sides are empty, and the peers that posture checks shut out."""
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from api_exporter.exposition.tally import chunks, tally
-from api_exporter.netbird.facts.members import distinct
+from api_exporter.netbird.facts.members import Steps, distinct
 from api_exporter.netbird.records import (
     Group,
     GroupId,
@@ -67,46 +67,42 @@ def outdated(
     policies: Iterable[Policy],
     groups: Iterable[Group],
     peers: tuple[Peer, ...],
-) -> tuple[dict[str, int], Iterator[None]]:
-    """How many peers each check shuts out because of their versions, by the check's
-    id, when the steps have been gone through.
+) -> Steps[Mapping[str, int]]:
+    """How many peers each check shuts out because of their versions, by its id.
 
     They are in source groups of enabled rules of the policies that use the check.
     """
     counts: dict[str, int] = {}
-
-    def count() -> Iterator[None]:
-        demands = yield from _demands(checks, policies_by_check(policies))
-        for demanding in demands.values():
-            counts.update((id_, 0) for id_, _ in demanding)
-        if not any(demands):
-            return
-        versions: dict[str, str] = {}
-        for some in chunks(peers):
-            versions.update({peer.id: peer.version for peer in some})
-            yield
-        known = {group.id: group.peers or () for group in groups}
-        for sources, demanding in demands.items():
-            found: set[str] = set()
-            for members in map(known.__getitem__, sources & known.keys()):
-                for part in chunks(members):
-                    found.update([member.id for member in part])
-                    yield
-            running, steps = tally(versions[id_] for id_ in found if id_ in versions)
-            yield from steps
-            for id_, minimum in demanding:
-                counts[id_] = sum(
-                    number
-                    for version, number in running.items()
-                    if (own := release(version)) is not None and own < minimum
-                )
-
-    return counts, count()
+    demands = yield from _demands(checks, policies_by_check(policies))
+    for demanding in demands.values():
+        counts.update((id_, 0) for id_, _ in demanding)
+    if not any(demands):
+        return counts
+    versions: dict[str, str] = {}
+    for some in chunks(peers):
+        versions.update({peer.id: peer.version for peer in some})
+        yield
+    known = {group.id: group.peers or () for group in groups}
+    for sources, demanding in demands.items():
+        found: set[str] = set()
+        for members in map(known.__getitem__, sources & known.keys()):
+            for part in chunks(members):
+                found.update([member.id for member in part])
+                yield
+        running, steps = tally(versions[id_] for id_ in found if id_ in versions)
+        yield from steps
+        for id_, minimum in demanding:
+            counts[id_] = sum(
+                number
+                for version, number in running.items()
+                if (own := release(version)) is not None and own < minimum
+            )
+    return counts
 
 
 def _demands(
     checks: Iterable[PostureCheck], by_check: Mapping[str, Sequence[Policy]]
-) -> Generator[None, None, dict[frozenset[str], list[tuple[str, Release]]]]:
+) -> Steps[dict[frozenset[str], list[tuple[str, Release]]]]:
     """Checks that demand a version, by the groups whose members they concern."""
     sources: dict[tuple[int, ...], frozenset[str]] = {}
     demands: dict[frozenset[str], list[tuple[str, Release]]] = {}

@@ -39,26 +39,17 @@ def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
     top = ceiling(max(count.peers for run in runs for count in run))
     newest = runs[-1][-1]
     old = now - newest.at > 2 * step
-
-    def x(at: float) -> str:
-        return f"{min(WIDTH * (1 - (now - at) / seconds), WIDTH):.1f}"
-
-    def area(height: Callable[[Count], int]) -> str:
-        """In steps: a count stands until the next one."""
-        drawn = []
-        for run in runs:
-            drawn.append(f"M{x(run[0].at)},{HEIGHT}")
-            for count, end in zip(
-                run, [*(later.at for later in run[1:]), run[-1].at + step], strict=True
-            ):
-                drawn.append(f"V{HEIGHT * (1 - height(count) / top):.1f}H{x(end)}")
-            drawn.append(f"V{HEIGHT}Z")
-        return "".join(drawn)
-
     numbers = (
         f"{newest.connected:,} connected",
         f"{newest.disconnected:,} disconnected",
     )
+
+    def x(at: float) -> str:
+        return f"{min(WIDTH * (1 - (now - at) / seconds), WIDTH):.1f}"
+
+    def y(peers: int) -> str:
+        return f"{HEIGHT * (1 - peers / top):.1f}"
+
     drawing = Tag(
         "svg",
         attributes={
@@ -66,17 +57,16 @@ def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
             "preserveAspectRatio": "none",
             "role": "img",
             "aria-label": f"Peers over the last {formatting.lasting(seconds)};"
-            " in the end " + " and ".join(numbers),
+            f" in the end {' and '.join(numbers)}",
         },
     )(
-        _path("disconnected", area(lambda count: count.peers)),
-        _path("connected", area(lambda count: count.connected)),
+        _path("disconnected", _area(runs, step, x, lambda count: y(count.peers))),
+        _path("connected", _area(runs, step, x, lambda count: y(count.connected))),
         _path("grid", f"M0,{HEIGHT / 2:.0f}H{WIDTH}"),
     )
     return tags.figure(
         tags.figcaption(
-            tags.span(numbers[0], class_="key connected"),
-            tags.span(numbers[1], class_="key disconnected"),
+            [tags.span(n, class_=f"key {n.split()[1]}") for n in numbers],
             tags.span("at ", formatting.clock(newest.at, now), class_="when")
             if old
             else "",
@@ -93,6 +83,23 @@ def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
             class_="plot",
         ),
     )
+
+
+def _area(
+    runs: Sequence[Sequence[Count]],
+    step: float,
+    x: Callable[[float], str],
+    y: Callable[[Count], str],
+) -> str:
+    """In steps: a count stands until the next one."""
+    drawn = []
+    for run in runs:
+        drawn.append(f"M{x(run[0].at)},{HEIGHT}")
+        ends = [*(later.at for later in run[1:]), run[-1].at + step]
+        for count, end in zip(run, ends, strict=True):
+            drawn.append(f"V{y(count)}H{x(end)}")
+        drawn.append(f"V{HEIGHT}Z")
+    return "".join(drawn)
 
 
 def _path(kind: str, drawn: str) -> Tag:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors import networks, routes
-from api_exporter.collectors.rows import Measure
+from api_exporter.collectors.rows import Measure, measurement
 from api_exporter.exposition.incremental import render_page
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.facts.routing import (
@@ -129,14 +129,14 @@ class HostileTests(SynchronousTestCase):
 
     def test_one_route(self) -> None:
         route = Route(id="r", enabled=True, peer_groups=NAMES)
-        self.quick(routes.measure, replace_(BIG, routes=(route,)))
+        self.quick(measurement(routes.ROWS), replace_(BIG, routes=(route,)))
 
     def test_one_router(self) -> None:
-        self.quick(networks.measure, replace_(BIG, **routed(1)))
+        self.quick(measurement(networks.ROWS), replace_(BIG, **routed(1)))
 
     def test_many_routers(self) -> None:
         """One network that lists a hundred routers, each of another group."""
-        self.quick(networks.measure, replace_(BIG, **routed(100)))
+        self.quick(measurement(networks.ROWS), replace_(BIG, **routed(100)))
 
     def test_findings(self) -> None:
         """So it is when it is looked at what needs attention."""
