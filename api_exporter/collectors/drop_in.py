@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 
 from api_exporter.collectors.rows import (
     ObjectKind,
+    in_one_step,
     length,
     personal,
     unknown,
 )
 from api_exporter.exposition.text import Labels, boolean, counted, halves, labels, whole
 from api_exporter.netbird.bodies import Body, Listing
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     DnsSettings,
@@ -81,8 +81,8 @@ Place = tuple[str, str]
 """A country's code, and a city where that may be told."""
 
 
-def _places(inventory: Inventory) -> Steps[Iterable[Place]]:
-    yield from ()
+@in_one_step
+def _places(inventory: Inventory) -> Iterable[Place]:
     told = "city" in inventory.personal
     return (
         (p.country_code, p.city_name if told else "")

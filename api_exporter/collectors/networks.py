@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from api_exporter.collectors.rows import ObjectKind, distinct, length
+from api_exporter.collectors.rows import ObjectKind, distinct, in_one_step, length
 from api_exporter.exposition.text import boolean, labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.routing import (
@@ -25,8 +25,8 @@ RESOURCES = ObjectKind[NetworkResource](
 )
 
 
-def _halves(inventory: Inventory) -> Steps[Iterable[tuple[Network, bool]]]:
-    yield from ()
+@in_one_step
+def _halves(inventory: Inventory) -> Iterable[tuple[Network, bool]]:
     return ((n, half) for n in inventory.networks or () for half in (True, False))
 
 
@@ -42,8 +42,8 @@ HALVES = ObjectKind[tuple[Network, bool]](
 """A network's enabled resources, and the others."""
 
 
-def _routers(inventory: Inventory) -> Steps[Iterable[tuple[Network, NetworkRouter]]]:
-    yield from ()
+@in_one_step
+def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:
     by_id = {router.id: router for router in inventory.network_routers or ()}
     return ((n, r) for n in inventory.networks or () for r in routers_of(n, by_id))
 
@@ -77,8 +77,8 @@ ROUTED = ObjectKind[Routed](
 )
 
 
-def _enabled(inventory: Inventory) -> Steps[Mapping[str, bool]]:
-    yield from ()
+@in_one_step
+def _enabled(inventory: Inventory) -> Mapping[str, bool]:
     return {r.id: r.enabled for r in inventory.network_resources or ()}
 
 

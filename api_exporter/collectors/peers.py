@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import ObjectKind, personal, unknown
+from api_exporter.collectors.rows import ObjectKind, in_one_step, personal, unknown
 from api_exporter.exposition.text import (
     Family,
     Labels,
@@ -15,7 +15,6 @@ from api_exporter.exposition.text import (
     timestamp,
 )
 from api_exporter.netbird.facts.account import login_end, login_lifetime
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.personal import PEER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
@@ -62,9 +61,7 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
     )
 
 
-def _lifetime(inventory: Inventory) -> Steps[int | None]:
-    yield from ()
-    return login_lifetime(inventory.accounts or ())
+_lifetime = in_one_step(lambda known: login_lifetime(known.accounts or ()))
 
 
 def _enrolments(metric: Metric, peers: Iterable[Peer]) -> Family:

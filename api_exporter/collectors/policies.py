@@ -1,8 +1,8 @@
 """Policies and posture checks: who may reach whom, and which clients are too old."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from api_exporter.collectors.rows import ObjectKind
+from api_exporter.collectors.rows import ObjectKind, in_one_step
 from api_exporter.exposition.text import labels
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.members import distinct as elements
@@ -26,15 +26,8 @@ CHECKS = ObjectKind[PostureCheck](
     lambda check: labels(posture_check_id=check.id, posture_check=check.name),
 )
 
-
-def _sizes(inventory: Inventory) -> Steps[Mapping[str, int]]:
-    yield from ()
-    return sizes(inventory.groups or ())
-
-
-def _used(inventory: Inventory) -> Steps[Mapping[str, Sequence[Policy]]]:
-    yield from ()
-    return policies_by_check(inventory.policies or ())
+_sizes = in_one_step(lambda known: sizes(known.groups or ()))
+_used = in_one_step(lambda known: policies_by_check(known.policies or ()))
 
 
 def _outdated(inventory: Inventory) -> Steps[Mapping[str, int]]:

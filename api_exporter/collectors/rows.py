@@ -119,7 +119,7 @@ class ObjectKind(Generic[R]):
         path: str,
         key: Callable[[R], Labels] = lambda _: "",
         *,
-        find: Callable[[Inventory], Steps[Iterable[R]]] | None = None,
+        find: Join[Iterable[R]] | None = None,
         needs: tuple[str, ...] = (),
         in_blocks: bool = False,
     ) -> None:
@@ -127,7 +127,9 @@ class ObjectKind(Generic[R]):
         self._path = path
         self._in_blocks = in_blocks
         self.key = key
-        self.find = find or partial(_records, resource)
+        self.find: Join[Iterable[R]] = find or in_one_step(
+            lambda inventory: getattr(inventory, resource) or ()
+        )
 
     def family(
         self,
@@ -308,10 +310,18 @@ class ObjectKind(Generic[R]):
         return Row(metric, (*self._needs, *needs), make)
 
 
-def personal(inventory: Inventory) -> Steps[frozenset[str]]:
-    """The kinds of personal data that may be told, as a join."""
-    yield from ()
-    return inventory.personal
+def in_one_step(function: Callable[[Inventory], T]) -> Join[T]:
+    """A join that is so little work that it needs no pause."""
+
+    def join(inventory: Inventory) -> Steps[T]:
+        yield from ()
+        return function(inventory)
+
+    return join
+
+
+personal = in_one_step(lambda inventory: inventory.personal)
+"""The kinds of personal data that may be told."""
 
 
 def unknown(value: str | None) -> str:
@@ -327,11 +337,6 @@ def length(found: tuple[object, ...] | None) -> int:
 def distinct(found: tuple[Hashable, ...] | None) -> int:
     """How many different ones a list holds."""
     return len(set(found or ()))
-
-
-def _records(resource: str, inventory: Inventory) -> Steps[Any]:
-    yield from ()
-    return getattr(inventory, resource) or ()
 
 
 def _samples(

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import ObjectKind, distinct, personal
+from api_exporter.collectors.rows import ObjectKind, distinct, in_one_step, personal
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.personal import USER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, User
@@ -29,8 +28,8 @@ Token = tuple[str, AccessToken]
 """The id of its user, and the token."""
 
 
-def _tokens(inventory: Inventory) -> Steps[Iterable[Token]]:
-    yield from ()
+@in_one_step
+def _tokens(inventory: Inventory) -> Iterable[Token]:
     user, tokens = inventory.current_user, inventory.access_tokens or ()
     return [] if user is None else [(user, token) for token in tokens]
 
