@@ -1,6 +1,4 @@
-"""What waits for whoever looks after the account: approvals, versions, addresses,
-policies.
-"""
+"""Findings about the account: approvals, versions, addresses, policies."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What ends soon: logins, setup keys, tokens and certificates."""
+"""Findings about what expires soon: logins, setup keys, tokens, certificates."""
 
 from collections.abc import Iterator
 from math import ceil

@@ -1,4 +1,4 @@
-"""What the exporter itself cannot see."""
+"""Findings about the exporter: what it cannot see."""
 
 from collections.abc import Iterator
 

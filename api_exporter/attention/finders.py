@@ -1,4 +1,4 @@
-"""All there is to find, in one table."""
+"""The table of finders."""
 
 from collections.abc import Callable, Iterator
 

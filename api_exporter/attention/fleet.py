@@ -1,4 +1,4 @@
-"""Whether a great part of the peers was lost at once, as `rules.in.yml` has it.
+"""The drop of a fleet: many peers lost at once, as `rules.in.yml` has it.
 
 Peers that a person logged in on go home: what counts are those that a setup key has
 enrolled. Ephemeral ones come and go.

@@ -1,4 +1,4 @@
-"""Groups of which each peer matters, and those whose peers route."""
+"""Findings about groups: peers that matter, and routers."""
 
 from collections.abc import Iterator
 

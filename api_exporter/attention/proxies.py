@@ -1,4 +1,4 @@
-"""Services of the reverse proxy that fail or stand open, clusters that are offline."""
+"""Findings about the reverse proxy: its services and clusters."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Networks and routes with nobody, or one peer, left to route for them."""
+"""Findings about networks and routes with one routing peer left, or none."""
 
 from collections.abc import Generator
 

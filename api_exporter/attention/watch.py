@@ -1,4 +1,4 @@
-"""Keeps an account's findings: they are looked for after each round of a resource."""
+"""The findings of one account, looked for again after each refresh."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 

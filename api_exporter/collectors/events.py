@@ -1,4 +1,4 @@
-"""The audit log. Only on request: a call may bring five megabytes."""
+"""Audit events. Only on request: a call may bring five megabytes."""
 
 from collections.abc import Iterable, Iterator
 

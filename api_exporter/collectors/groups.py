@@ -1,4 +1,4 @@
-"""Groups: who is in them, and how many of those are connected."""
+"""Groups: how many members they have, and how many of those are connected."""
 
 from api_exporter.collectors.rows import ObjectKind, unknown
 from api_exporter.exposition.text import counted, labels

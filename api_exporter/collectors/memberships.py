@@ -1,4 +1,4 @@
-"""Who is in which group: one series per peer and group, so only on request."""
+"""Memberships: one series for each peer and group, so only on request."""
 
 from collections.abc import Iterable
 

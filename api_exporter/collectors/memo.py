@@ -1,4 +1,4 @@
-"""What several families share, made when the first of them wants it."""
+"""Memoization: what several families share is computed once, on first use."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import tee

@@ -1,4 +1,4 @@
-"""Which families are published of those that the collectors have."""
+"""The metric filter: which families of the collectors are published."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase

@@ -1,4 +1,4 @@
-"""Networks behind routing peers: what is there, and whether anybody still routes."""
+"""Networks: their resources, and the routing peers that lead to them."""
 
 from collections.abc import Iterable, Mapping
 

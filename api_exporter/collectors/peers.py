@@ -1,4 +1,4 @@
-"""The machines of the network: who is connected, on what, and until when."""
+"""Peers: which are connected, on what, and until when."""
 
 from collections.abc import Iterable
 

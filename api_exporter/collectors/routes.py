@@ -1,4 +1,4 @@
-"""Routes of the older kind, and whether anybody still routes them."""
+"""Routes of the older kind, and their routing peers."""
 
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels

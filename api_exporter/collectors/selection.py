@@ -1,4 +1,4 @@
-"""What is published, and with it what is asked for."""
+"""The selection: the collectors that are on, and the resources that they need."""
 
 from collections.abc import Container, Iterable, Mapping
 

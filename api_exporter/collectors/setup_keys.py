@@ -1,4 +1,4 @@
-"""Keys that machines enrol with. Their secrets are neither read nor published."""
+"""Setup keys. Their secrets are neither read nor published."""
 
 from api_exporter.collectors.rows import ObjectKind, distinct
 from api_exporter.exposition.text import boolean, labels, timestamp

@@ -1,4 +1,4 @@
-"""What is published: the table of contents. One subject a file."""
+"""The table of collectors. One subject a file."""
 
 from collections.abc import Mapping
 from types import ModuleType

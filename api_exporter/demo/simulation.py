@@ -11,6 +11,8 @@ from api_exporter.demo.fleet import SimulatedFleet
 from api_exporter.demo.go_json import array, encode
 from api_exporter.demo.people import EXPORTER_ID
 from api_exporter.demo.resource import Moment, Record, Template
+from api_exporter.netbird.bodies import Document
+from api_exporter.netbird.resources import RESOURCES
 
 Content = Callable[[Moment, Template], Iterable[Record] | Record]
 """A resource's records at an instant, or its one object."""
@@ -24,32 +26,36 @@ def _document(_moment: Moment, template: Template) -> Record:
     return template.template
 
 
-_RESOURCES: Mapping[str, tuple[str, Content]] = {
-    "/api/accounts": ("accounts", records.accounts),
-    "/api/dns/nameservers": ("nameservers", _records),
-    "/api/dns/settings": ("dns_settings", _document),
-    "/api/dns/zones": ("dns_zones", _records),
-    "/api/events/audit": ("events", records.events),
-    "/api/instance/version": ("instance_version", _document),
-    "/api/networks": ("networks", records.networks),
-    "/api/networks/resources": ("network_resources", records.resources),
-    "/api/networks/routers": ("network_routers", records.routers),
-    "/api/policies": ("policies", _records),
-    "/api/posture-checks": ("posture_checks", _records),
-    "/api/reverse-proxies/clusters": ("proxy_clusters", records.clusters),
-    "/api/reverse-proxies/domains": ("proxy_domains", _records),
-    "/api/reverse-proxies/proxy-tokens": ("proxy_tokens", records.tokens),
-    "/api/reverse-proxies/services": ("proxy_services", records.services),
-    "/api/routes": ("routes", _records),
-    "/api/setup-keys": ("setup_keys", records.setup_keys),
-    "/api/users": ("users", records.users),
-    f"/api/users/{EXPORTER_ID}/tokens": ("access_tokens", records.access_tokens),
+_CONTENTS: Mapping[str, Content] = {
+    "accounts": records.accounts,
+    "events": records.events,
+    "networks": records.networks,
+    "network_resources": records.resources,
+    "network_routers": records.routers,
+    "proxy_clusters": records.clusters,
+    "proxy_tokens": records.tokens,
+    "proxy_services": records.services,
+    "setup_keys": records.setup_keys,
+    "users": records.users,
+    "access_tokens": records.access_tokens,
 }
+"""Of resources where something varies; all others are their templates."""
 
 PEERS = "/api/peers"
 GROUPS = "/api/groups"
 
-PATHS = (PEERS, GROUPS, *_RESOURCES)
+_RESOURCES: Mapping[str, tuple[str, Content]] = {
+    f"/{resource.path.format(current_user=EXPORTER_ID)}": (
+        resource.name,
+        _CONTENTS.get(
+            resource.name,
+            _document if isinstance(resource.body, Document) else _records,
+        ),
+    )
+    for resource in RESOURCES
+}
+
+PATHS = tuple(_RESOURCES)
 
 
 class SimulatedNetwork:

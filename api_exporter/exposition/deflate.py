@@ -1,4 +1,4 @@
-"""What compresses: igzip, which needs a quarter of zlib's time, or zlib without it.
+"""Deflate compression by igzip in a quarter of zlib's time, or by zlib without it.
 
 Both write deflate (RFC 1951), so every scraper reads either.
 """

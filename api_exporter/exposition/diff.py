@@ -1,4 +1,4 @@
-"""What is between a block of records and the one that was in its place."""
+"""The difference between a block of records and the block before it in its place."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""A page made of the one before it: what says the same is not made again.
+"""Incremental rendering: a page is made of the one before it.
 
 Nothing is kept but that page and the records that its lines are of: a record that has
 not changed is the same object as before, and so is found again, with its line. What is

@@ -1,4 +1,4 @@
-"""What to send to whom: Accept and Accept-Encoding as decisions.
+"""Content negotiation: what Accept and Accept-Encoding ask for.
 
 Facts: Prometheus' content negotiation (docs: instrumenting/content_negotiation) and
 RFC 9110, section 12. Nothing of a request is ever echoed; what cannot be understood is

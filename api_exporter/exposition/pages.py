@@ -1,4 +1,4 @@
-"""The newest text of every collector, ready to be sent plain or as gzip.
+"""Pages: the newest text of every collector, ready to be sent plain or as gzip.
 
 A page is a tuple of pieces. Beside a piece's text lies its raw deflate form, ended with
 a full flush, so that pieces of different collectors and of different rounds, put one

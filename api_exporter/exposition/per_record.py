@@ -1,4 +1,4 @@
-"""Families that have a sample, or none, of each of many records.
+"""Per-record families: each of many records has one sample, or none.
 
 They know which record a sample is of, so that the next page need not make it anew.
 """

@@ -1,4 +1,4 @@
-"""Counts that are taken in small steps, because there may be very many to count."""
+"""Counts that are taken in small steps, because there may be very many things."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence

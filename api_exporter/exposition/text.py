@@ -1,4 +1,4 @@
-"""Families of samples as text that the Prometheus format and OpenMetrics both accept.
+"""The text format: families as Prometheus and OpenMetrics both accept them.
 
 A sample costs one f-string. Labels are rendered once an object, by the collector, and
 shared by all of the object's families.

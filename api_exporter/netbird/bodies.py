@@ -1,4 +1,4 @@
-"""From a body's bytes to records, with whatever cannot be read left out and named."""
+"""Decoders of bodies. Records that cannot be read are left out and named."""
 
 import re
 from collections.abc import Generator, Sequence

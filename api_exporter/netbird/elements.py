@@ -1,4 +1,4 @@
-"""A long JSON array in pieces, so that nothing takes long and little is held at once.
+"""A splitter of long JSON arrays: nothing takes long and little is held at once.
 
 Where one record ends and the next begins there stands `},{` and, nearly always, the key
 that the first record begins with. What is JSON by itself up to such a place is a right

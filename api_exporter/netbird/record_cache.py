@@ -1,4 +1,4 @@
-"""Records that need no decoding, because their bytes are those of another one."""
+"""A cache of decoded records, by their bytes."""
 
 import os
 import sys

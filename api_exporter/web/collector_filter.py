@@ -1,4 +1,4 @@
-"""Which collectors a scrape wants: `?collect[]=peers` or `?exclude[]=users`."""
+"""The filter of a scrape: `?collect[]=peers` or `?exclude[]=users`."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What costs something to make and need not be newer than a second."""
+"""A TTL cache: one value, which is made again when it is a second old."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar

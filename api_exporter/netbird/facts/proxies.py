@@ -1,4 +1,4 @@
-"""Whom services of the reverse proxy let in."""
+"""Reverse proxy services: whether they authenticate, and whom they let in."""
 
 from api_exporter.netbird.records import ProxyAuth, ProxyService
 

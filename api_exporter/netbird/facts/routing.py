@@ -1,4 +1,4 @@
-"""Who routes for what: peers, and the members of groups of peers.
+"""Routing peers: single peers, and the members of groups of peers.
 
 A join may be much work: a record of a few kilobytes can name large groups many times.
 So each name counts once, routers that are alike are joined once, and there are places

@@ -1,4 +1,4 @@
-"""Answers while they are made: one at a time, each once for all who want it."""
+"""Answers of service discovery, made one at a time and once for all who want them."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Hashable

@@ -1,4 +1,4 @@
-"""Answers that were made, for whoever asks the same before something changes."""
+"""An LRU cache of the answers of service discovery."""
 
 from collections.abc import Hashable
 

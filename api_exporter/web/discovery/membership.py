@@ -1,4 +1,4 @@
-"""Which groups each peer is in.
+"""Memberships: the groups of each peer, as labels.
 
 Many peers are in the same groups and share one object, so that a hundred thousand of
 them leave hardly anything behind that the garbage collector would look through.

@@ -1,4 +1,4 @@
-"""What is asked for: the parameters, checked. Nothing is guessed.
+"""The query of service discovery: its parameters, checked. Nothing is guessed.
 
 A misspelt `gruop` must not mean all peers, and there is no port that is right for all.
 """

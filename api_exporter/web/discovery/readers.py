@@ -1,4 +1,4 @@
-"""Who is being sent which answer, and how much memory that may take."""
+"""Readers of answers: who is being sent what, and how much memory that may take."""
 
 from twisted.logger import Logger
 from twisted.web.server import Request

@@ -1,4 +1,4 @@
-"""The answer: a target for each peer and port, with all that is known as labels.
+"""Targets: one for each peer and port, with all that is known as labels.
 
 Prometheus refuses the whole list for one value that is no string and for one key that
 it does not know, so the types here are all that can be written.

@@ -1,4 +1,4 @@
-"""The picture of connected and disconnected peers over the last hours, as SVG.
+"""The chart of connected and disconnected peers over the last hours, as SVG.
 
 The picture is stretched to its place; numbers and times stand around it, as text.
 """

@@ -1,4 +1,4 @@
-"""What needs attention, as a section of the status page, and in a few words."""
+"""The section of findings on the status page, and a finding as a line of text."""
 
 from twisted.web.template import Flattenable, Tag, tags
 

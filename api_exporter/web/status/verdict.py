@@ -1,4 +1,4 @@
-"""Is it working, and if not, why: what is known, put into words for the operator."""
+"""The verdict: whether the exporter works, and if not, why, in a headline."""
 
 from collections.abc import Mapping
 from typing import Literal
