@@ -1,6 +1,7 @@
 """The newest records of each resource."""
 
 from collections.abc import Container, Iterable, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from api_exporter.netbird import records
 from api_exporter.netbird.facts.members import Steps, member_ids, named
 
 
-class Inventory(Struct, frozen=True, kw_only=True):
+class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     """What may be told of the network. None: not known, or only from too long ago.
 
     Attributes:
@@ -86,7 +87,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
         there = {name for group in self.groups for name in (group.id, group.name)}
         return tuple(sorted(self.detail - there))
 
-    @property
+    @cached_property  # asked for after every round
     def current_user(self) -> str | None:
         """The id of the user to whom the exporter's own token belongs.
 
