@@ -7,7 +7,7 @@ shared by all of the object's families.
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TypeVar
 
@@ -131,11 +131,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def timestamp(instant: datetime | None, /) -> float | None:
     """Seconds since 1970, whole ones as an int; None for "never", however told."""
-    if instant is None:
+    if instant is None or instant <= _EPOCH:
         return None
     since = instant - _EPOCH
-    if since <= timedelta():
-        return None
     if since.microseconds:
         return since.total_seconds()
     return since.days * 86400 + since.seconds

@@ -1,6 +1,7 @@
 """The inventory: the newest records of each resource, and the table of resources."""
 
 from collections.abc import Container, Iterable, Mapping
+from functools import cached_property
 from typing import Annotated, TypeVar
 
 from msgspec import Struct
@@ -36,7 +37,7 @@ class Endpoint(Struct, frozen=True):
     absence: str = ""
 
 
-class Inventory(Struct, frozen=True, kw_only=True):
+class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     """What may be told of the network.
 
     A field with an Endpoint is a resource. They stand in the order of the first round:
@@ -190,7 +191,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
         there = {name for group in self.groups for name in (group.id, group.name)}
         return tuple(sorted(self.detail - there))
 
-    @property
+    @cached_property  # asked for after every round
     def current_user(self) -> str | None:
         """The id of the user to whom the exporter's own token belongs.
 

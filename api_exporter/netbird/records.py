@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import force_setattr
 
 Instant = Annotated[datetime, Meta(tz=True)] | None
 """An RFC 3339 time with any offset. Never is None, or any time up to 1970."""
@@ -53,11 +52,6 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
     created_at: Instant = None
     last_login: Instant = None
     last_seen: Instant = None
-
-    def __post_init__(self) -> None:
-        """An address that is not known is that of Go's printer."""
-        if self.connection_ip == "<nil>":
-            force_setattr(self, "connection_ip", "")
 
 
 class GroupOfPeer(Struct, frozen=True, gc=False, kw_only=True):

@@ -44,11 +44,19 @@ _USER_AGENT = f"api-exporter/{this_build().version}".encode("ascii")
 class _Address(EncodedURL):
     """Is asked for as it stands.
 
-    hyperlink makes no URI of a host that is an IPv6 address or has a `_`.
+    hyperlink makes no URI of a host that is an IPv6 address or has a `_`. And it takes
+    addresses apart, and puts them together again, at each request.
     """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
 
     def to_uri(self) -> EncodedURL:
         return self
+
+    def to_text(self, with_password: bool = False) -> str:  # noqa: ARG002 - hyperlink's
+        return self._text
 
 
 class _NoCookies(IndexableCookieJar):
@@ -226,7 +234,7 @@ class Fetcher:
 
     async def _exchange(self, path: str, token: Token, answer: ResponseBody) -> bytes:
         response = await self._http.get(
-            _Address.from_text(f"{self._url}/{path}{self._query}"),
+            _Address(f"{self._url}/{path}{self._query}"),
             headers=Headers(
                 {
                     b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],

@@ -34,4 +34,7 @@ def personal_labels(
     """What may be told of a record, by kind."""
     if not kinds:  # nearly always, and of each peer
         return {}
-    return {kind: getattr(record, f) for f, kind in fields.items() if kind in kinds}
+    found = {kind: getattr(record, f) for f, kind in fields.items() if kind in kinds}
+    if found.get("connection_ip") == "<nil>":  # Go's printer of an unknown address
+        found["connection_ip"] = ""
+    return found

@@ -89,13 +89,13 @@ def outdated(
             for part in chunks(members):
                 found.update([member.id for member in part])
                 yield
-        running, steps = tally(versions[id_] for id_ in found if id_ in versions)
+        running, steps = tally(map(versions.get, found))
         yield from steps
         for id_, minimum in demanding:
             counts[id_] = sum(
                 number
                 for version, number in running.items()
-                if (own := release(version)) is not None and own < minimum
+                if version and (own := release(version)) and own < minimum
             )
     return counts
 

@@ -98,7 +98,7 @@ class _Join:
             yield
         connected = len(found & self._connected)
         yield
-        offline = found.intersection(self._offline)
+        offline = found & self._offline.keys()
         left = iter(offline if connected <= 1 else ())
         gone: datetime | None = None
         while some := list(islice(left, AT_ONCE)):
