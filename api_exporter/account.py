@@ -14,6 +14,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt
 from api_exporter.refresh.network import Network
 from api_exporter.refresh.pipeline import BodyReader
@@ -134,8 +135,9 @@ class Account(MultiService):
             slicer=shared.slicer,
             name=settings.name,
             url=settings.upstream_api_url,
-            personal=settings.expose_personal_data,
-            detail=settings.peer_detail,
+            inventory=Inventory(
+                personal=settings.expose_personal_data, detail=settings.peer_detail
+            ),
             page_max_bytes=settings.page_max_bytes,
             metrics_max_age=settings.metrics_max_age,
             important_groups=settings.important_groups,

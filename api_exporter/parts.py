@@ -29,12 +29,14 @@ class Context(Struct, frozen=True, kw_only=True):
     """What parts of the program are made of.
 
     Attributes:
+        simulated: whether the upstream is one of our own.
         pprof: whether profiles are served.
         threads: our own.
         now: seconds since the epoch.
     """
 
     settings: Settings
+    simulated: bool
     pprof: bool
     reactor: PosixReactorBase
     threads: ThreadPool

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
-from twisted.web.resource import Resource
 
 from api_exporter import parts
 from api_exporter.access import part as access_part
@@ -20,6 +19,7 @@ from api_exporter.account import Account, SharedState
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
+from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
 from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.site import max_connections
@@ -27,7 +27,7 @@ from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
-from api_exporter.telemetry.account import summary
+from api_exporter.telemetry.account import summary as describe_accounts
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.upstream.backoff import Jitter
@@ -181,32 +181,22 @@ def assemble(
     )
     shared = SharedState(reactor, settings.accounts.values(), settings.thresholds_file)
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
-    optional = parts.parts(
-        parts.Context(
-            settings=settings,
-            pprof=pprof,
-            reactor=reactor,
-            threads=threads,
-            now=now,
-        )
-    )
-    started = reactor.seconds()
-    context = SiteContext(
-        process=process,
-        build=this_build(),
-        metrics_path=settings.metrics_path,
-        runbooks=settings.runbooks_url or RUNBOOKS,
+    context = parts.Context(
+        settings=settings,
         simulated=configured.simulation is not None,
-        readers=PageReaders(),
-        making=Answers(shared.slicer.run),
-        pages={path: page for part in optional for path, page in part.pages.items()},
-        uptime=lambda: reactor.seconds() - started,
-        seconds=reactor.seconds,
+        pprof=pprof,
+        reactor=reactor,
+        threads=threads,
         now=now,
     )
+    optional = parts.parts(context)
+    networks = {name: account.network for name, account in accounts.items()}
+    site_context = _site_context(context, process, shared, optional)
+    summaries = [part.summary for part in optional if part.summary is not None]
+    summary = summaries[0](networks, site_context) if summaries else None
     site = access_part.make_site(
         configured.access,
-        _pages(accounts, context, optional),
+        tree(networks, site_context, summary),
         reactor,
         max_connections=max_connections(settings.max_connections, len(accounts)),
         registry=process.registry,
@@ -219,9 +209,9 @@ def assemble(
         secured=site.encrypt,
         exposed=site.warn_exposed,
     )
-    notifier = Notifier(Supervisor(os.environ), partial(_state, accounts, now), reactor)
-    for account in accounts.values():
-        account.network.telemetry.changed = notifier.tell_status
+    notifier = Notifier(Supervisor(os.environ), partial(_state, networks, now), reactor)
+    for network in networks.values():
+        network.telemetry.changed = notifier.tell_status
     services = (
         configured.simulation,
         listening,
@@ -236,15 +226,26 @@ def assemble(
     )
 
 
-def _pages(
-    accounts: Mapping[str, Account],
-    context: SiteContext,
+def _site_context(
+    context: parts.Context,
+    process: ProcessTelemetry,
+    shared: SharedState,
     optional: list[parts.Part],
-) -> Resource:
-    networks = {name: account.network for name, account in accounts.items()}
-    summaries = [part.summary for part in optional if part.summary is not None]
-    summary = summaries[0](networks, context) if summaries else None
-    return tree(networks, context, summary)
+) -> SiteContext:
+    started, clock = context.reactor.seconds(), context.reactor
+    return SiteContext(
+        process=process,
+        build=this_build(),
+        metrics_path=context.settings.metrics_path,
+        runbooks=context.settings.runbooks_url or RUNBOOKS,
+        simulated=context.simulated,
+        readers=PageReaders(),
+        making=Answers(shared.slicer.run),
+        pages={path: page for part in optional for path, page in part.pages.items()},
+        uptime=lambda: clock.seconds() - started,
+        seconds=clock.seconds,
+        now=context.now,
+    )
 
 
 def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> None:
@@ -264,9 +265,9 @@ def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> No
             part.announce(log, address)
 
 
-def _state(accounts: Mapping[str, Account], now: Callable[[], float]) -> str:
+def _state(networks: Mapping[str, Network], now: Callable[[], float]) -> str:
     """In one line, for whoever supervises us."""
-    telemetries = [account.network.telemetry for account in accounts.values()]
-    if "" in accounts:
+    telemetries = [network.telemetry for network in networks.values()]
+    if "" in networks:
         return telemetries[0].summary(now())
-    return summary(telemetries)
+    return describe_accounts(telemetries)

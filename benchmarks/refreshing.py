@@ -91,7 +91,7 @@ class Exporter:
             now=time.monotonic,
             jitter=random.random,
             registry=CollectorRegistry(),
-            detail=checked.peer_detail,
+            inventory=self.inventory,
         )
 
     def _attempted(self, attempt: Attempt) -> None:

@@ -33,6 +33,8 @@ from api_exporter.upstream.backoff import Jitter
 
 log = Logger()
 
+NOTHING_KNOWN = Inventory()
+
 
 class Network(MultiService):
     """Everything of an account but its client.
@@ -43,8 +45,7 @@ class Network(MultiService):
         slicer: of the process, where others compute, too.
         name: of the account, empty where it is the only one.
         url: the upstream's base address.
-        personal: the kinds of personal data that may be told.
-        detail: groups whose peers may have series of their own; None: all peers may.
+        inventory: to start with, so an empty one.
         metrics_max_age: seconds after which what cannot be refreshed is withdrawn; None
             where its period is to say.
         thresholds: None for those that came with the program.
@@ -75,8 +76,7 @@ class Network(MultiService):
         slicer: Slicer | None = None,
         name: str = "",
         url: str = "",
-        personal: frozenset[str] = frozenset(),
-        detail: frozenset[str] | None = None,
+        inventory: Inventory = NOTHING_KNOWN,
         page_max_bytes: float = inf,
         metrics_max_age: float | None = None,
         important_groups: tuple[str, ...] = (),
@@ -94,16 +94,14 @@ class Network(MultiService):
         self._log = log_of(name, log)
         self._unknown_groups = UnknownGroups(self._log)
         self._defect = False
-        names = [collector.name for collector in selected.collectors]
-        self.pages = Pages(names)
+        self.pages = Pages([collector.name for collector in selected.collectors])
         self.telemetry = AccountTelemetry(
             registry=registry,
             periods=selected.periods,
-            collectors=names,
+            collectors=self.pages.names,
             budget=lambda: quota.budget.per_minute,
             ended=ended,
         )
-        page_size(registry, self.pages)
         self.history = History(period=selected.periods[UP])
         self.attention = Attention(
             lambda: self.inventory,
@@ -113,10 +111,11 @@ class Network(MultiService):
             thresholds=thresholds,
             ends=certificates,
         )
+        page_size(registry, self.pages)
         attention(registry, lambda: self.attention.found.counts)
         self.pipeline = Pipeline(
             collectors=selected.collectors,
-            inventory=Inventory(personal=personal, detail=detail),
+            inventory=inventory,
             fetch=fetch,
             pages=self.pages,
             slicer=self._slicer,
@@ -126,11 +125,10 @@ class Network(MultiService):
             account=name,
         )
         refresher = Refresher(
-            selection=selected,
+            quota=quota,
             metrics_max_age=metrics_max_age,
             pipeline=self.pipeline,
             telemetry=self.telemetry,
-            budget=quota.budget,
             clock=clock,
             now=now,
             jitter=jitter,

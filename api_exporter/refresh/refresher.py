@@ -9,12 +9,11 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.collectors.selection import Selection
 from api_exporter.netbird.resources import UP, Resource
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.pipeline import Pipeline
+from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.schedule import REACH, Schedule
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.log import log_of
@@ -43,11 +42,10 @@ class Refresher(Service):
     def __init__(
         self,
         *,
-        selection: Selection,
+        quota: Quota,
         metrics_max_age: float | None,
         pipeline: Pipeline,
         telemetry: AccountTelemetry,
-        budget: Budget,
         clock: IReactorTime,
         now: Callable[[], float],
         jitter: Jitter,
@@ -56,16 +54,16 @@ class Refresher(Service):
         account: str = "",
     ) -> None:
         self.log = log_of(account, self.log)
-        self._resources = {r.name: r for r in selection.resources}
-        self._periods = selection.periods
+        self._resources = {r.name: r for r in quota.selection.resources}
+        self._periods = quota.selection.periods
         self._max_ages = {
             name: max_age(period, metrics_max_age)
-            for name, period in selection.periods.items()
+            for name, period in self._periods.items()
         }
         self._pipeline = pipeline
         self._outcomes = Outcomes(telemetry=telemetry, now=now, account=account)
         self._standings = telemetry.standings
-        self._budget = budget
+        self._budget = quota.budget
         self._clock = clock
         self._jitter = jitter
         self._after = after

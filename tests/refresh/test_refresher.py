@@ -10,6 +10,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
@@ -49,7 +50,7 @@ class Bench(Network):
             now=lambda: 1_800_000_000 + self.clock.seconds(),
             jitter=lambda: 0.5,
             registry=CollectorRegistry(),
-            detail=self.choice.detail,
+            inventory=Inventory(detail=self.choice.detail),
             important_groups=self.important_groups,
         )
 

@@ -9,6 +9,7 @@ from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.web.context import PROFILES
@@ -56,7 +57,7 @@ class Watched(Network):
             registry=CollectorRegistry(),
             name=name,
             url=URL,
-            detail=choice.detail,
+            inventory=Inventory(detail=choice.detail),
         )
         self.context = site_context(
             self.clock,
