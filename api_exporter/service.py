@@ -12,6 +12,8 @@ from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
+from twisted.web.resource import Resource
 
 from api_exporter import parts
 from api_exporter.access import part as access_part
@@ -173,12 +175,7 @@ def assemble(
     """
     settings = configured.settings
     threads = own_threads(reactor)
-    process = ProcessTelemetry(
-        registry=CollectorRegistry(),
-        build=this_build(),
-        threads=[reactor.getThreadPool(), threads],
-        dropped=dropped,
-    )
+    process = _process(reactor, threads, dropped)
     shared = SharedState(reactor, settings.accounts.values(), settings.thresholds_file)
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
     context = parts.Context(
@@ -192,11 +189,9 @@ def assemble(
     optional = parts.parts(context)
     networks = {name: account.network for name, account in accounts.items()}
     site_context = _site_context(context, process, shared, optional)
-    summaries = [part.summary for part in optional if part.summary is not None]
-    summary = summaries[0](networks, site_context) if summaries else None
     site = access_part.make_site(
         configured.access,
-        tree(networks, site_context, summary),
+        _pages(networks, site_context, optional),
         reactor,
         max_connections=max_connections(settings.max_connections, len(accounts)),
         registry=process.registry,
@@ -212,17 +207,26 @@ def assemble(
     notifier = Notifier(Supervisor(os.environ), partial(_state, networks, now), reactor)
     for network in networks.values():
         network.telemetry.changed = notifier.tell_status
-    services = (
-        configured.simulation,
+    services: list[Service] = [
+        *filter(None, [configured.simulation]),
         listening,
         *accounts.values(),
         LagMeter(reactor, process.reactor_lag.observe),
         notifier,
         *(service for part in optional for service in part.services),
-    )
-    return Program(
-        [service for service in services if service is not None],
-        [*(a.reload for a in accounts.values()), listening.reload, site.reload],
+    ]
+    reloads = [account.reload for account in accounts.values()]
+    return Program(services, [*reloads, listening.reload, site.reload])
+
+
+def _process(
+    reactor: PosixReactorBase, threads: ThreadPool, dropped: Callable[[], int]
+) -> ProcessTelemetry:
+    return ProcessTelemetry(
+        registry=CollectorRegistry(),
+        build=this_build(),
+        threads=[reactor.getThreadPool(), threads],
+        dropped=dropped,
     )
 
 
@@ -246,6 +250,13 @@ def _site_context(
         seconds=clock.seconds,
         now=context.now,
     )
+
+
+def _pages(
+    networks: Mapping[str, Network], context: SiteContext, optional: list[parts.Part]
+) -> Resource:
+    summaries = [part.summary for part in optional if part.summary is not None]
+    return tree(networks, context, *(make(networks, context) for make in summaries))
 
 
 def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> None:

@@ -95,22 +95,9 @@ class Network(MultiService):
         self._unknown_groups = UnknownGroups(self._log)
         self._defect = False
         self.pages = Pages([collector.name for collector in selected.collectors])
-        self.telemetry = AccountTelemetry(
-            registry=registry,
-            periods=selected.periods,
-            collectors=self.pages.names,
-            budget=lambda: quota.budget.per_minute,
-            ended=ended,
-        )
+        self.telemetry = _telemetry(registry, quota, ended)
         self.history = History(period=selected.periods[UP])
-        self.attention = Attention(
-            lambda: self.inventory,
-            standings=self.telemetry.standings,
-            now=now,
-            chosen=important_groups,
-            thresholds=thresholds,
-            ends=certificates,
-        )
+        self.attention = self._attention(important_groups, thresholds, certificates)
         page_size(registry, self.pages)
         attention(registry, lambda: self.attention.found.counts)
         self.pipeline = Pipeline(
@@ -137,6 +124,18 @@ class Network(MultiService):
             account=name,
         )
         self.addService(refresher)
+
+    def _attention(
+        self, groups: tuple[str, ...], thresholds: Thresholds | None, ends: Ends
+    ) -> Attention:
+        return Attention(
+            lambda: self.inventory,
+            standings=self.telemetry.standings,
+            now=self._now,
+            chosen=groups,
+            thresholds=thresholds,
+            ends=ends,
+        )
 
     def attempted(self, attempt: Attempt) -> None:
         """Count one request on the wire, which whoever makes it tells of."""
@@ -176,3 +175,15 @@ class Network(MultiService):
             self._defect = True
         else:
             self._defect = False
+
+
+def _telemetry(
+    registry: CollectorRegistry, quota: Quota, ended: Sequence[RefreshObserver]
+) -> AccountTelemetry:
+    return AccountTelemetry(
+        registry=registry,
+        periods=quota.selection.periods,
+        collectors=[collector.name for collector in quota.selection.collectors],
+        budget=lambda: quota.budget.per_minute,
+        ended=ended,
+    )
