@@ -3,7 +3,7 @@
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,16 @@ from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
+from twisted.web.resource import Resource
 
+from api_exporter import parts
 from api_exporter.access import part as access_part
-from api_exporter.account import Account, Shared
+from api_exporter.account import Account, SharedState
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
+from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
 from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.site import max_connections
@@ -25,13 +29,15 @@ from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
-from api_exporter.telemetry.account import summary
+from api_exporter.telemetry.account import summary as describe_accounts
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.upstream.backoff import Jitter
 from api_exporter.version import this_build
+from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.answers import Answers
 from api_exporter.web.runbooks import RUNBOOKS
-from api_exporter.web.tree import Around, of_one
+from api_exporter.web.tree import tree
 
 if TYPE_CHECKING:  # nobody but those who want access control pay for importing it
     from api_exporter.access.configuration import AccessControl
@@ -39,7 +45,7 @@ if TYPE_CHECKING:  # nobody but those who want access control pay for importing 
 log = Logger()
 
 STARTS = 20
-"""Accounts that begin in a second: each makes connections, and then a first round."""
+"""Accounts that begin in a second: each makes connections, and then reads all."""
 
 
 def makeService(options: Options) -> MultiService:
@@ -62,20 +68,20 @@ def makeService(options: Options) -> MultiService:
     file = life.log_file(options.parent)
     observer = life.log_observer(configured.settings, options.parent, file)
     exporter = life.Exporter(observer)
-    assembled = assemble(
+    program = assemble(
         configured,
         reactor,
         pprof=options["enable-pprof"],
         dropped=lambda: 0 if observer is None else observer.dropped,
     )
-    for service in assembled.services:
+    for service in program.services:
         exporter.addService(service)
     life.explain_failures(options.parent)
-    life.heed_signals(options.parent, file, reactor, reload=assembled.look)
+    life.heed_signals(options.parent, file, reactor, reload=program.reload)
     return exporter
 
 
-class Configured(Struct, frozen=True):
+class Configuration(Struct, frozen=True):
     """The checked settings and what goes with them.
 
     Attributes:
@@ -88,7 +94,7 @@ class Configured(Struct, frozen=True):
     access: "AccessControl | None"
 
 
-def configure(options: Options, reactor: PosixReactorBase) -> Configured:
+def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
     """What the operator wants; raises SystemExit where that cannot be."""
     try:
         return _configure(options, reactor)
@@ -96,166 +102,183 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configured:
         raise life.refusal(error.problems, lasting=not error.retryable) from None
 
 
-def _configure(options: Options, reactor: PosixReactorBase) -> Configured:
-    if not options["demo"]:
+def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
+    serve = None
+    if options["demo"]:
+        settings, serve = parts.simulation(options, reactor, time.time)
+    else:
         settings = loader.load(options, {})
-        return Configured(settings, None, _access(settings, reactor))
-    # Nobody but the demo pays for importing it.
-    from api_exporter.demo import server as demo  # noqa: PLC0415
-
-    listening = demo.bind()
-    settings = loader.load(options, demo.environ(listening))
-    simulation = demo.server(
-        listening,
-        settings=settings,
-        reactor=reactor,
-        now=time.time,
-    )
-    settings = demo.simulated(settings)
-    return Configured(settings, simulation, _access(settings, reactor))
-
-
-def _access(settings: Settings, reactor: PosixReactorBase) -> "AccessControl | None":
     # Threads of its own: name look-ups that hang must keep nobody out.
     threads = partial(daemon_threads, 1, "passwords")
-    return access_part.load(settings, reactor, threads)
+    access = access_part.load(settings, reactor, threads)
+    return Configuration(settings, None if serve is None else serve(), access)
 
 
-class Assembled(Struct, frozen=True):
-    """The whole program.
+class Program(Struct, frozen=True):
+    """All of it, put together.
 
     Attributes:
         services: in the order in which they start; they stop in reverse.
-        look: looks at the files of tokens and certificates.
+        reloads: look at files that may have been replaced.
     """
 
     services: list[Service]
-    look: Callable[[], None]
+    reloads: list[Callable[[], None]]
+
+    def reload(self) -> None:
+        """Look at all of these files."""
+        for reload in self.reloads:
+            reload()
 
 
-def accounts(
-    settings: Settings, reactor: PosixReactorBase, shared: Shared
+def make_accounts(
+    settings: Settings,
+    reactor: PosixReactorBase,
+    shared: SharedState,
+    *,
+    now: Callable[[], float] = time.time,
+    jitter: Jitter = random.random,
 ) -> dict[str, Account]:
-    """Those that are wanted, with the world's time and chance."""
-    return {
-        name: Account(
+    """Those that are wanted."""
+    optional = parts.AccountParts(reactor, shared)
+    made = {}
+    for number, (name, account) in enumerate(settings.accounts.items()):
+        registry = CollectorRegistry()
+        made[name] = Account(
             account,
             reactor,
             shared=shared,
-            registry=CollectorRegistry(),
-            now=time.time,
-            jitter=random.random,
+            registry=registry,
+            now=now,
+            jitter=jitter,
             after=number / STARTS,
+            parts=optional.of(account, registry),
         )
-        for number, (name, account) in enumerate(settings.accounts.items())
-    }
+    return made
 
 
 def assemble(
-    configured: Configured,
+    configured: Configuration,
     reactor: PosixReactorBase,
     *,
     pprof: bool,
     dropped: Callable[[], int],
-) -> Assembled:
+    now: Callable[[], float] = time.time,
+    jitter: Jitter = random.random,
+) -> Program:
     """All parts, wired.
 
     Args:
         pprof: whether profiles are served.
         dropped: how many log lines nobody took.
+        now: seconds since the epoch.
     """
     settings = configured.settings
-    started = reactor.seconds()
     threads = own_threads(reactor)
-    build = this_build()
-    process = ProcessTelemetry(
-        registry=CollectorRegistry(),
-        build=build,
-        threads=[reactor.getThreadPool(), threads],
-        dropped=dropped,
-    )
-    shared = Shared(reactor, settings.accounts.values(), settings.thresholds_file)
-    shown = accounts(settings, reactor, shared)
-    profiles = None
-    if pprof:  # nobody else pays for importing the profilers
-        from api_exporter.web.pprof import Profiles  # noqa: PLC0415
-
-        profiles = Profiles(reactor, threads, time.time)
-    around = Around(
-        process=process,
-        build=build,
-        metrics_path=settings.metrics_path,
-        runbooks=settings.runbooks_url or RUNBOOKS,
+    process = _process(reactor, threads, dropped)
+    shared = SharedState(reactor, settings.accounts.values(), settings.thresholds_file)
+    accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
+    context = parts.Context(
+        settings=settings,
         simulated=configured.simulation is not None,
-        readers=PageReaders(),
-        making=Answers(shared.slicer.run),
-        pprof=None if profiles is None else profiles.pages,
-        uptime=lambda: reactor.seconds() - started,
-        seconds=reactor.seconds,
-        now=time.time,
+        pprof=pprof,
+        reactor=reactor,
+        threads=threads,
+        now=now,
     )
-    state: Callable[[], str]
-    if settings.several:  # nobody else pays for importing their pages
-        from api_exporter.web.accounts import of_several  # noqa: PLC0415
-
-        tree = of_several(shown, around)
-        telemetries = [account.telemetry for account in shown.values()]
-        state = partial(summary, telemetries)
-    else:
-        only = shown[""]
-        tree = of_one(only, around)
-        state = lambda: only.telemetry.summary(time.time())  # noqa: E731
-
-    def ready(address: str) -> None:
-        if not address.startswith("http"):
-            log.info("{build} is at {address}", build=build, address=address)
-            return
-        log.info(
-            "{build} is at {address}/ and its metrics at {address}{path}",
-            build=build,
-            address=address,
-            path=settings.metrics_path,
-        )
-        if settings.several:
-            count = len(settings.accounts)
-            served = "1 account is" if count == 1 else f"{count or 'no'} accounts are"
-            log.info("{served} served", served=served)
-        if pprof:
-            log.info("profiles are at {address}/debug/pprof/", address=address)
-
+    optional = parts.parts(context)
+    networks = {name: account.network for name, account in accounts.items()}
+    site_context = _site_context(context, process, shared, optional)
     site = access_part.make_site(
         configured.access,
-        tree,
+        _pages(networks, site_context, optional),
         reactor,
-        max_connections=max_connections(settings.max_connections, len(shown)),
+        max_connections=max_connections(settings.max_connections, len(accounts)),
         registry=process.registry,
     )
     listening = listener.Listener(
         addresses=settings.listen_address,
         site=site,
         reactor=reactor,
-        ready=ready,
+        ready=partial(_announce, settings.metrics_path, optional),
         secured=site.encrypt,
         exposed=site.warn_exposed,
     )
-    notifier = Notifier(Supervisor(os.environ), state, reactor)
-    for account in shown.values():
-        account.telemetry.changed = notifier.tell_status
-    services = (
-        configured.simulation,
+    notifier = Notifier(Supervisor(os.environ), partial(_state, networks, now), reactor)
+    for network in networks.values():
+        network.telemetry.changed = notifier.tell_status
+    services: list[Service] = [
+        *filter(None, [configured.simulation]),
         listening,
-        *shown.values(),
+        *accounts.values(),
         LagMeter(reactor, process.reactor_lag.observe),
         notifier,
-        profiles,
+        *(service for part in optional for service in part.services),
+    ]
+    reloads = [account.reload for account in accounts.values()]
+    return Program(services, [*reloads, listening.reload, site.reload])
+
+
+def _process(
+    reactor: PosixReactorBase, threads: ThreadPool, dropped: Callable[[], int]
+) -> ProcessTelemetry:
+    return ProcessTelemetry(
+        registry=CollectorRegistry(),
+        build=this_build(),
+        threads=[reactor.getThreadPool(), threads],
+        dropped=dropped,
     )
 
-    def look() -> None:
-        for account in shown.values():
-            account.look()
-        listening.reload()
-        site.reload()
 
-    return Assembled(
-        [service for service in services if service is not None], look=look
+def _site_context(
+    context: parts.Context,
+    process: ProcessTelemetry,
+    shared: SharedState,
+    optional: list[parts.Part],
+) -> SiteContext:
+    started, clock = context.reactor.seconds(), context.reactor
+    return SiteContext(
+        process=process,
+        build=this_build(),
+        metrics_path=context.settings.metrics_path,
+        runbooks=context.settings.runbooks_url or RUNBOOKS,
+        simulated=context.simulated,
+        readers=PageReaders(),
+        making=Answers(shared.slicer.run),
+        pages={path: page for part in optional for path, page in part.pages.items()},
+        uptime=lambda: clock.seconds() - started,
+        seconds=clock.seconds,
+        now=context.now,
     )
+
+
+def _pages(
+    networks: Mapping[str, Network], context: SiteContext, optional: list[parts.Part]
+) -> Resource:
+    summaries = [part.summary for part in optional if part.summary is not None]
+    return tree(networks, context, *(make(networks, context) for make in summaries))
+
+
+def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> None:
+    """Say where we are."""
+    build = this_build()
+    if not address.startswith("http"):
+        log.info("{build} is at {address}", build=build, address=address)
+        return
+    log.info(
+        "{build} is at {address}/ and its metrics at {address}{path}",
+        build=build,
+        address=address,
+        path=metrics_path,
+    )
+    for part in optional:
+        if part.announce is not None:
+            part.announce(log, address)
+
+
+def _state(networks: Mapping[str, Network], now: Callable[[], float]) -> str:
+    """In one line, for whoever supervises us."""
+    telemetries = [network.telemetry for network in networks.values()]
+    if "" in networks:
+        return telemetries[0].summary(now())
+    return describe_accounts(telemetries)

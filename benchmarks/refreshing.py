@@ -2,7 +2,7 @@
 
 Settings may follow, such as `PEER_DETAIL=none`.
 
-The exporter's own parts, put together as `account.Account` does, with a look at the
+The exporter's own parts, with a look at the
 processor's clock wherever something is handed over. Prints one JSON object.
 """
 
@@ -25,16 +25,14 @@ from twisted.internet.task import LoopingCall, deferLater, react
 from api_exporter.collectors.selection import selection
 from api_exporter.demo.server import TOKEN
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
-from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.resources import BY_NAME
+from api_exporter.ports import Attempt
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.refresher import Refresher
-from api_exporter.refresh.rounds import Rounds
-from api_exporter.refresh.slices import Slicer
+from api_exporter.refresh.network import Network
+from api_exporter.refresh.quotas import Quota
 from api_exporter.settings import environment
-from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.upstream.client import Client
 
 NEVER = 1e6
@@ -62,7 +60,7 @@ class Collections:
 
 
 class Exporter:
-    """A refresher with a real client, whose rounds begin when we say so."""
+    """A network with a real client, whose refreshes begin when we say so."""
 
     def __init__(self, url: str, settings: dict[str, str]) -> None:
         self.url = url
@@ -70,40 +68,34 @@ class Exporter:
         self._made: dict[str, RenderedPage] = {}
         environ = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN, **settings}
         checked = environment.read(environ).accounts[""]
-        self.selected = selection(
-            checked.collectors,
-            dict.fromkeys(BY_NAME, NEVER),
-            choice=checked.choice(),
-        )
         self.inventory = Inventory(detail=checked.peer_detail)
-        self.pages = Pages([collector.name for collector in self.selected.collectors])
-        self.telemetry = AccountTelemetry(
-            registry=CollectorRegistry(), periods=self.selected.periods
-        )
         assert isinstance(reactor, PosixReactorBase)
         self.client = Client(
             checked,
             reactor,
             now=time.time,
             jitter=random.random,
-            observe=self.telemetry.attempted,
+            observe=self._attempted,
         )
-        self.refresher = Refresher(
-            selection=self.selected,
-            metrics_max_age=None,
-            rounds=Rounds(
-                collectors=self.selected.collectors,
-                inventory=self.inventory,
-                fetch=self._fetch,
-                pages=self.pages,
-                slicer=Slicer(reactor),
+        self.network = Network(
+            fetch=self._fetch,
+            quota=Quota(
+                Budget(),
+                selection(
+                    checked.collectors,
+                    dict.fromkeys(BY_NAME, NEVER),
+                    choice=checked.choice(),
+                ),
             ),
-            telemetry=self.telemetry,
-            budget=Budget(),
             clock=reactor,
             now=time.monotonic,
             jitter=random.random,
+            registry=CollectorRegistry(),
+            inventory=self.inventory,
         )
+
+    def _attempted(self, attempt: Attempt) -> None:
+        self.network.attempted(attempt)
 
     async def _fetch(self, path: str, patience: float) -> bytes:
         begin = time.process_time()
@@ -117,15 +109,15 @@ class Exporter:
         self.receiving = 0.0
         collections = Collections()
         wall, cpu = time.monotonic(), time.process_time()
-        self.refresher.startService()
+        self.network.startService()
         ended = [0.0]
         while min(ended) < wall:
             await deferLater(reactor, 0.005)
-            ended = [s.ended or 0.0 for s in self.telemetry.standings.values()]
+            ended = [s.ended or 0.0 for s in self.network.telemetry.standings.values()]
         spent = time.process_time() - cpu
         gc.callbacks.clear()
-        await self.refresher.stopService()
-        failed = [n for n, s in self.telemetry.standings.items() if not s.up]
+        await self.network.stopService()
+        failed = [n for n, s in self.network.telemetry.standings.items() if not s.up]
         if failed:
             raise RuntimeError(f"not refreshed: {failed}")
         return {
@@ -170,7 +162,7 @@ class Exporter:
         for _ in range(rounds + 1):
             spent = dict.fromkeys(STAGES, 0.0)
             every.append(spent)
-            for resource in self.selected.resources:
+            for resource in self.network.selection.resources:
                 path = resource.located(inventory)
                 assert path is not None
                 body = await self.client.upstream.fetch(path, NEVER)
@@ -202,7 +194,7 @@ class Exporter:
         self, resource: str, inventory: Inventory, spent: dict[str, float]
     ) -> None:
         begin = time.process_time()
-        for collector in self.selected.collectors:
+        for collector in self.network.selection.collectors:
             if resource in collector.reads:
                 before = self._made.get(collector.name, EMPTY_PAGE)
                 steps = render_page(collector.measure(inventory), before)
@@ -237,7 +229,7 @@ async def measured(
         stalls.append(await exporter.stall())
     stages = await exporter.stages(rounds)
     await exporter.client.stopService()
-    texts = [piece.text for piece in exporter.pages.whole().pieces]
+    texts = [piece.text for piece in exporter.network.pages.whole().pieces]
     return {
         "series": sum(
             not line.startswith(b"#") for text in texts for line in text.splitlines()

@@ -37,7 +37,7 @@ from api_exporter.telemetry.process import (
 )
 from tests.bodies import inventory
 from tests.manual import manual, plain
-from tests.wired import process_telemetry
+from tests.parts import process_telemetry
 
 ROOT = Path(__file__).parent.parent
 

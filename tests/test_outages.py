@@ -205,9 +205,9 @@ class BudgetTests(SynchronousTestCase):
         """What we allow ourselves is told once something was refused."""
         name = "api_exporter_request_budget_per_minute"
         world = World(down(0), intervals={"peers": 5.0}, limiter=Limiter(6, 20))
-        self.assertIsNone(world.registry.get_sample_value(name))
+        self.assertIsNone(world.telemetry.registry.get_sample_value(name))
         world.start().until(600)
-        value = world.registry.get_sample_value(name)
+        value = world.telemetry.registry.get_sample_value(name)
         assert value is not None
         self.assertGreater(value, 2)
         self.assertLess(value, 9)

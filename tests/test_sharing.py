@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.selection import selection
 from api_exporter.demo.limiter import Limiter
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.limits import Limit, stretched
+from api_exporter.refresh.rate_limits import Limit, stretched
 from api_exporter.settings import parsers
 from tests.weather import HUNG, WELL, Weather, World
 
@@ -43,17 +43,18 @@ class Neighbours:
         intervals: list[Mapping[str, float]] = [DEFAULT for _ in weathers]
         if stated and limit is not None:
             intervals = list(stretched(intervals, limit))
+        self.budgets = [Budget() if strangers else budget for _ in weathers]
         self.worlds = [
             World(
                 weather,
                 seed=seed,
                 limiter=limiter,
                 clock=self.clock,
-                budget=Budget() if strangers else budget,
+                budget=own,
                 intervals=periods,
             )
-            for seed, (weather, periods) in enumerate(
-                zip(weathers, intervals, strict=True)
+            for seed, (weather, periods, own) in enumerate(
+                zip(weathers, intervals, self.budgets, strict=True)
             )
         ]
         self.oldest = [0.0 for _ in weathers]
@@ -78,7 +79,7 @@ class Neighbours:
 
     def stop(self) -> None:
         for world in self.worlds:
-            world.refresher.stopService()
+            world.stopService()
 
     @property
     def asked(self) -> list[tuple[float, str, int]]:
@@ -146,7 +147,7 @@ class SharingTests(SynchronousTestCase):
         near = Neighbours([lambda *_: 429, *([fine] * 3)], strangers=True).start()
         near.until(HOUR / 4)
         self.assertLess(max(near.oldest[1:]), 34.0)
-        budgets = [world.budget.per_minute for world in near.worlds]
+        budgets = [budget.per_minute for budget in near.budgets]
         self.assertIsNotNone(budgets[0])
         self.assertEqual([None] * 3, budgets[1:])
 
@@ -155,14 +156,14 @@ class SharingTests(SynchronousTestCase):
         near = Neighbours([lambda *_: HUNG] * 4 + [fine] * 2).start()
         self.assertEqual([], [at for at, path, _ in near.asked if path != "api/peers"])
         self.assertIsNone(near.worlds[4].age("peers"))
-        near.worlds[0].refresher.stopService()
+        near.worlds[0].stopService()
         near.until(1.0)
         for world in near.worlds[4:]:
             self.assertIsNotNone(world.age("peers"))
         near.stop()
         near.until(2.0)
         self.assertEqual([], near.clock.getDelayedCalls())
-        self.assertEqual([], near.worlds[0].budget.shares)
+        self.assertEqual([], near.budgets[0].shares)
 
     def test_no_slot_is_idle(self) -> None:
         """Where many wait, requests follow each other without a gap."""

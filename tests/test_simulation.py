@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from random import Random
 
+from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -10,8 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
-from tests.wired import Wired
+from tests.parts import quota
 
 HOUR = 3600
 START = 1_800_000_000
@@ -19,7 +21,7 @@ STEP = 5
 """Seconds of time that pass at once."""
 
 
-class World(Wired):
+class World(Network):
     """An exporter of the default collectors, an upstream with a limiter, and a clock.
 
     Attributes:
@@ -35,12 +37,12 @@ class World(Wired):
         self.refused = self.gaps = 0
         self.oldest = 0.0
         super().__init__(
-            collectors=parsers.collectors("default"),
             fetch=self.fetch,
+            quota=quota(parsers.collectors("default"), intervals),
             clock=self.clock,
             now=self.now,
             jitter=Random(0).random,
-            intervals=intervals,
+            registry=CollectorRegistry(),
         )
 
     def now(self) -> float:
@@ -55,7 +57,7 @@ class World(Wired):
         return succeed(b"".join(body))
 
     def run(self, seconds: int) -> None:
-        self.refresher.startService()
+        self.startService()
         for _ in range(0, seconds, STEP):
             for _ in range(4):  # an answer, its decoding, its rendering, the next
                 self.clock.advance(0)

@@ -6,7 +6,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import service
-from api_exporter.account import Account, Shared
+from api_exporter.account import Account, SharedState
 from api_exporter.settings import environment
 
 STEP = 0.05
@@ -23,8 +23,8 @@ class StartTests(SynchronousTestCase):
         environ = {"ACCOUNTS_DIR": str(folder), "UPSTREAM_API_URL": "http://10.0.0.1"}
         settings = environment.read(environ)
         reactor = MemoryReactorClock()
-        shared = Shared(reactor, settings.accounts.values())  # type: ignore[arg-type]
-        accounts = service.accounts(settings, reactor, shared)  # type: ignore[arg-type]
+        shared = SharedState(reactor, settings.accounts.values())  # type: ignore[arg-type]
+        accounts = service.make_accounts(settings, reactor, shared)  # type: ignore[arg-type]
         for account in accounts.values():
             account.startService()
             self.addCleanup(_stop, account, reactor)

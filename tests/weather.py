@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from random import Random
 
+from prometheus_client import CollectorRegistry
 from treq.testing import RequestTraversalAgent
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionLost
@@ -18,10 +19,11 @@ from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
-from tests.wired import Wired
+from tests.parts import quota
 
 START = 1_800_000_000
 LATENCY = 0.05
@@ -100,7 +102,7 @@ class _Agent:
         return Deferred.fromCoroutine(answer())
 
 
-class World(Wired):
+class World(Network):
     """All that an account has, in weather.
 
     Args:
@@ -140,17 +142,16 @@ class World(Wired):
             clock=self.clock,
             now=self.now,
             jitter=chance.random,
-            observe=self.observed,
+            observe=self.attempted,
         )
         super().__init__(
-            collectors=parsers.collectors("default"),
             fetch=upstream.fetch,
+            quota=quota(parsers.collectors("default"), intervals, budget=budget),
             clock=self.clock,
             now=self.now,
             jitter=chance.random,
-            intervals=intervals,
+            registry=CollectorRegistry(),
             metrics_max_age=metrics_max_age,
-            budget=budget,
         )
 
     def now(self) -> float:
@@ -166,7 +167,7 @@ class World(Wired):
         return state
 
     def start(self) -> "World":
-        self.refresher.startService()
+        self.startService()
         return self
 
     def until(self, end: float) -> "World":

@@ -1,1 +1,1 @@
-"""One round in front of somebody: `--check` and `--once`. Knows no page."""
+"""Every resource once, in front of somebody: `--check` and `--once`. Knows no page."""

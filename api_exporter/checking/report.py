@@ -1,4 +1,4 @@
-"""`--check` and `--once`: what one round found, printed."""
+"""`--check` and `--once`: what was found, printed."""
 
 import os
 import signal
@@ -18,16 +18,14 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
-from api_exporter.account import Account, Shared
-from api_exporter.checking.attending import lines
-from api_exporter.checking.survey import Finding, survey
-from api_exporter.collectors.table import Collector
+from api_exporter.account import Account, SharedState
+from api_exporter.checking.survey import ResourceCheck, attention_lines, survey
 from api_exporter.daemon import logs
 from api_exporter.daemon.life import refusal
 from api_exporter.daemon.threads import own_threads
-from api_exporter.exposition.text import render
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
 from api_exporter.upstream.advice import advice
@@ -62,9 +60,11 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     configured = service.configure(options, reactor)
     settings = configured.settings
     wanted = chosen(settings.accounts, options["account"], one=options["once"])
-    shared = Shared(reactor, wanted.values(), settings.thresholds_file)
+    shared = SharedState(reactor, wanted.values(), settings.thresholds_file)
     runbooks = settings.runbooks_url or installed()
-    accounts = service.accounts(replace(settings, accounts=wanted), reactor, shared)
+    accounts = service.make_accounts(
+        replace(settings, accounts=wanted), reactor, shared
+    )
     if not options["once"]:
         for line in doors(configured.access):
             _print(line)
@@ -122,26 +122,22 @@ async def _report(
     Args:
         runbooks: where they are.
     """
-    findings = survey(
-        account.selection.resources,
-        account.inventory,
-        fetch=account.client.upstream.fetch,
-        clock=reactor,
-    )
+    client, network = account.client, account.network
+    checks = survey(network, reactor)
     if once_only:
-        good = await once(account.collectors, findings)
+        good = await once(network, checks)
     else:
-        if account.account:
-            _print(f"\naccount: {account.account}")
-        _print(f"upstream: {account.url}")
-        _print(f"way: {account.client.way}")
-        unreachable = await reached(account.client.upstream.reach)
-        if (shown := account.client.shown) is not None:
+        if network.account:
+            _print(f"\naccount: {network.account}")
+        _print(f"upstream: {network.url}")
+        _print(f"way: {client.way}")
+        unreachable = await reached(client.upstream.reach)
+        if (shown := client.shown) is not None:
             _print(f"certificate: {shown}")
         good = await check(
             unreachable,
-            findings,
-            lambda found: lines(found, account.attention, account.now(), runbooks),
+            checks,
+            lambda found: attention_lines(network, found, account.now(), runbooks),
         )
     await account.stopService()
     return good
@@ -167,8 +163,8 @@ async def reached(reach: Callable[[], Awaitable[str]]) -> str:
 
 async def check(
     unreachable: str,
-    findings: AsyncIterator[Finding],
-    attending: Callable[[list[Finding]], Iterable[str]],
+    checks: AsyncIterator[ResourceCheck],
+    attending: Callable[[list[ResourceCheck]], Iterable[str]],
 ) -> bool:
     """A table with a line for each resource, what to do about the failures, then what
     needs attention.
@@ -183,21 +179,21 @@ async def check(
     _print(f"reachable: {unreachable or 'yes'}")
     _print(_ROW.format("path", "outcome", "records", "ms"))
     found = []
-    async for finding in findings:
-        _print(_row(finding))
-        found.append(finding)
+    async for one in checks:
+        _print(_row(one))
+        found.append(one)
         if unreachable:  # once is enough
             break
-    for finding in found:
-        for complaint in finding.complaints:
-            _print(f"left out: {finding.resource.name}{complaint}")
-        if more := finding.rejected - len(finding.complaints):
-            _print(f"left out: {more} more of {finding.resource.name}")
+    for one in found:
+        for complaint in one.complaints:
+            _print(f"left out: {one.resource.name}{complaint}")
+        if more := one.rejected - len(one.complaints):
+            _print(f"left out: {more} more of {one.resource.name}")
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}
-    for finding in found:
-        if finding.error is not None and not finding.resource.optional:
-            _, names = failures.setdefault(str(finding.error), (finding.error, []))
-            names.append(finding.resource.name)
+    for one in found:
+        if one.error is not None and not one.resource.optional:
+            _, names = failures.setdefault(str(one.error), (one.error, []))
+            names.append(one.resource.name)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
     for line in attending(found):
@@ -205,38 +201,34 @@ async def check(
     return _has_peers(found)
 
 
-async def once(
-    collectors: Iterable[Collector], findings: AsyncIterator[Finding]
-) -> bool:
+async def once(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
     """The metrics of the upstream, as a scrape would get them.
 
     Returns:
         Whether the peers could be read.
     """
     found = []
-    async for finding in findings:
-        found.append(finding)
-        if finding.error is not None and finding.error.reason in UNREACHABLE:
+    async for one in checks:
+        found.append(one)
+        if one.error is not None and one.error.reason in UNREACHABLE:
             break  # once is enough
-    for finding in found:
-        if finding.error is not None and not finding.resource.optional:
-            sys.stderr.write(f"{finding.resource.name}: {finding.error}\n")
-    for collector in collectors:
-        for chunk in render(collector.measure(found[-1].inventory)):
-            sys.stdout.write(chunk)
+    for one in found:
+        if one.error is not None and not one.resource.optional:
+            sys.stderr.write(f"{one.resource.name}: {one.error}\n")
+    sys.stdout.write(network.text().decode())
     return _has_peers(found)
 
 
 _ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
 
 
-def _row(finding: Finding) -> str:
-    records = "" if finding.records is None else str(finding.records)
-    time = f"{1000 * finding.seconds:.0f}"
-    return _ROW.format(finding.resource.path, finding.outcome, records, time).rstrip()
+def _row(one: ResourceCheck) -> str:
+    records = "" if one.records is None else str(one.records)
+    time = f"{1000 * one.seconds:.0f}"
+    return _ROW.format(one.resource.path, one.outcome, records, time).rstrip()
 
 
-def _has_peers(found: list[Finding]) -> bool:
+def _has_peers(found: list[ResourceCheck]) -> bool:
     return any(f.resource.name == UP and f.error is None for f in found)
 
 

@@ -1,16 +1,18 @@
-"""One round through the resources, in front of somebody: `--check` and `--once`."""
+"""Every resource once, in front of somebody: `--check` and `--once`."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import Resource
-from api_exporter.ports import Fetch, UpstreamError
-from api_exporter.refresh.slices import Slicer
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
+from api_exporter.telemetry.standing import Standing
+from api_exporter.web.status import findings
 
 log = Logger()
 
@@ -18,7 +20,7 @@ PATIENCE = 60.0
 """Seconds after which somebody who waits wants no further attempt."""
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class ResourceCheck(Struct, frozen=True, kw_only=True):
     """How it went with one resource.
 
     Attributes:
@@ -26,11 +28,9 @@ class Finding(Struct, frozen=True, kw_only=True):
         records: how many could be read, None for none at all.
         rejected: how many could not be.
         complaints: the places of the first ones of them, and what was wrong.
-        inventory: what is known after it.
     """
 
     resource: Resource
-    inventory: Inventory
     seconds: float = 0.0
     error: UpstreamError | None = None
     records: int | None = None
@@ -44,51 +44,73 @@ class Finding(Struct, frozen=True, kw_only=True):
             return self.error.reason
         return "not asked" if self.records is None else "ok"
 
+    def standing(self, now: float) -> Standing:
+        """The state of the resource, as the status page knows it."""
+        standing = Standing(
+            period=self.resource.period, ended=now, rejected=self.rejected
+        )
+        if self.error is None:
+            return replace(standing, last_success=now, supported=True)
+        if self.resource.refused(self.error) or self.resource.absent(self.error):
+            return replace(standing, supported=False)
+        return replace(standing, error=self.error)
 
-async def survey(
-    resources: Iterable[Resource],
-    inventory: Inventory,
-    *,
-    fetch: Fetch,
-    clock: IReactorTime,
-) -> AsyncIterator[Finding]:
+
+async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[ResourceCheck]:
     """Read each resource once, until the upstream asks for a pause."""
-    for resource in resources:
-        finding = await visit(resource, inventory, fetch=fetch, clock=clock)
-        inventory = finding.inventory
-        yield finding
-        if finding.error is not None and finding.error.reason == "rate_limited":
+    for resource in network.selection.resources:
+        check = await _read(resource, network, clock)
+        yield check
+        if check.error is not None and check.error.reason == "rate_limited":
             return
 
 
-async def visit(
-    resource: Resource, inventory: Inventory, *, fetch: Fetch, clock: IReactorTime
-) -> Finding:
-    """Read a resource once."""
-    path = resource.located(inventory)
+async def _read(
+    resource: Resource, network: Network, clock: IReactorTime
+) -> ResourceCheck:
+    path = resource.located(network.inventory)
     if path is None:
-        return Finding(resource=resource, inventory=inventory)
+        return ResourceCheck(resource=resource)
     begin = clock.seconds()
     try:
-        body = await fetch(path, PATIENCE)
-        decoded = await Slicer(clock).run(resource.body.decode(body))
+        body = await network.pipeline.read(resource, path, PATIENCE)
     except CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - a defect of ours is a row, too
         if not isinstance(error, UpstreamError):
             log.failure("a defect while reading {resource}", resource=resource.name)
             error = UpstreamError("internal", f"a defect: {type(error).__name__}")
-        return Finding(
-            resource=resource,
-            inventory=inventory,
-            seconds=clock.seconds() - begin,
-            error=error.kept(),
+        return ResourceCheck(
+            resource=resource, seconds=clock.seconds() - begin, error=error.kept()
         )
-    return Finding(
+    return ResourceCheck(
         resource=resource,
-        inventory=inventory.with_(resource.name, decoded.records),
         seconds=clock.seconds() - begin,
-        records=len(decoded.records),
-        rejected=decoded.rejected,
-        complaints=decoded.complaints,
+        records=body.records,
+        rejected=body.rejected,
+        complaints=body.complaints,
     )
+
+
+def attention_lines(
+    network: Network, checks: list[ResourceCheck], now: float, runbooks: str
+) -> Iterator[str]:
+    """What needs attention, in the lines of the status page.
+
+    Args:
+        checks: at least the one of the peers.
+        now: seconds since the epoch.
+        runbooks: where they are.
+    """
+    standings = {check.resource.name: check.standing(now) for check in checks}
+    found = network.attention.of(network.inventory, standings, now)
+    if not found.findings:
+        yield f"needs attention: {findings.QUIET}"
+    else:
+        yield "needs attention:"
+    for finding in found.findings:
+        yield findings.line(finding, now, runbooks)
+    if found.more:
+        yield findings.more(found)
+    if found.unknown:
+        yield findings.missing(found)

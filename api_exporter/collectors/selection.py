@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS, Collector
+from api_exporter.netbird.bodies import Body, Unread
 from api_exporter.netbird.resources import ALWAYS, RESOURCES, Resource
 
 
@@ -38,12 +39,15 @@ def selection(
     Args:
         intervals: seconds between refreshes of resources, where not the usual ones.
         omitted: resources that are not asked for, whoever reads them.
-        beside: resources that are asked for, whoever reads them.
+        beside: resources that are asked for, whoever reads them. Where no collector
+            does, their records are not decoded.
     """
     chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
-    read = ALWAYS.union(beside, *(collector.reads for collector in collectors))
-    bodies = {name: body for c in collectors for name, body in c.bodies.items()}
+    read = ALWAYS.union(*(collector.reads for collector in collectors))
+    bodies: dict[str, Body] = {name: Unread() for name in beside if name not in read}
+    read = read.union(beside)
+    bodies |= {name: body for c in collectors for name, body in c.bodies.items()}
     wanted = (r for r in RESOURCES if r.name in read)
     resources = tuple(
         replace(r, body=bodies.get(r.name, r.body))

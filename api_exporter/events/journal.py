@@ -15,7 +15,7 @@ from api_exporter.events.cursor import Cursor, batches, choose
 from api_exporter.events.listing import Event, listed
 from api_exporter.events.sinks import Sink
 from api_exporter.events.telling import line
-from api_exporter.ports import Fetch, UpstreamError
+from api_exporter.ports import UpstreamError
 from api_exporter.telemetry.events import EventsTelemetry
 
 T = TypeVar("T")
@@ -56,17 +56,6 @@ class Journal(Service):
         self._working: Deferred[None] | None = None
         self._failing = False
         self._unreadable = 0
-
-    def tapping(self, fetch: Fetch, path: str) -> Fetch:
-        """The same fetch, of which we get what it finds at a path."""
-
-        async def tapped(asked: str, patience: float) -> bytes:
-            body = await fetch(asked, patience)
-            if asked == path:
-                self.take(body)
-            return body
-
-        return tapped
 
     def take(self, body: bytes) -> None:
         """Write what is new in a list, as soon as those before it are done with."""

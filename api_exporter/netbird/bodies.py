@@ -66,12 +66,14 @@ class Decoded(Struct, frozen=True):
         rejected: how many could not be.
         complaints: for the first ones of them, their place and what was wrong.
         recognized: by which the next body is decoded sooner.
+        unread: how many more there are, which nobody wants.
     """
 
     records: tuple[Struct, ...]
     rejected: int = 0
     complaints: tuple[str, ...] = ()
     recognized: KnownRecords = NO_RECORDS
+    unread: int = 0
 
 
 class Body(Protocol):
@@ -205,6 +207,23 @@ class Listing:
 
 def _unreadable(complaints: list[str]) -> UpstreamError:
     return UpstreamError("decode", f"no record can be read: {complaints[0]}")
+
+
+class Unread:
+    """A JSON array whose records nobody wants: they are counted and not decoded."""
+
+    def decode(
+        self,
+        body: bytes,
+        before: Sequence[Struct] = (),  # noqa: ARG002 - nothing of it is kept
+        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
+    ) -> Generator[bool, None, Decoded]:
+        """No records."""
+        count = 0
+        for raws in elements(body):
+            yield False
+            count += len(raws or ())
+        return Decoded((), unread=count)
 
 
 class Document:

@@ -1,4 +1,4 @@
-"""Keeps resources fresh, gently: when to ask, one round, what is said about it.
+"""Keeps resources fresh, gently: when to ask, one refresh, what is said about it.
 
 It is handed `fetch` and knows nothing of HTTP.
 """

@@ -1,19 +1,19 @@
-"""What one token may ask for: slots, pauses, and an estimate of what is granted.
+"""What one token may ask for: slots, pauses, and an estimate of its quota.
 
-All accounts with the token share it; what each of them may do is in `share`. Pure: time
-is an argument, in seconds of any clock. Facts: the upstream's limiter may allow six
-requests a minute, and says in no header how many or when to come back.
+All accounts with the token share it; what each of them may do is in `fair_share`.
+Pure: time is an argument, in seconds of any clock. Facts: the upstream's limiter may
+allow six requests a minute, and says in no header how many or when to come back.
 """
 
 from collections import deque
 from typing import TYPE_CHECKING
 
 from api_exporter.ports import Attempt
-from api_exporter.refresh.limits import KEPT, KEPT_BURST, Limit
+from api_exporter.refresh.rate_limits import KEPT, KEPT_BURST, Limit
 from api_exporter.telemetry.standing import SQUEEZED_PERIOD
 
 if TYPE_CHECKING:
-    from api_exporter.refresh.share import Share
+    from api_exporter.refresh.fair_share import Share
 
 SLOTS = 4
 """Requests for peers that may be under way at once; and as many for anything else."""

@@ -1,4 +1,4 @@
-"""What is said of a round that has ended: counted once, logged at a change."""
+"""What is said of a refresh that has ended: counted once, logged at a change."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from twisted.logger import Logger
 
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.rounds import Known
+from api_exporter.refresh.pipeline import LastBody
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.log import log_of
 
@@ -44,32 +44,32 @@ class Outcomes:
         self._told: set[str] = set()
         self._complained: dict[str, Complained] = {}
 
-    def succeeded(self, name: str, known: Known, seconds: float) -> None:
-        """A round ended well, after so many seconds."""
+    def succeeded(self, name: str, body: LastBody, seconds: float) -> None:
+        """A refresh ended well, after so many seconds."""
         failures = self._telemetry.standings[name].failures
         self._telemetry.succeeded(
             name,
-            records=known.records,
-            rejected=known.rejected,
+            records=body.records,
+            rejected=body.rejected,
             seconds=seconds,
             at=self._now(),
         )
         self.log.debug(
             "refreshed {resource}",
             resource=name,
-            records=known.records,
-            rejected=known.rejected,
+            records=body.records,
+            rejected=body.rejected,
             milliseconds=round(1000 * seconds),
         )
-        if known.complaints:
-            self._rejected(name, known)
+        if body.complaints:
+            self._rejected(name, body)
         if name in self._told:
             self._told.discard(name)
             after = f" after {failures} failures" if failures else ""
             self.log.info("{resource} can be refreshed again" + after, resource=name)
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
-        """A round failed. What fails as the peers do is not worth a line of its own."""
+        """A refresh failed. What fails as the peers do is worth no line of its own."""
         self._telemetry.failed(name, error.kept(), seconds=seconds, at=self._now())
         peers = self._telemetry.standings[UP].error
         alike = name != UP and peers is not None and peers.reason == error.reason
@@ -106,21 +106,21 @@ class Outcomes:
             seconds=max_age,
         )
 
-    def _rejected(self, name: str, known: Known) -> None:
+    def _rejected(self, name: str, body: LastBody) -> None:
         """Say what is wrong with records, but not again where only places change."""
         now = self._now()
-        kinds = frozenset(words.partition("]: ")[2] for words in known.complaints)
+        kinds = frozenset(words.partition("]: ")[2] for words in body.complaints)
         before = self._complained.get(name)
         if before and (kinds == before.kinds or now < before.at + COMPLAINT_PERIOD):
             return
         self._complained[name] = Complained(kinds, now)
-        for complaint in known.complaints:
+        for complaint in body.complaints:
             self.log.warn(
                 "a record is left out: {resource}{complaint}",
                 resource=name,
                 complaint=complaint,
             )
-        if more := known.rejected - len(known.complaints):
+        if more := body.rejected - len(body.complaints):
             self.log.warn(
                 "{count} more records of {resource} are left out",
                 count=more,

@@ -1,6 +1,7 @@
-"""Wakes when a resource is due, or too old, and sees its round through."""
+"""Wakes when a resource is due, or too old, and sees its refresh through."""
 
 from collections.abc import Awaitable, Callable, Coroutine
+from math import inf
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
@@ -8,13 +9,11 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.collectors.selection import Selection
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP, Resource
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.outcomes import Outcomes
-from api_exporter.refresh.rounds import Rounds
+from api_exporter.refresh.pipeline import Pipeline
+from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.schedule import REACH, Schedule
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.log import log_of
@@ -34,8 +33,7 @@ class Refresher(Service):
     Args:
         metrics_max_age: seconds after which a resource that cannot be refreshed is
             withdrawn; None where its period is to say.
-        observe: told of all that is known after every good refresh of the peers.
-        look: told of each resource whose round has ended, or which was withdrawn.
+        after: what follows from each refresh that has ended, and each withdrawal.
         reach: says at the start whether the upstream can be reached.
     """
 
@@ -44,37 +42,33 @@ class Refresher(Service):
     def __init__(
         self,
         *,
-        selection: Selection,
+        quota: Quota,
         metrics_max_age: float | None,
-        rounds: Rounds,
+        pipeline: Pipeline,
         telemetry: AccountTelemetry,
-        budget: Budget,
         clock: IReactorTime,
         now: Callable[[], float],
         jitter: Jitter,
-        observe: Callable[[Inventory], None] = lambda _: None,
-        look: Callable[[str], Work] | None = None,
+        after: Callable[[str], Work] | None = None,
         reach: Callable[[], Awaitable[None]] | None = None,
         account: str = "",
     ) -> None:
         self.log = log_of(account, self.log)
-        self._resources = {r.name: r for r in selection.resources}
-        self._periods = selection.periods
+        self._resources = {r.name: r for r in quota.selection.resources}
+        self._periods = quota.selection.periods
         self._max_ages = {
             name: max_age(period, metrics_max_age)
-            for name, period in selection.periods.items()
+            for name, period in self._periods.items()
         }
-        self._rounds = rounds
+        self._pipeline = pipeline
         self._outcomes = Outcomes(telemetry=telemetry, now=now, account=account)
         self._standings = telemetry.standings
-        self._budget = budget
+        self._budget = quota.budget
         self._clock = clock
         self._jitter = jitter
-        self._observe = observe
-        self._look = look
+        self._after = after
         self._reach = reach
-        self._paths: dict[str, str | None] = {}
-        self._expires: dict[str, float] = {}
+        self._states = pipeline.states
         self._tasks: set[Deferred[None]] = set()
         self._alarm: IDelayedCall | None = None
 
@@ -105,24 +99,24 @@ class Refresher(Service):
     def _wake(self) -> None:
         self._alarm = None
         now = self._clock.seconds()
-        for name in [name for name, time in self._expires.items() if time <= now]:
-            del self._expires[name]
-            self._rounds.forget(name)
-            withdrawing = self._withdraw(name)
-            self._start(self._then_look(name, withdrawing), f"withdrawing {name}")
+        for name, state in self._states.items():
+            if state.expires <= now:
+                state.expires, state.body = inf, None
+                work = self._then(name, self._withdraw(name))
+                self._start(work, f"withdrawing {name}")
         while (taken := self._schedule.take(now)) is not None:
             if taken == REACH:
                 self._start(self._reached(), "reaching the upstream")
                 continue
-            refreshing = self._refresh(self._resources[taken])
-            self._start(self._then_look(taken, refreshing), f"refreshing {taken}")
+            work = self._then(taken, self._refresh(self._resources[taken]))
+            self._start(work, f"refreshing {taken}")
         self._sleep()
 
-    async def _then_look(self, name: str, work: Work) -> None:
-        """The look is work of its own: what is due next does not wait for it."""
+    async def _then(self, name: str, work: Work) -> None:
+        """What follows is work of its own: what is due next does not wait for it."""
         await work
-        if self._look is not None and self.running:
-            self._start(self._look(name), "looking at what has changed")
+        if self._after is not None and self.running:
+            self._start(self._after(name), "looking at what has changed")
 
     def _start(self, work: Work, words: str) -> None:
         task = Deferred.fromCoroutine(work)
@@ -141,7 +135,7 @@ class Refresher(Service):
         if not self.running:
             self._schedule.pass_on(now)
             return
-        times = [*self._expires.values()]
+        times = [state.expires for state in self._states.values()]
         wake_at = self._schedule.wake_at()
         given_way = self._schedule.pass_on(now)  # and told when it is our turn
         if wake_at is not None and not (given_way and wake_at <= now):
@@ -149,8 +143,8 @@ class Refresher(Service):
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if times:
-            delay = max(0.0, min(times) - now)
+        if (soonest := min(times, default=inf)) < inf:
+            delay = max(0.0, soonest - now)
             self._alarm = self._clock.callLater(delay, self._wake)
 
     async def _withdraw(self, name: str) -> None:
@@ -159,11 +153,12 @@ class Refresher(Service):
             try:
                 self._outcomes.withdrawn(name, self._max_ages[name])
             finally:
-                await self._rounds.withdraw(name)
+                await self._pipeline.withdraw(name)
         except CancelledError:
             raise
         except Exception:
-            self._expires.setdefault(name, self._clock.seconds() + WITHDRAWN_AGAIN)
+            if self._states[name].expires == inf:
+                self._states[name].expires = self._clock.seconds() + WITHDRAWN_AGAIN
             raise
 
     async def _reached(self) -> None:
@@ -174,26 +169,23 @@ class Refresher(Service):
             self._schedule.over(REACH, self._clock.seconds())
 
     async def _refresh(self, resource: Resource) -> None:
-        """One round for one resource. However it ends, the next one comes."""
+        """Read one resource. However that ends, the next refresh comes."""
         try:
-            await self._round(resource)
+            await self._read(resource)
         finally:
             self._schedule.over(resource.name, self._clock.seconds())
 
-    async def _round(self, resource: Resource) -> None:
+    async def _read(self, resource: Resource) -> None:
         """What is due, and what is to be said of it."""
-        name = resource.name
+        name, state = resource.name, self._states[resource.name]
         begin = self._clock.seconds()
-        path = resource.located(self._rounds.inventory)
-        self._paths[name] = path
+        state.path = path = resource.located(self._pipeline.inventory)
         if path is None:
             self._schedule.skipped(name, begin)
             return
         try:
             patience = self._schedule.patience(name, begin)
-            known = await self._rounds.read(resource, path, patience)
-            if name == UP:
-                self._observe(self._rounds.inventory)
+            body = await self._pipeline.read(resource, path, patience)
         except CancelledError:
             if self.running:  # not ours; without an end it would never be due again
                 self._failed(name, UpstreamError("internal", "cancelled"), begin)
@@ -203,16 +195,16 @@ class Refresher(Service):
             self._defect(name, begin)
         else:
             now = self._clock.seconds()
-            self._expires[name] = now + self._max_ages[name]
-            self._outcomes.succeeded(name, known, now - begin)
+            state.expires = now + self._max_ages[name]
+            self._outcomes.succeeded(name, body, now - begin)
             self._schedule.refreshed(name, now)
             self._locate(now)
 
     def _locate(self, now: float) -> None:
         """Ask for what has another path by now, or has one at last."""
-        for name, path in self._paths.items():
-            located = self._resources[name].located(self._rounds.inventory)
-            if located not in {None, path}:
+        for name, state in self._states.items():
+            located = self._resources[name].located(self._pipeline.inventory)
+            if located not in {None, state.path}:
                 self._schedule.make_due(name, now)
 
     def _refused(self, resource: Resource, error: UpstreamError, begin: float) -> None:
@@ -252,7 +244,7 @@ class Refresher(Service):
         """
         if self._standings[name].supported is False:
             return True
-        return self._standings[UP].error is None and not self._rounds.knows(name)
+        return self._standings[UP].error is None and not self._pipeline.knows(name)
 
     def _unsupported(self, name: str, begin: float, why: str) -> None:
         now = self._clock.seconds()

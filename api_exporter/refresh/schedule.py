@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.fair_share import Share
 from api_exporter.refresh.outage import NEVER, Outage
-from api_exporter.refresh.share import Share
 from api_exporter.upstream.backoff import FIRST_AGAIN, Jitter, again, spread
 
 REACH = "reach"

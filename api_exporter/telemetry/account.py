@@ -5,7 +5,7 @@ page, from what is known of it; only counters and histograms live on.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -33,12 +33,12 @@ class AccountTelemetry:
         periods: seconds between refreshes by resource, for all that are enabled.
         collectors: the names of those that are enabled.
         budget: requests a minute that we allow ourselves; None where nothing is known.
+        ended: told of every refresh that has ended.
 
     Attributes:
         reachable: whether the newest request was answered; None before the first.
         recent: the newest requests, the newest last.
         changed: called when `netbird_api_up` has changed.
-        ended: called when a refresh has ended.
     """
 
     def __init__(
@@ -48,48 +48,40 @@ class AccountTelemetry:
         periods: Mapping[str, float],
         collectors: Iterable[str] = (),
         budget: Callable[[], float | None] = lambda: None,
+        ended: Sequence[RefreshObserver] = (),
     ) -> None:
         self.standings = {n: Standing(period=p) for n, p in periods.items()}
         self.reachable: bool | None = None
         self.recent: deque[Attempt] = deque(maxlen=RECENT)
         self.registry = registry
         self.changed: Callable[[], object] = lambda: None
-        self.ended: RefreshObserver = lambda resource, seconds, *, failed: None  # noqa: ARG005
+        self._observers = ended
         resource_gauges(registry, self.standings, budget)
-
-        def counter(
-            name: str, documentation: str, label: str, known: Iterable[str] = ()
-        ) -> Counter:
-            made = Counter(name, documentation, [label], registry=registry)
-            for value in known:
-                made.labels(value)
-            return made
-
-        self._refreshes = counter(
+        self._refreshes = self._counter(
             "api_exporter_refreshes",
             "Refreshes that have ended, failed ones included.",
             "resource",
             periods,
         )
-        self._failures = counter(
+        self._failures = self._counter(
             "api_exporter_refresh_failures",
             "Refreshes that have failed.",
             "resource",
             periods,
         )
-        self._reasons = counter(
+        self._reasons = self._counter(
             "api_exporter_refresh_failure_reasons",
             "Refreshes that have failed, by reason.",
             "reason",
             REASONS,
         )
-        self._collector_failures = counter(
+        self._collector_failures = self._counter(
             "api_exporter_collector_failures",
             "Families of a collector that could not be made because of a defect.",
             "collector",
             collectors,
         )
-        self._requests = counter(
+        self._requests = self._counter(
             "api_exporter_upstream_requests",
             "Attempts on the wire by HTTP status, none where no answer came,"
             " other where there is no such status.",
@@ -101,16 +93,23 @@ class AccountTelemetry:
             buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
-        self._retries = Counter(
+        self._retries = self._counter(
             "api_exporter_upstream_retries",
             "Attempts that were not the first of their refresh.",
-            registry=registry,
         )
-        self._received = Counter(
+        self._received = self._counter(
             "api_exporter_upstream_received_bytes",
             "Decompressed bytes of bodies received.",
-            registry=registry,
         )
+
+    def _counter(
+        self, name: str, words: str, label: str = "", known: Iterable[str] = ()
+    ) -> Counter:
+        labels = [label] if label else []
+        made = Counter(name, words, labels, registry=self.registry)
+        for value in known:
+            made.labels(value)
+        return made
 
     def summary(self, now: float) -> str:
         """Our state in one line, such as `peers fresh, 214 peers, 0.4 s`."""
@@ -205,7 +204,8 @@ class AccountTelemetry:
         self, resource: str, seconds: float, at: float, **changes: object
     ) -> None:
         self._refreshes.labels(resource).inc()
-        self.ended(resource, seconds, failed=changes["error"] is not None)
+        for observe in self._observers:
+            observe(resource, seconds, failed=changes["error"] is not None)
         self._update(resource, ended=at, seconds=seconds, **changes)
 
     def _update(self, resource: str, **changes: object) -> None:

@@ -1,47 +1,35 @@
 """`/health`: whether the process answers, and what it knows, as JSON."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import TextPage
 from api_exporter.telemetry.standing import Standing
-from api_exporter.web.shown import Shown
+from api_exporter.web.account_view import AccountView
+from api_exporter.web.context import SiteContext
 
 
 class Health(TextPage):
-    """Always 200 while the process answers: it is alive, whatever the upstream does.
-
-    Args:
-        uptime: seconds since the start.
-    """
+    """Always 200 while the process answers: it is alive, whatever the upstream does."""
 
     media_type = b"application/json"
 
-    def __init__(
-        self,
-        shown: Shown,
-        *,
-        version: str,
-        uptime: Callable[[], float],
-    ) -> None:
+    def __init__(self, view: AccountView, context: SiteContext) -> None:
         super().__init__()
-        self._shown = shown
-        self._version = version
-        self._uptime = uptime
+        self._view = view
+        self._context = context
 
     def text(self, _request: Request) -> str:
         """One JSON object."""
-        standings = self._shown.telemetry.standings
+        standings = self._view.telemetry.standings
         health = {
-            "status": "ok",
-            "version": self._version,
-            "uptime_seconds": round(self._uptime(), 3),
+            **_process(self._context),
             "upstream": {
-                "url": self._shown.url,
-                "reachable": self._shown.telemetry.reachable,
+                "url": self._view.url,
+                "reachable": self._view.telemetry.reachable,
             },
             "resources": {
                 name: _entry(standing) for name, standing in standings.items()
@@ -51,38 +39,35 @@ class Health(TextPage):
 
 
 class AllHealth(TextPage):
-    """The same of several accounts: of each whether its upstream can be relied on.
-
-    Args:
-        uptime: seconds since the start.
-    """
+    """The same of several accounts: of each whether its upstream can be relied on."""
 
     media_type = b"application/json"
 
     def __init__(
-        self,
-        accounts: Mapping[str, Shown],
-        *,
-        version: str,
-        uptime: Callable[[], float],
+        self, accounts: Mapping[str, AccountView], context: SiteContext
     ) -> None:
         super().__init__()
         self._accounts = accounts
-        self._version = version
-        self._uptime = uptime
+        self._context = context
 
     def text(self, _request: Request) -> str:
         """One JSON object."""
         health = {
-            "status": "ok",
-            "version": self._version,
-            "uptime_seconds": round(self._uptime(), 3),
+            **_process(self._context),
             "accounts": {
-                name: {"up": shown.telemetry.standings[UP].up}
-                for name, shown in self._accounts.items()
+                name: {"up": view.telemetry.standings[UP].up}
+                for name, view in self._accounts.items()
             },
         }
         return json.dumps(health, indent=2) + "\n"
+
+
+def _process(context: SiteContext) -> dict[str, object]:
+    return {
+        "status": "ok",
+        "version": context.build.version,
+        "uptime_seconds": round(context.uptime(), 3),
+    }
 
 
 def _entry(standing: Standing) -> dict[str, object]:

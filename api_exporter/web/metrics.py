@@ -1,18 +1,17 @@
 """The metrics page: ready bytes and a small tail of our own, with no work per peer."""
 
-from collections.abc import Callable
 from functools import partial
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition import negotiation
 from api_exporter.exposition.pages import Pages, Piece, piece
 from api_exporter.serving.page import ReadOnlyPage, Refusal, keep_private
-from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.text import text
 from api_exporter.web.collector_filter import collector_filter
+from api_exporter.web.context import SiteContext
 from api_exporter.web.ttl_cache import TTLCache
 
 _NOTHING = {
@@ -27,27 +26,22 @@ class Metrics(ReadOnlyPage):
 
     Args:
         registries: of our own metrics.
-        in_flight: how many scrapes are being answered.
-        readers: of the pages of all accounts.
-        seconds: a clock.
     """
 
     def __init__(
         self,
         pages: Pages,
         *registries: CollectorRegistry,
-        in_flight: Gauge,
-        readers: PageReaders,
-        seconds: Callable[[], float],
+        context: SiteContext,
     ) -> None:
         super().__init__()
         self._pages = pages
         self._registries = registries
-        self._in_flight = in_flight
-        self._readers = readers
+        self._in_flight = context.process.scrapes_in_flight
+        self._readers = context.readers
         self._tails = {
             openmetrics: TTLCache(
-                partial(self._tail, in_openmetrics=openmetrics), seconds
+                partial(self._tail, in_openmetrics=openmetrics), context.seconds
             )
             for openmetrics in (False, True)
         }

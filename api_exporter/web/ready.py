@@ -1,7 +1,7 @@
 """`/ready`: whether to rely on the peers, as JSON, and if not, why not."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from twisted.web.server import Request
 
@@ -9,7 +9,8 @@ from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import TextPage
 from api_exporter.telemetry.standing import UNRELIABLE, Standing
 from api_exporter.upstream.advice import advice
-from api_exporter.web.shown import Shown
+from api_exporter.web.account_view import AccountView
+from api_exporter.web.context import SiteContext
 
 
 def reasons(standing: Standing, now: float) -> list[dict[str, str]]:
@@ -43,22 +44,18 @@ def reasons(standing: Standing, now: float) -> list[dict[str, str]]:
 
 
 class Ready(TextPage):
-    """200 while the peers can be relied on, otherwise 503. It never asks the upstream.
-
-    Args:
-        now: seconds since the epoch.
-    """
+    """200 while the peers can be relied on, otherwise 503; it never asks for them."""
 
     media_type = b"application/json"
 
-    def __init__(self, shown: Shown, *, now: Callable[[], float]) -> None:
+    def __init__(self, view: AccountView, context: SiteContext) -> None:
         super().__init__()
-        self._shown = shown
-        self._now = now
+        self._view = view
+        self._now = context.now
 
     def text(self, request: Request) -> str:
         """One JSON object; the status says the same."""
-        found = reasons(self._shown.telemetry.standings[UP], self._now())
+        found = reasons(self._view.telemetry.standings[UP], self._now())
         request.setResponseCode(503 if found else 200)
         return json.dumps({"ready": not found, "reasons": found}, indent=2) + "\n"
 
@@ -67,26 +64,23 @@ class AllReady(TextPage):
     """200 while one of several accounts is ready, or there is none to wait for.
 
     A customer's dead token must not take the others out of service.
-
-    Args:
-        now: seconds since the epoch.
     """
 
     media_type = b"application/json"
 
     def __init__(
-        self, accounts: Mapping[str, Shown], *, now: Callable[[], float]
+        self, accounts: Mapping[str, AccountView], context: SiteContext
     ) -> None:
         super().__init__()
         self._accounts = accounts
-        self._now = now
+        self._now = context.now
 
     def text(self, request: Request) -> str:
         """One JSON object; the status says the same."""
         now = self._now()
         found = {
-            name: not reasons(shown.telemetry.standings[UP], now)
-            for name, shown in self._accounts.items()
+            name: not reasons(view.telemetry.standings[UP], now)
+            for name, view in self._accounts.items()
         }
         ready = any(found.values()) or not found
         request.setResponseCode(200 if ready else 503)

@@ -1,122 +1,103 @@
-"""What is served: one `putChild` a line. It is given what it shows."""
+"""What is served: one `putChild` a page. It is given what it shows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request
 
-from api_exporter.serving.page import ReadOnlyPage
-from api_exporter.serving.page_readers import PageReaders
-from api_exporter.telemetry.process import ProcessTelemetry
-from api_exporter.version import Build
-from api_exporter.web.discovery.answers import Answers
+from api_exporter.serving.page import NO_ACCOUNT, ReadOnlyPage, Refusal
+from api_exporter.web.account_view import AccountView
+from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
 from api_exporter.web.runbooks import RUNBOOKS, Runbooks
-from api_exporter.web.shown import Shown
 from api_exporter.web.status.page import Status
 
 
-class Around(Struct, frozen=True, kw_only=True):
-    """What the pages need to know beside what they show.
+class SummaryPages(Struct, frozen=True, kw_only=True):
+    """What is shown of several accounts to whoever names none; see `accounts`."""
 
-    Attributes:
-        runbooks: where they are.
-        simulated: whether the upstream is one of our own.
-        readers: who is being sent which page, of all accounts.
-        making: makes the answers of service discovery, those of all accounts.
-        pprof: the page of profiles, if they are served.
-        uptime: seconds since the start.
-        seconds: a clock.
-        now: seconds since the epoch.
+    status: IResource
+    health: IResource
+    ready: IResource
+    metrics: IResource
+    discovery: IResource
+    targets: IResource
+
+
+def tree(
+    accounts: Mapping[str, AccountView],
+    context: SiteContext,
+    summary: SummaryPages | None = None,
+) -> Resource:
+    """All pages; whatever is not among them is 404.
+
+    Args:
+        summary: without it there is one account, whose pages these are.
     """
 
-    process: ProcessTelemetry
-    build: Build
-    metrics_path: str
-    runbooks: str
-    simulated: bool
-    readers: PageReaders
-    making: Answers
-    pprof: Resource | None
-    uptime: Callable[[], float]
-    seconds: Callable[[], float]
-    now: Callable[[], float]
+    def page(
+        make: Callable[[AccountView], IResource],
+        of_all: Callable[[SummaryPages], IResource],
+    ) -> IResource:
+        if summary is None:
+            (only,) = accounts.values()
+            return make(only)
+        pages = {name.encode(): make(view) for name, view in accounts.items()}
+        return ByAccount(pages, of_all(summary))
+
+    def metrics(view: AccountView) -> Metrics:
+        process = () if summary else (context.process.registry,)
+        registries = (view.telemetry.registry, *process)
+        return Metrics(view.pages, *registries, context=context)
+
+    root = Resource()
+    root.putChild(b"", page(lambda v: Status(v, context), lambda s: s.status))
+    root.putChild(b"health", page(lambda v: Health(v, context), lambda s: s.health))
+    root.putChild(b"ready", page(lambda v: Ready(v, context), lambda s: s.ready))
+    discovery = page(lambda v: Discovery(v, context), lambda s: s.discovery)
+    root.putChild(b"sd", discovery)
+    if summary is not None:
+        discovery.putChild(b"accounts", summary.targets)
+    root.putChild(RUNBOOKS.encode(), Runbooks())
+    for path, resource in context.pages.items():
+        _put(root, path, resource)
+    _put(root, context.metrics_path, page(metrics, lambda s: s.metrics))
+    return root
 
 
-def of_one(shown: Shown, around: Around) -> Resource:
-    """All pages where there is one account."""
-    return root(
-        status=status(shown, around),
-        health=health(shown, around),
-        ready=Ready(shown, now=around.now),
-        metrics=Metrics(
-            shown.pages,
-            shown.telemetry.registry,
-            around.process.registry,
-            in_flight=around.process.scrapes_in_flight,
-            readers=around.readers,
-            seconds=around.seconds,
-        ),
-        discovery=Discovery(shown, around.making, now=around.now),
-        metrics_path=around.metrics_path,
-        pprof=around.pprof,
-    )
-
-
-def status(shown: Shown, around: Around, account: str = "") -> Status:
-    """The status page of an account."""
-    return Status(
-        shown,
-        account=account,
-        version=around.build.details,
-        simulated=around.simulated,
-        metrics_path=around.metrics_path,
-        runbooks=around.runbooks,
-        pprof=around.pprof is not None,
-        uptime=around.uptime,
-        seconds=around.seconds,
-        now=around.now,
-    )
-
-
-def health(shown: Shown, around: Around) -> Health:
-    """`/health` of an account."""
-    return Health(shown, version=around.build.version, uptime=around.uptime)
-
-
-def root(
-    *,
-    status: ReadOnlyPage,
-    health: ReadOnlyPage,
-    ready: ReadOnlyPage,
-    metrics: ReadOnlyPage,
-    discovery: ReadOnlyPage,
-    metrics_path: str,
-    targets: ReadOnlyPage | None = None,
-    pprof: Resource | None = None,
-) -> Resource:
-    """The tree of all pages; whatever is not in it is 404."""
-    tree = Resource()
-    tree.putChild(b"", status)
-    tree.putChild(b"health", health)
-    tree.putChild(b"ready", ready)
-    tree.putChild(b"sd", discovery)
-    tree.putChild(RUNBOOKS.encode(), Runbooks())
-    if targets is not None:
-        discovery.putChild(b"accounts", targets)
-    if pprof is not None:
-        debug = notFound()
-        debug.putChild(b"pprof", pprof)
-        tree.putChild(b"debug", debug)
-    *parents, name = metrics_path.strip("/").encode().split(b"/")
-    parent: IResource = tree
+def _put(root: IResource, path: str, page: IResource) -> None:
+    *parents, name = path.strip("/").encode().split(b"/")
     for segment in parents:
         child = notFound()
-        parent.putChild(segment, child)
-        parent = child
-    parent.putChild(name, metrics)
-    return tree
+        root.putChild(segment, child)
+        root = child
+    root.putChild(name, page)
+
+
+class ByAccount(ReadOnlyPage):
+    """Leads to the page of the account that `?account=NAME` names.
+
+    Args:
+        pages: by the account's name.
+        without: what is shown to whoever names none.
+    """
+
+    def __init__(self, pages: Mapping[bytes, IResource], without: IResource) -> None:
+        super().__init__()
+        self._pages = pages
+        self._without = without
+        self._unknown = Refusal(404, NO_ACCOUNT)
+
+    def render(self, request: Request) -> bytes | int:
+        """Whatever that page answers."""
+        named = request.args.get(b"account")
+        page: IResource | None = self._without
+        if named is not None:
+            page = self._pages.get(named[0]) if len(named) == 1 else None
+        answer: bytes | int = (page or self._unknown).render(request)
+        return answer

@@ -6,14 +6,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
+from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
 from tests.bodies import STOCK_TIME, stock
-from tests.wired import Wired
+from tests.parts import quota
 
 Record = dict[str, Any]
 """As the API sends it."""
@@ -26,7 +28,7 @@ HAPPENS = 12 * MINUTE
 """When it does, after the account was recorded: the fleet is known for ten minutes."""
 
 
-class Stock(Wired):
+class Stock(Network):
     """An exporter of the stock account that reads everything once a minute.
 
     Attributes:
@@ -37,14 +39,18 @@ class Stock(Wired):
         self.replies: dict[str, Reply] = {**stock()}
         self.clock = Clock()
         super().__init__(
-            collectors=parsers.collectors("default,memberships"),
             fetch=self.fetch,
+            quota=quota(
+                parsers.collectors("default,memberships"),
+                dict.fromkeys(BY_NAME, float(MINUTE)),
+            ),
             clock=self.clock,
             now=self.now,
-            intervals=dict.fromkeys(BY_NAME, float(MINUTE)),
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
             important_groups=important,
         )
-        self.refresher.startService()
+        self.startService()
 
     def now(self) -> float:
         return STOCK_TIME + self.clock.seconds()

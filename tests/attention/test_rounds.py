@@ -1,4 +1,4 @@
-"""Findings follow the rounds of an account's resources, and nothing else."""
+"""Findings follow the refreshes of an account's resources, and nothing else."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -57,7 +57,7 @@ class RoundsTests(SynchronousTestCase):
         self.assertIs(before, bench.attention.found)
         self.assertEqual(
             1.0,
-            bench.registry.get_sample_value(
+            bench.telemetry.registry.get_sample_value(
                 "api_exporter_attention", {"severity": "warning"}
             ),
         )
@@ -65,9 +65,9 @@ class RoundsTests(SynchronousTestCase):
     def test_stop(self) -> None:
         """Whoever stops in the midst of a look leaves nothing behind."""
         bench = Bench(peers=OFFLINE, groups=SERVERS)
-        bench.refresher.startService()
+        bench.startService()
         for _ in range(12):
             bench.clock.advance(0)
-        self.successResultOf(bench.refresher.stopService())
+        self.successResultOf(bench.stopService())
         bench.advance(1)
         self.assertEqual([], bench.clock.getDelayedCalls())

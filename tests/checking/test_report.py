@@ -2,75 +2,83 @@
 
 import io
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
-from twisted.internet.defer import Deferred
+from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.exporter import PARTIAL
-from api_exporter.attention.watch import Attention
-from api_exporter.checking.attending import lines
 from api_exporter.checking.report import check, once, reached
-from api_exporter.checking.survey import Finding
-from api_exporter.collectors.selection import selection
+from api_exporter.checking.survey import ResourceCheck, attention_lines
+from api_exporter.exposition.pages import piece
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Peer, Route, SetupKey, User
+from api_exporter.netbird.records import Group, Route, SetupKey, User
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status.findings import QUIET
+from tests.parts import quota
 
 PEERS, TOKENS = BY_NAME["peers"], BY_NAME["access_tokens"]
 NOW = 1_800_000_000.0
 RUNBOOKS = "/usr/share/runbooks.html"
+PAGE = b'netbird_api_peers{connected="true"} 1\n'
 LIMITED = UpstreamError("rate_limited", "429")
 
 
-async def round_of(*findings: Finding) -> AsyncIterator[Finding]:
-    for finding in findings:
-        yield finding
+async def checks_of(*checks: ResourceCheck) -> AsyncIterator[ResourceCheck]:
+    for one in checks:
+        yield one
 
 
-def attending(found: list[Finding]) -> Iterator[str]:
-    attention = Attention(
-        Inventory,
-        standings={},
+def network(inventory: Inventory) -> Network:
+    """One of which so much is known."""
+    made = Network(
+        fetch=lambda *_: fail(NotImplementedError()),
+        quota=quota(("peers",)),
+        clock=Clock(),
         now=lambda: NOW,
-        chosen=("servers",),
+        jitter=lambda: 0.5,
+        registry=CollectorRegistry(),
+        important_groups=("servers",),
     )
-    return lines(found, attention, NOW, RUNBOOKS)
+    made.pipeline.inventory = inventory
+    return made
+
+
+def attending(inventory: Inventory) -> Callable[[list[ResourceCheck]], Iterable[str]]:
+    """The lines about what needs attention in it."""
+    return lambda found: attention_lines(network(inventory), found, NOW, RUNBOOKS)
 
 
 class CheckTests(SynchronousTestCase):
     def checked(
         self,
-        *findings: Finding,
+        *checks: ResourceCheck,
         unreachable: str = "",
-        attending: Callable[[list[Finding]], Iterable[str]] = lambda _: (),
+        attending: Callable[[list[ResourceCheck]], Iterable[str]] = lambda _: (),
     ) -> tuple[bool, str]:
         """Whether it is well, and what was printed."""
         out = io.StringIO()
         self.patch(sys, "stdout", out)
-        done = Deferred.fromCoroutine(
-            check(unreachable, round_of(*findings), attending)
-        )
+        done = Deferred.fromCoroutine(check(unreachable, checks_of(*checks), attending))
         return self.successResultOf(done), out.getvalue()
 
     def test_columns(self) -> None:
         """Path, outcome, records and milliseconds stand in columns of fixed width."""
         good, text = self.checked(
-            Finding(
-                resource=PEERS, inventory=Inventory(), seconds=0.0123, records=100_000
-            ),
-            Finding(
+            ResourceCheck(resource=PEERS, seconds=0.0123, records=100_000),
+            ResourceCheck(
                 resource=BY_NAME["proxy_tokens"],
-                inventory=Inventory(),
                 seconds=30.0,
                 error=LIMITED,
             ),
-            Finding(resource=TOKENS, inventory=Inventory()),
+            ResourceCheck(resource=TOKENS),
         )
         self.assertTrue(good)
         reachable, head, *rows, failure = text.splitlines()
@@ -90,9 +98,8 @@ class CheckTests(SynchronousTestCase):
     def test_left_out(self) -> None:
         """Records that could not be read are named, up to a number."""
         _, text = self.checked(
-            Finding(
+            ResourceCheck(
                 resource=PEERS,
-                inventory=Inventory(),
                 records=1,
                 rejected=30,
                 complaints=("[1]: bad", "[2]: worse"),
@@ -110,7 +117,7 @@ class CheckTests(SynchronousTestCase):
     def test_unreachable(self) -> None:
         """Where nothing answers one try is enough."""
         refused = UpstreamError("connect", "no connection")
-        failed = Finding(resource=PEERS, inventory=Inventory(), error=refused)
+        failed = ResourceCheck(resource=PEERS, error=refused)
         good, text = self.checked(failed, failed, unreachable="no connection")
         self.assertFalse(good)
         self.assertEqual(1, text.count("api/peers"))
@@ -119,8 +126,8 @@ class CheckTests(SynchronousTestCase):
     def test_partial(self) -> None:
         """A list that may lack peers is told as such."""
         inventory = Inventory(users=(User(id="me", role="user", is_current=True),))
-        finding = Finding(resource=PEERS, inventory=inventory, records=1)
-        _, text = self.checked(finding, attending=attending)
+        finding = ResourceCheck(resource=PEERS, records=1)
+        _, text = self.checked(finding, attending=attending(inventory))
         self.assertIn(
             f"\nneeds attention:\nwarning: The list of peers {PARTIAL}\n", text
         )
@@ -130,8 +137,8 @@ class CheckTests(SynchronousTestCase):
         nothing does, or something is not known, it says so.
         """
         quiet = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
-        peers = Finding(resource=PEERS, inventory=quiet, records=0)
-        _, text = self.checked(peers, attending=attending)
+        peers = ResourceCheck(resource=PEERS, records=0)
+        _, text = self.checked(peers, attending=attending(quiet))
         self.assertEqual(f"needs attention: {QUIET}", text.splitlines()[-1])
         key = SetupKey(
             id="k",
@@ -143,17 +150,15 @@ class CheckTests(SynchronousTestCase):
         )
         _, text = self.checked(
             peers,
-            Finding(
+            ResourceCheck(
                 resource=TOKENS,
-                inventory=quiet,
                 error=UpstreamError("forbidden", "403"),
             ),
-            Finding(
+            ResourceCheck(
                 resource=BY_NAME["routes"],
-                inventory=replace(quiet, setup_keys=(key,)),
                 error=LIMITED,
             ),
-            attending=attending,
+            attending=attending(replace(quiet, setup_keys=(key,))),
         )
         self.assertEqual(
             [
@@ -177,8 +182,8 @@ class CheckTests(SynchronousTestCase):
         inventory = Inventory(
             peers=(), groups=(Group(id="g", name="servers"),), routes=routes
         )
-        peers = Finding(resource=PEERS, inventory=inventory, records=0)
-        _, text = self.checked(peers, attending=attending)
+        peers = ResourceCheck(resource=PEERS, records=0)
+        _, text = self.checked(peers, attending=attending(inventory))
         lines = text.splitlines()
         self.assertEqual("31 more findings are not listed.", lines[-1])
         self.assertEqual(20, sum(line.startswith("critical: ") for line in lines))
@@ -187,10 +192,10 @@ class CheckTests(SynchronousTestCase):
     def test_missing_groups(self) -> None:
         """Groups that PEER_DETAIL names and that do not exist are told."""
         inventory = Inventory(groups=(), detail=frozenset({"servers"}))
-        finding = Finding(resource=PEERS, inventory=inventory, records=1)
+        finding = ResourceCheck(resource=PEERS, records=1)
         self.assertIn(
             "warning: Group servers does not exist, but PEER_DETAIL names it.\n",
-            self.checked(finding, attending=attending)[1],
+            self.checked(finding, attending=attending(inventory))[1],
         )
 
 
@@ -212,14 +217,14 @@ class OnceTests(SynchronousTestCase):
         out, err = io.StringIO(), io.StringIO()
         self.patch(sys, "stdout", out)
         self.patch(sys, "stderr", err)
-        known = Inventory(peers=(Peer(id="p", connected=True),))
-        findings = round_of(
-            Finding(resource=PEERS, inventory=known, records=1),
-            Finding(resource=BY_NAME["groups"], inventory=known, error=LIMITED),
-            Finding(resource=TOKENS, inventory=known, error=LIMITED),
+        known = network(Inventory())
+        known.pages.publish("peers", (piece(PAGE),))
+        checks = checks_of(
+            ResourceCheck(resource=PEERS, records=1),
+            ResourceCheck(resource=BY_NAME["groups"], error=LIMITED),
+            ResourceCheck(resource=TOKENS, error=LIMITED),
         )
-        collectors = selection({"peers"}, {}).collectors
-        done = Deferred.fromCoroutine(once(collectors, findings))
+        done = Deferred.fromCoroutine(once(known, checks))
         self.assertTrue(self.successResultOf(done))
-        self.assertIn('netbird_api_peers{connected="true"} 1\n', out.getvalue())
+        self.assertEqual(PAGE.decode(), out.getvalue())
         self.assertEqual("groups: 429\n", err.getvalue())

@@ -1,169 +1,139 @@
-"""One round in front of somebody, against a scripted upstream."""
+"""Every resource once, against a scripted upstream."""
 
+from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.survey import Finding, survey, visit
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import User
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.checking.survey import ResourceCheck, survey
 from api_exporter.ports import Reason, UpstreamError
+from api_exporter.refresh.network import Network
+from tests.parts import quota
 
-PEERS = BY_NAME["peers"]
-TOKENS = BY_NAME["access_tokens"]
-
-
-def users(**fields: object) -> Inventory:
-    """An inventory in which the token belongs to a user."""
-    other = User(id="other", role="user")
-    ours = User(id="ours", is_current=True, **fields)  # type: ignore[arg-type]
-    return Inventory(users=(other, ours))
+ME = b'[{"id":"other","role":"user"},{"id":"me","is_current":true}]'
 
 
-class VisitTests(SynchronousTestCase):
+class SurveyTests(SynchronousTestCase):
+    """Of the collectors of peers, routes and users."""
+
     def setUp(self) -> None:
         self.clock = Clock()
         self.asked: list[str] = []
-        self.answer: bytes | Exception = b"[]"
+        self.answers: dict[str, bytes | Exception] = {}
         self.seconds = 0.0
+        self.network = Network(
+            fetch=self.fetch,
+            quota=quota(("peers", "routes", "users")),
+            clock=self.clock,
+            now=self.clock.seconds,
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
+        )
 
     async def fetch(self, path: str, _patience: float) -> bytes:
         self.asked.append(path)
         self.clock.advance(self.seconds)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
+        answer = self.answers.get(path.removeprefix("api/"), b"[]")
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def visit(self, name: str = "peers", inventory: Inventory | None = None) -> Finding:
-        visited = Deferred.fromCoroutine(
-            visit(
-                BY_NAME[name],
-                inventory or Inventory(),
-                fetch=self.fetch,
-                clock=self.clock,
-            )
-        )
-        self.clock.pump([0] * 10)
-        found = self.successResultOf(visited)
+    def surveyed(self, **answers: bytes | Exception) -> list[ResourceCheck]:
+        """How it went with each of the resources."""
+
+        async def all_of_them() -> list[ResourceCheck]:
+            return [check async for check in survey(self.network, self.clock)]
+
+        self.answers |= answers
+        done = Deferred.fromCoroutine(all_of_them())
+        self.clock.pump([0] * 200)
+        found = self.successResultOf(done)
         self.assertEqual([], self.clock.getDelayedCalls())
-        assert isinstance(found, Finding)
         return found
+
+    def peers(self, answer: bytes | Exception) -> ResourceCheck:
+        """How it went with the peers."""
+        return self.surveyed(peers=answer)[0]
 
     def test_good(self) -> None:
         """Records are counted, timed and kept for those that come after."""
-        self.answer, self.seconds = b'[{"id":"a"},{"id":"b"}]', 0.25
-        found = self.visit()
-        self.assertEqual(["api/peers"], self.asked)
+        self.seconds = 0.25
+        found = self.peers(b'[{"id":"a"},{"id":"b"}]')
+        self.assertEqual("api/peers", self.asked[0])
         self.assertEqual(("ok", 2, 0.25), (found.outcome, found.records, found.seconds))
         self.assertIsNone(found.error)
-        self.assertEqual(["a", "b"], [peer.id for peer in found.inventory.peers or ()])
+        self.assertEqual(["a", "b"], [p.id for p in self.network.inventory.peers or ()])
 
     def test_empty(self) -> None:
         """No records at all are an outcome as good as any."""
-        found = self.visit()
+        found = self.peers(b"[]")
         self.assertEqual(("ok", 0, 0), (found.outcome, found.records, found.rejected))
-        self.assertEqual((), found.inventory.peers)
+        self.assertEqual((), self.network.inventory.peers)
 
     def test_failed(self) -> None:
         """A failure is named by its reason, and nothing is known afterwards."""
         reasons: tuple[Reason, ...] = ("auth", "timeout", "rate_limited", "http_5xx")
+        self.seconds = 1.5
         for reason in reasons:
-            self.answer, self.seconds = UpstreamError(reason, "why"), 1.5
-            found = self.visit()
-            self.assertIs(self.answer, found.error)
+            error = UpstreamError(reason, "why")
+            found = self.peers(error)
+            self.assertIs(error, found.error)
             self.assertEqual(
                 (reason, None, 1.5), (found.outcome, found.records, found.seconds)
             )
-            self.assertIsNone(found.inventory.peers)
+            self.assertIsNone(self.network.inventory.peers)
 
     def test_undecodable(self) -> None:
         """A body that cannot be read is a failure with its own reason."""
         for body in (b"<html>", b'{"a":1}', b"[1]", b""):
-            self.answer = body
-            found = self.visit()
+            found = self.peers(body)
             assert found.error is not None
             self.assertEqual(("decode", "decode"), (found.outcome, found.error.reason))
 
     def test_defect(self) -> None:
         """A defect of ours is an outcome, too, and its traceback is in the log."""
-        self.answer = ZeroDivisionError("oops")
-        found = self.visit()
+        found = self.peers(ZeroDivisionError("oops"))
         self.assertEqual("internal", found.outcome)
         self.assertEqual("a defect: ZeroDivisionError", str(found.error))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_null(self) -> None:
         """`null` is no list of peers or groups; elsewhere it is an empty one."""
-        self.answer = b"null"
-        for name in ("peers", "groups"):
-            self.assertEqual("decode", self.visit(name).outcome)
-        found = self.visit("routes")
-        self.assertEqual(("ok", 0), (found.outcome, found.records))
+        found = self.surveyed(peers=b"null", groups=b"null", routes=b"null")
+        outcomes = {one.resource.name: (one.outcome, one.records) for one in found}
+        self.assertEqual(("decode", None), outcomes["peers"])
+        self.assertEqual(("decode", None), outcomes["groups"])
+        self.assertEqual(("ok", 0), outcomes["routes"])
 
     def test_rejected(self) -> None:
         """Records that are left out are told with their places."""
-        self.answer = b'[{"id":"a"},{"id":1},{"id":"c"}]'
-        found = self.visit()
+        found = self.peers(b'[{"id":"a"},{"id":1},{"id":"c"}]')
         self.assertEqual(("ok", 2, 1), (found.outcome, found.records, found.rejected))
         [complaint] = found.complaints
         self.assertTrue(complaint.startswith("[1]: "), complaint)
 
     def test_not_asked(self) -> None:
         """Where the path is made of what is unknown, nothing is asked."""
-        found = self.visit("access_tokens")
-        self.assertEqual([], self.asked)
+        [*_, found] = self.surveyed()
+        self.assertEqual("access_tokens", found.resource.name)
         self.assertEqual(
             ("not asked", None, None), (found.outcome, found.records, found.error)
         )
-        found = self.visit("access_tokens", users(is_service_user=True))
-        self.assertEqual(["api/users/ours/tokens"], self.asked)
+        [*_, found] = self.surveyed(users=ME)
+        self.assertEqual("api/users/me/tokens", self.asked[-1])
         self.assertEqual(("ok", 0), (found.outcome, found.records))
-
-
-class SurveyTests(SynchronousTestCase):
-    def surveyed(self, **answers: bytes | UpstreamError) -> list[tuple[str, str]]:
-        """Paths and outcomes of a round; what has no answer is an empty list."""
-
-        async def fetch(path: str, _patience: float) -> bytes:
-            answer = answers.get(path.removeprefix("api/"), b"[]")
-            if isinstance(answer, UpstreamError):
-                raise answer
-            return answer
-
-        async def all_of_them() -> list[tuple[str, str]]:
-            round_ = survey(
-                [PEERS, BY_NAME["groups"], BY_NAME["users"], TOKENS],
-                Inventory(),
-                fetch=fetch,
-                clock=clock,
-            )
-            return [(f.resource.name, f.outcome) async for f in round_]
-
-        clock = Clock()
-        done = Deferred.fromCoroutine(all_of_them())
-        clock.pump([0] * 100)
-        return self.successResultOf(done)
 
     def test_in_turn(self) -> None:
         """A failure ends nothing; what one answer tells is known to the next."""
+        found = self.surveyed(groups=UpstreamError("auth", "401"), users=ME)
+        outcomes = {one.resource.name: one.outcome for one in found}
         self.assertEqual(
-            [
-                ("peers", "ok"),
-                ("groups", "auth"),
-                ("users", "ok"),
-                ("access_tokens", "ok"),
-            ],
-            self.surveyed(
-                groups=UpstreamError("auth", "401"),
-                users=b'[{"id":"me","is_current":true}]',
-            ),
+            ("ok", "auth", "ok", "ok"),
+            tuple(outcomes[n] for n in ("peers", "groups", "users", "access_tokens")),
         )
 
     def test_rate_limited(self) -> None:
         """An upstream that asks for a pause gets it."""
-        limited = UpstreamError("rate_limited", "429")
-        self.assertEqual(
-            [("peers", "ok"), ("groups", "rate_limited")],
-            self.surveyed(groups=limited),
-        )
+        found = self.surveyed(groups=UpstreamError("rate_limited", "429"))
+        self.assertEqual("rate_limited", found[-1].outcome)
+        self.assertEqual("api/groups", self.asked[-1])

@@ -59,8 +59,8 @@ class StockTests(SynchronousTestCase):
             account.replies = {**usual, **thing.replies} if lasts else usual
             for _ in range(0, STEP, MINUTE):
                 account.minute()
-            own = generate_latest(account.registry).decode()
-            text = f"{account.page()}{own}up 1"
+            own = generate_latest(account.telemetry.registry).decode()
+            text = f"{account.text().decode()}{own}up 1"
             record.look(text, account.told(), rules.wanted)
         return record, mended
 

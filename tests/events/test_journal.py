@@ -19,7 +19,6 @@ from api_exporter.events.listing import key
 from api_exporter.events.output import Output
 from api_exporter.events.sinks import PATIENCE, Sink, ToFile, ToOutput
 from api_exporter.events.telling import line
-from api_exporter.ports import Fetch
 from api_exporter.telemetry.events import EventsTelemetry
 from tests.events import body, limited
 
@@ -42,11 +41,6 @@ async def at_once(steps: Generator[object, None, T]) -> T:
 async def here(work: Callable[[], T]) -> T:
     """In this thread."""
     return work()
-
-
-async def awaited(fetch: Fetch, path: str) -> bytes:
-    """What it finds there."""
-    return await fetch(path, 1.0)
 
 
 class JournalTestCase(SynchronousTestCase):
@@ -306,19 +300,6 @@ class FileTests(JournalTestCase):
         broken.settle = None  # type: ignore[method-assign,assignment]
         self.journal(broken).take(body([1]))
         self.assertEqual(1, len(self.flushLoggedErrors(TypeError)))
-        self.assertEqual([1], self.ids())
-
-    def test_tapping(self) -> None:
-        """Whoever fetches the events gets them, and so do we."""
-        journal = self.journal()
-
-        async def fetch(path: str, _: float) -> bytes:
-            return body([1] if path == "events" else [2])
-
-        tapped = journal.tapping(fetch, "events")
-        for path, numbers in (("peers", [2]), ("events", [1])):
-            fetched = Deferred.fromCoroutine(awaited(tapped, path))
-            self.assertEqual(body(numbers), self.successResultOf(fetched))
         self.assertEqual([1], self.ids())
 
     def test_one_at_a_time(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
 )
@@ -30,15 +31,15 @@ from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.simulation import PEERS, SimulatedNetwork
 from api_exporter.netbird.resources import BY_NAME, UP
-from api_exporter.serving.page_readers import PageReaders
+from api_exporter.refresh.network import Network
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.web.metrics import Metrics
 from tests.integration.ports import listening
+from tests.parts import quota, site_context
 from tests.scripted import Answer, says
-from tests.wired import Wired, process_telemetry
 
 START = 1_800_014_400.0
 HOUR = 3600
@@ -186,16 +187,16 @@ class EnduranceTests(TestCase):
         self.scraper = HTTPClient(Agent(reactor, pool=self.scraping))
         self.under_way = self.scrapes = self.withdrawn = 0
         others = dict.fromkeys(BY_NAME, OTHERS_PERIOD)
-        wired = Wired(
-            collectors=parsers.collectors("default"),
+        self.network = network = Network(
             fetch=self.fetch,
+            quota=quota(parsers.collectors("default"), {**others, UP: PEERS_PERIOD}),
             clock=self.clock,
             now=self.now,
             jitter=Random(1).random,
-            intervals={**others, UP: PEERS_PERIOD},
+            registry=CollectorRegistry(),
             metrics_max_age=MAX_AGE,
         )
-        self.refresher, self.telemetry = wired.refresher, wired.telemetry
+        self.telemetry = network.telemetry
         self.upstream = Fetcher(
             agent=Agent(reactor, pool=self.pool),
             url=f"http://127.0.0.1:{listening(self, Site(self.api))}",
@@ -208,14 +209,12 @@ class EnduranceTests(TestCase):
             observe=self.telemetry.attempted,
         )
         tree = Resource()
-        process = process_telemetry()
+        context = site_context(self.clock)
         metrics = Metrics(
-            wired.pages,
-            wired.registry,
-            process.registry,
-            readers=PageReaders(),
-            in_flight=process.scrapes_in_flight,
-            seconds=self.clock.seconds,
+            network.pages,
+            network.telemetry.registry,
+            context.process.registry,
+            context=context,
         )
         tree.putChild(b"metrics", metrics)
         self.site = BoundedSite(tree, reactor)
@@ -295,7 +294,7 @@ class EnduranceTests(TestCase):
 
     async def test_an_hour(self) -> None:
         """After an hour of change and failure nothing has grown; pages are sound."""
-        self.refresher.startService()
+        self.network.startService()
         for number in range(WARM_UP):
             self.api.change(number)
             await self.round(number)
@@ -315,5 +314,5 @@ class EnduranceTests(TestCase):
         refreshed = [s.error for s in self.telemetry.standings.values()]
         self.assertEqual([None] * len(refreshed), refreshed)
         self.assertEqual([], self.defects)
-        await self.refresher.stopService()
+        await self.network.stopService()
         self.assertEqual([], self.clock.getDelayedCalls())

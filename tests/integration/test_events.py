@@ -239,9 +239,9 @@ class OperationTests(EventsTestCase):
         """Nothing of it is imported by an account that does not want it."""
         code = (
             "import sys; from twisted.internet import reactor; import os;"
-            "from api_exporter import service; from api_exporter.account import Shared;"
+            "from api_exporter.service import SharedState, make_accounts;"
             "from api_exporter.settings.environment import read; s = read(os.environ);"
-            "service.accounts(s, reactor, Shared(reactor, s.accounts.values()));"
+            "make_accounts(s, reactor, SharedState(reactor, s.accounts.values()));"
             "print(sum(name.startswith('api_exporter.events') for name in sys.modules))"
         )
         for settings, imported in (({}, False), ({"EVENTS_FILE": "x"}, True)):

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import (
@@ -30,13 +31,14 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.refresh.network import Network
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, free_port
 from tests.logbook import Logbook, logbook
+from tests.parts import quota
 from tests.scripted import Answer, says, silence, stall
-from tests.wired import Wired
 
 SECRET = "nbp_0canary0canary0canary0canary0can0000"
 NOON = 1_800_014_400.0
@@ -134,14 +136,16 @@ class FailureTests(TestCase):
     ) -> None:
         """Run the first round of an exporter of peers, groups and setup keys."""
         agent, url = self.way(url)
-        wired = Wired(
-            collectors=("peers", "groups", "setup_keys"),
+        network = Network(
             fetch=self.fetch,
+            quota=quota(("peers", "groups", "setup_keys")),
             clock=self.clock,
             now=self.now,
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
             metrics_max_age=1200,  # no row is about withdrawal
         )
-        self.registry, self.page = wired.registry, wired.page
+        self.network, self.registry = network, network.telemetry.registry
         self.under_way = 0
         self.upstream = Fetcher(
             agent=agent,
@@ -152,11 +156,11 @@ class FailureTests(TestCase):
             clock=reactor,
             now=self.now,
             jitter=lambda: 0.0,
-            observe=wired.telemetry.attempted,
+            observe=network.telemetry.attempted,
             longest_body=longest_body,
         )
-        wired.refresher.startService()
-        self.addCleanup(wired.refresher.stopService)
+        network.startService()
+        self.addCleanup(network.stopService)
         await self.settle()
 
     def way(self, url: str | None) -> tuple[IAgent, str]:
@@ -194,6 +198,10 @@ class FailureTests(TestCase):
             self.clock.advance(1)
             await self.settle()
 
+    @property
+    def page(self) -> str:
+        return self.network.text().decode()
+
     def value(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(name, labels)
 
@@ -207,7 +215,7 @@ class FailureTests(TestCase):
 
     async def assert_row(self, fault: Answer, reason: str, why: str) -> None:
         """A fault of the groups alone: counted, logged once, kept apart, recovered."""
-        before = self.page().partition("# HELP netbird_api_group_info")[2]
+        before = self.page.partition("# HELP netbird_api_group_info")[2]
         self.api.faults["/api/groups"] = fault
         await self.elapse(301)
         self.assertEqual(
@@ -218,7 +226,7 @@ class FailureTests(TestCase):
         failures = "api_exporter_refresh_failures_total"
         self.assertEqual(1, self.value(failures, resource="groups"))
         self.assertEqual(1, self.value("netbird_api_up"))
-        self.assertIn(before.partition("\n")[0], self.page())
+        self.assertIn(before.partition("\n")[0], self.page)
         await self.elapse(301)
         [line] = self.book.lines()
         self.assertIn(f"warning cannot refresh groups: {why}", line)
@@ -228,7 +236,7 @@ class FailureTests(TestCase):
         self.assertEqual(1, self.up()["groups"])
         self.assertEqual(2, len(self.book.lines()))
         self.assertIn("info groups can be refreshed again", self.book.lines()[1])
-        self.assertNotIn(SECRET, "".join(self.book.lines()) + self.page())
+        self.assertNotIn(SECRET, "".join(self.book.lines()) + self.page)
 
     async def test_refusals(self) -> None:
         """Whatever status the upstream answers with, it is named and passes."""
@@ -325,7 +333,7 @@ class FailureTests(TestCase):
             self.assertLess(asked, len(self.api.authorized))
             await self.elapse(240)  # with a tight budget
             self.assertEqual(1, self.up()["groups"])
-            self.assertIn("netbird_api_peer_connected", self.page())
+            self.assertIn("netbird_api_peer_connected", self.page)
             reasons = "api_exporter_refresh_failure_reasons_total"
             self.assertEqual(1, self.value(reasons, reason="rate_limited"))
 
@@ -340,7 +348,7 @@ class FailureTests(TestCase):
         self.assertEqual(1, self.value(rejected, resource="groups"))
         [line] = self.book.lines()
         self.assertIn("warning a record is left out: groups[1]: Expected", line)
-        self.assertIn('netbird_api_group_peers{group_id="g3",group=""} 0', self.page())
+        self.assertIn('netbird_api_group_peers{group_id="g3",group=""} 0', self.page)
 
     async def test_redirect(self) -> None:
         """A redirect is not followed, and the token is not sent to where it leads."""

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.limiter import Limiter
 from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, MOST, SAVED, Budget
-from api_exporter.refresh.share import Share
+from api_exporter.refresh.fair_share import Share
 
 MINUTE = 60.0
 HOUR = 3600.0

@@ -4,6 +4,7 @@ import gc
 import tracemalloc
 from collections.abc import Callable
 
+from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,10 +13,12 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
 from api_exporter.refresh.refresher import WITHDRAWN_AGAIN
+from api_exporter.telemetry.history import Count
 from api_exporter.telemetry.standing import Standing
 from tests.logbook import logbook
-from tests.wired import Wired
+from tests.parts import quota
 
 Reply = bytes | UpstreamError | Deferred[bytes]
 
@@ -25,7 +28,7 @@ DOWN = UpstreamError("http_5xx", "500: broken")
 UNKNOWN_PATH = UpstreamError("not_found", "404", unsupported=True)
 
 
-class Bench(Wired):
+class Bench(Network):
     """A Refresher of some collectors, and an upstream that is a dictionary."""
 
     choice = EVERYTHING
@@ -39,16 +42,16 @@ class Bench(Wired):
             **replies,
         }
         self.asked: list[str] = []
-        self.inventories: list[Inventory] = []
         self.clock = Clock()
         super().__init__(
-            collectors=collectors or ("peers", "groups"),
             fetch=self.fetch,
+            quota=quota(collectors or ("peers", "groups"), choice=self.choice),
             clock=self.clock,
             now=lambda: 1_800_000_000 + self.clock.seconds(),
-            choice=self.choice,
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
+            inventory=Inventory(detail=self.choice.detail),
             important_groups=self.important_groups,
-            observe=self.inventories.append,
         )
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
@@ -60,9 +63,16 @@ class Bench(Wired):
         return fail(reply) if isinstance(reply, UpstreamError) else succeed(reply)
 
     def start(self) -> "Bench":
-        self.refresher.startService()
+        self.startService()
         self.advance(0)
         return self
+
+    def counts(self) -> list[Count]:
+        """What is told of the peers over time."""
+        return [count for run in self.history.runs(self._now()) for count in run]
+
+    def page(self) -> str:
+        return self.text().decode()
 
     def advance(self, seconds: float) -> None:
         """Let time pass in steps of a second, and all that is due be done."""
@@ -112,11 +122,10 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench().start()
         bench.advance(61)
         bench.replies["peers"] = DOWN
-        bench.advance(30)
-        self.assertEqual(3, len(bench.inventories))
-        [peer] = bench.inventories[-1].peers or ()
-        self.assertTrue(peer.connected)
-        self.assertIs(bench.inventories[-1].peers, bench.inventory.peers)
+        bench.advance(400)  # nor when they are withdrawn
+        counts = bench.counts()
+        self.assertEqual([1, 1], [count.connected for count in counts])
+        self.assertEqual([1, 1], [count.peers for count in counts])
 
     def test_unchanged_body(self) -> None:
         """A body that has not changed is noted and not rendered again."""
@@ -175,7 +184,7 @@ class RefresherTests(SynchronousTestCase):
 
     def test_withdrawal_with_a_defect(self) -> None:
         """A withdrawal that fails is tried again, whatever it is that has failed."""
-        for which, name in (("rounds", "withdraw"), ("telemetry", "withdrawn")):
+        for which, name in (("pipeline", "withdraw"), ("telemetry", "withdrawn")):
             bench = Bench("setup_keys", setup_keys=b'[{"id":"k"}]').start()
             part = getattr(bench, which)
             self.patch(part, name, failing_once(getattr(part, name)))
@@ -336,7 +345,7 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["api/users/you/tokens"] = late = Deferred[bytes]()
         bench.advance(601)
         self.assertNotIn("netbird_api_access_token", bench.page())
-        self.assertFalse(bench.rounds.knows("access_tokens"))
+        self.assertFalse(bench.pipeline.knows("access_tokens"))
         late.callback(tokens)
         bench.advance(0)
         self.assertIn(told % "you", bench.page())
@@ -437,7 +446,7 @@ class RefresherTests(SynchronousTestCase):
     def test_restarted(self) -> None:
         """What was given up at a stop is asked for after the next start."""
         bench = Bench(accounts=Deferred[bytes]()).start()
-        self.successResultOf(bench.refresher.stopService())
+        self.successResultOf(bench.stopService())
         bench.replies["accounts"] = b"[]"
         bench.start()
         self.assertTrue(all(s.up for s in bench.telemetry.standings.values()))
@@ -627,7 +636,7 @@ class RefresherTests(SynchronousTestCase):
         cancelled: list[object] = []
         waiting: Deferred[bytes] = Deferred(cancelled.append)
         bench = Bench(groups=waiting).start()
-        self.successResultOf(bench.refresher.stopService())
+        self.successResultOf(bench.stopService())
         self.assertEqual([waiting], cancelled)
         self.assertEqual([], bench.clock.getDelayedCalls())
         self.assertIsNone(bench.telemetry.standings["groups"].ended)
@@ -638,8 +647,8 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench(peers=b"[" + peers + b"]")
         slow = iter(range(10**9))
         bench.clock.seconds = lambda: next(slow) / 100  # type: ignore[method-assign]
-        bench.refresher.startService()
-        self.successResultOf(bench.refresher.stopService())
+        bench.startService()
+        self.successResultOf(bench.stopService())
         self.assertEqual("", bench.page())
 
 
@@ -689,4 +698,4 @@ class ChoiceTests(SynchronousTestCase):
         self.assertEqual({"peers", "groups"}, set(bench.asked))
         self.assertEqual("", bench.page())
         self.assertEqual(1, len(bench.inventory.peers or ()))
-        self.assertEqual(3, len(bench.inventories))
+        self.assertEqual([1, 1], [count.peers for count in bench.counts()])

@@ -15,8 +15,11 @@ class ScrapesTelemetryTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.registry = CollectorRegistry()
         periods = dict.fromkeys(("peers", *SUBJECTS), 30.0)
-        self.ours = AccountTelemetry(registry=self.registry, periods=periods)
-        self.ours.ended = ScrapesTelemetry(self.registry).ended
+        self.ours = AccountTelemetry(
+            registry=self.registry,
+            periods=periods,
+            ended=[ScrapesTelemetry(self.registry).ended],
+        )
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(f"netbird_{name}", labels)

@@ -9,7 +9,7 @@ from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import Attempt
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.text import text
-from tests.wired import process_telemetry
+from tests.parts import process_telemetry
 
 
 def texts() -> list[str]:

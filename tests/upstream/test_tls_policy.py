@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.account import Account, Shared
+from api_exporter.account import Account, SharedState
 from api_exporter.settings import environment
 from api_exporter.upstream.client import RELOAD_INTERVAL
 from api_exporter.upstream.tls_policy import TlsPolicy
@@ -56,7 +56,7 @@ class LookTests(SynchronousTestCase):
         account = Account(
             settings.accounts[""],
             reactor,  # type: ignore[arg-type]
-            shared=Shared(reactor, settings.accounts.values()),  # type: ignore[arg-type]
+            shared=SharedState(reactor, settings.accounts.values()),  # type: ignore[arg-type]
             registry=registry,
             now=lambda: NOW,
             jitter=lambda: 0.5,
@@ -69,7 +69,7 @@ class LookTests(SynchronousTestCase):
 
         def told() -> list[str]:
             reactor.advance(RELOAD_INTERVAL)
-            account.look()  # as at SIGHUP: nothing is told twice
+            account.reload()  # as at SIGHUP: nothing is told twice
             self.assertEqual(0.0, registry.get_sample_value(READABLE))
             said = [line for line in book.lines() if "certificate" in line]
             return said[-1:]
@@ -84,6 +84,6 @@ class LookTests(SynchronousTestCase):
         self.assertEqual([f"{start}{key}: it is no regular file"], told())
         key.unlink()
         key.write_bytes(own.key)
-        account.look()
+        account.reload()
         self.assertEqual(1.0, registry.get_sample_value(READABLE))
         self.assertEqual(3, " ".join(book.lines()).count(start))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 from twisted.internet.error import ConnectionDone
@@ -15,8 +16,11 @@ from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.telemetry.account import summary
-from api_exporter.web.accounts import of_several
+from api_exporter.web.account_view import AccountView
+from api_exporter.web.accounts import summary as summary_pages
+from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.answers import Answers, Steps
+from api_exporter.web.tree import tree
 from tests.bodies import finish
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
@@ -41,21 +45,27 @@ class Knowing(Resource):
         return found
 
 
+def several(accounts: Mapping[str, AccountView], context: SiteContext) -> Resource:
+    """The pages where there may be several accounts."""
+    return tree(accounts, context, summary_pages(accounts, context))
+
+
 class AccountsTestCase(ServedTestCase):
     """Three accounts: one that is well, one with a dead token, one not read yet."""
 
     metrics_path = "/metrics"
 
     def setUp(self) -> None:
-        self.acme, self.beta, self.gamma = Watched(peers=20), Watched(), Watched()
+        self.acme = Watched(name="acme", peers=20)
+        self.beta, self.gamma = Watched(name="beta"), Watched(name="gamma")
         self.beta.down = REFUSED
         self.acme.start()
         self.beta.start()
         accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
         watched = Watched(metrics_path=self.metrics_path)
         watched.clock.advance(20)
-        self.around = watched.around
-        self.pages = of_several(accounts, self.around)
+        self.context = watched.context
+        self.pages = several(accounts, self.context)
         self.tree = Knowing(self.pages, ALL)
 
     def text(self, path: str, status: int = 200, **headers: str) -> str:
@@ -147,12 +157,12 @@ class StateTests(AccountsTestCase):
 
     def test_none_is_ready(self) -> None:
         """Where none is ready, nor is the exporter."""
-        self.tree = of_several({"beta": self.beta}, Watched().around)
+        self.tree = several({"beta": self.beta}, Watched().context)
         self.assertFalse(json.loads(self.text("/ready", 503))["ready"])
 
     def test_empty_shard(self) -> None:
         """A shard without accounts is ready, and says so."""
-        self.tree = of_several({}, Watched().around)
+        self.tree = several({}, Watched().context)
         self.assertTrue(json.loads(self.text("/ready"))["ready"])
         self.assertIn("No account falls to this shard", self.text("/"))
         self.assertEqual([], json.loads(self.text("/sd/accounts")))
@@ -172,10 +182,10 @@ class StateTests(AccountsTestCase):
 
     def test_concerns(self) -> None:
         """An account with a concern works: its metrics are there."""
-        acme = Watched()
+        acme = Watched(name="acme")
         acme.faults["api/groups"] = REFUSED
         acme.start()
-        self.tree = Knowing(of_several({"acme": acme}, Watched().around), ALL)
+        self.tree = Knowing(several({"acme": acme}, Watched().context), ALL)
         page = self.text("/")
         self.assertIn('<span class="state warn">Working', page)
         self.assertIn("1 of 1 account working", page)
@@ -258,7 +268,7 @@ class DiscoveryTests(AccountsTestCase):
             return finish(steps)
 
         accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
-        self.tree = of_several(accounts, replace(self.around, making=Answers(run)))
+        self.tree = several(accounts, replace(self.context, making=Answers(run)))
 
     def test_of_one(self) -> None:
         """An account's list has its own peers, with its name in front."""

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.internet.defer import fail
@@ -10,11 +11,11 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
-from api_exporter.serving.page_readers import PageReaders
+from api_exporter.refresh.network import Network
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ttl_cache import LIFE
+from tests.parts import quota, site_context
 from tests.web.served import ServedTestCase, header
-from tests.wired import Wired, process_telemetry
 
 FAMILY = (
     "# HELP netbird_api_peers Number of peers.\n"
@@ -36,25 +37,31 @@ PROMETHEUS_2 = (
 )
 
 
+def unread(clock: Clock, *collectors: str) -> Network:
+    """A network of which nothing is refreshed."""
+    return Network(
+        fetch=lambda *_: fail(NotImplementedError()),
+        quota=quota(collectors),
+        clock=clock,
+        now=clock.seconds,
+        jitter=lambda: 0.5,
+        registry=CollectorRegistry(),
+    )
+
+
 class MetricsTests(ServedTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
-        wired = Wired(
-            collectors=("peers",),
-            fetch=lambda *_: fail(NotImplementedError()),  # nothing is refreshed here
-            clock=self.clock,
-            now=self.clock.seconds,
-        )
-        self.pages, self.telemetry = wired.pages, wired.telemetry
-        self.process = process_telemetry()
+        network = unread(self.clock, "peers")
+        self.pages, self.telemetry = network.pages, network.telemetry
+        context = site_context(self.clock)
+        self.process = context.process
         self.tree = Resource()
         page = Metrics(
-            wired.pages,
-            wired.registry,
+            network.pages,
+            network.telemetry.registry,
             self.process.registry,
-            readers=PageReaders(),
-            in_flight=self.process.scrapes_in_flight,
-            seconds=self.clock.seconds,
+            context=context,
         )
         self.tree.putChild(b"metrics", page)
 
@@ -190,23 +197,16 @@ class ChosenTests(ServedTestCase):
 
     def setUp(self) -> None:
         clock = Clock()
-        wired = Wired(
-            collectors=("peers", "groups"),
-            fetch=lambda *_: fail(NotImplementedError()),
-            clock=clock,
-            now=clock.seconds,
-        )
-        wired.pages.publish("peers", (piece(FAMILY.encode()),))
-        wired.pages.publish("groups", (piece(GROUPS.encode()),))
+        network = unread(clock, "peers", "groups")
+        network.pages.publish("peers", (piece(FAMILY.encode()),))
+        network.pages.publish("groups", (piece(GROUPS.encode()),))
         self.tree = Resource()
-        process = process_telemetry()
+        context = site_context(clock)
         page = Metrics(
-            wired.pages,
-            wired.registry,
-            process.registry,
-            readers=PageReaders(),
-            in_flight=process.scrapes_in_flight,
-            seconds=clock.seconds,
+            network.pages,
+            network.telemetry.registry,
+            context.process.registry,
+            context=context,
         )
         self.tree.putChild(b"metrics", page)
 

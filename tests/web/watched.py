@@ -2,26 +2,26 @@
 
 from collections.abc import Container
 
+from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.refresh.slices import Slicer
-from api_exporter.serving.page_readers import PageReaders
-from api_exporter.version import Build
-from api_exporter.web.discovery.answers import Answers
-from api_exporter.web.tree import Around, of_one
-from tests.wired import Wired, process_telemetry
+from api_exporter.refresh.network import Network
+from api_exporter.web.context import PROFILES
+from api_exporter.web.tree import tree
+from tests.parts import quota, site_context
 
 NOON = 1_800_014_400.0
-URL = Wired.url
+URL = "https://netbird.example"
 VERSION = "1.0.0"
 
 
-class Watched(Wired):
+class Watched(Network):
     """All parts but the client and the sockets.
 
     Attributes:
@@ -35,6 +35,7 @@ class Watched(Wired):
         self,
         *,
         collectors: Container[str] = ("peers", "groups", "users"),
+        name: str = "",
         peers: int = 20,
         pprof: bool = False,
         simulated: bool = False,
@@ -48,27 +49,25 @@ class Watched(Wired):
         self.silent: set[str] = set()
         self.down: UpstreamError | None = None
         super().__init__(
-            collectors=collectors,
             fetch=self.fetch,
+            quota=quota(collectors, choice=choice),
             clock=self.clock,
             now=self.now,
-            choice=choice,
-            observe=lambda known: self.history.observe(self.now(), known.peers or ()),
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
+            name=name,
+            url=URL,
+            inventory=Inventory(detail=choice.detail),
         )
-        self.around = Around(
-            readers=PageReaders(),
-            process=process_telemetry(),
-            build=Build(version=VERSION),
-            making=Answers(Slicer(self.clock).run),
+        self.context = site_context(
+            self.clock,
+            version=VERSION,
             metrics_path=metrics_path,
-            runbooks="runbooks",
             simulated=simulated,
-            pprof=Resource() if pprof else None,
-            uptime=self.clock.seconds,
-            seconds=self.clock.seconds,
+            pages={PROFILES: Resource()} if pprof else {},
             now=self.now,
         )
-        self.tree = of_one(self, self.around)
+        self.tree = tree({name: self}, self.context)
 
     def now(self) -> float:
         return NOON + self.clock.seconds()
@@ -109,7 +108,7 @@ class Watched(Wired):
 
     def start(self, seconds: float = 20) -> "Watched":
         """Run the first round, and some time more."""
-        self.refresher.startService()
+        self.startService()
         return self.advance(seconds)
 
     def advance(self, seconds: float) -> "Watched":

@@ -4,7 +4,7 @@ Never an empty list, or one without groups, for "I do not know": Prometheus woul
 its targets, and with them their `up`. After a 503 it goes on with those that it has.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from twisted.internet.defer import CancelledError
@@ -17,7 +17,8 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.serving.page import ReadOnlyPage, keep_private
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.standing import Standing
-from api_exporter.web.discovery.answers import Answers
+from api_exporter.web.account_view import AccountView
+from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.query import QueryError, query
 from api_exporter.web.discovery.targets import (
     LONGEST,
@@ -28,7 +29,6 @@ from api_exporter.web.discovery.targets import (
     answer,
     too_many,
 )
-from api_exporter.web.shown import Shown
 
 _log = Logger()
 
@@ -39,44 +39,31 @@ _TOO_LONG = (
 
 
 class Discovery(ReadOnlyPage):
-    """The peers as targets, as `targets.answer` makes them of a `query.Query`.
+    """The peers as targets, as `targets.answer` makes them of a `query.Query`."""
 
-    Args:
-        making: makes and keeps the answers of the whole process.
-        now: seconds since the epoch.
-        account: its name, where the request names it in a parameter.
-    """
-
-    def __init__(
-        self,
-        shown: Shown,
-        making: Answers,
-        *,
-        now: Callable[[], float],
-        account: str = "",
-    ) -> None:
+    def __init__(self, view: AccountView, context: SiteContext) -> None:
         super().__init__()
-        self._shown = shown
-        self._making = making
-        self._now = now
-        self._account = account
+        self._view = view
+        self._making = context.making
+        self._now = context.now
 
     def render_GET(self, request: Request) -> bytes | int:
         """The list, or why there is none."""
+        account = self._view.account
         try:
-            asked = query(request.args, ("account",) if self._account else ())
+            asked = query(request.args, ("account",) if account else ())
         except QueryError as wrong:
             return _refusal(request, 400, str(wrong))
-        known = self._shown.inventory
-        if why := unknown(known, self._shown.telemetry.standings, self._now()):
+        known = self._view.inventory
+        if why := unknown(known, self._view.telemetry.standings, self._now()):
             return _refusal(request, 503, why)
-        key, edition = (self._account, asked), known.edition(READS)
+        key, edition = (account, asked), known.edition(READS)
         made = self._making.kept.get(key, edition)
         if made is not None:
             return self._send(request, made)
         if too_many(known, asked):
             return _refusal(request, 400, _TOO_LONG)
-        steps = answer(known, asked, self._account)
+        steps = answer(known, asked, account)
         waiting = self._making.made(key, edition, steps)
         request.notifyFinish().addErrback(lambda _: waiting.cancel())
         waiting.addCallbacks(partial(self._send, request), partial(_failed, request))

@@ -1,6 +1,6 @@
 """`/` where there are several accounts: a line for each, the worst first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html import escape
 
 from twisted.web.server import Request
@@ -9,7 +9,8 @@ from twisted.web.template import tags
 from api_exporter.attention.finding import counted
 from api_exporter.serving.page import may_know
 from api_exporter.serving.visibility import ALL, Accounts
-from api_exporter.web.shown import Shown
+from api_exporter.web.account_view import AccountView
+from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, formatting
 from api_exporter.web.status.document import LivePage, markup
 from api_exporter.web.status.page import footer
@@ -46,25 +47,16 @@ class Overview(LivePage):
 
     Args:
         accounts: by name.
-        seconds: a clock.
-        now: seconds since the epoch.
     """
 
     def __init__(
-        self,
-        accounts: Mapping[str, Shown],
-        *,
-        version: str,
-        metrics_path: str,
-        pprof: bool,
-        seconds: Callable[[], float],
-        now: Callable[[], float],
+        self, accounts: Mapping[str, AccountView], context: SiteContext
     ) -> None:
         super().__init__(
-            version=version,
-            footer=footer(metrics_path, pprof=pprof),
-            seconds=seconds,
-            now=now,
+            version=context.build.details,
+            footer=footer(context),
+            seconds=context.seconds,
+            now=context.now,
         )
         self._accounts = accounts
 
@@ -77,8 +69,8 @@ class Overview(LivePage):
         """A row for each account that the client may know of."""
         now = self._now()
         found = {
-            name: verdict(shown.telemetry.standings, shown.inventory, now)
-            for name, shown in self._accounts.items()
+            name: verdict(view.telemetry.standings, view.inventory, now)
+            for name, view in self._accounts.items()
             if name in known
         }
         working = sum(one.tone in _WORKING for one in found.values())
@@ -93,8 +85,8 @@ class Overview(LivePage):
         )
 
     def _row(self, name: str, found: Verdict) -> str:
-        shown = self._accounts[name]
-        peers, counts = shown.inventory.peers, findings.counts(shown.attention.found)
+        view = self._accounts[name]
+        peers, counts = view.inventory.peers, findings.counts(view.attention.found)
         return _ROW.format(
             name=escape(name),
             tone=found.tone,

@@ -1,14 +1,15 @@
 """`/`: is it working, and if not, why? One page that says it at a glance."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.standing import Standing
+from api_exporter.web.account_view import AccountView
+from api_exporter.web.context import PROFILES, SiteContext
 from api_exporter.web.runbooks import RUNBOOKS
-from api_exporter.web.shown import Shown
 from api_exporter.web.status import document, findings, formatting, tables, verdict
 from api_exporter.web.status.chart import chart
 from api_exporter.web.status.document import LivePage
@@ -19,60 +20,36 @@ DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs
 
 
 class Status(LivePage):
-    """The status page of an account.
+    """The status page of an account."""
 
-    Args:
-        account: its name, empty where it is the only one.
-        simulated: whether the upstream is one of our own.
-        runbooks: where they are.
-        pprof: whether profiles are served.
-        uptime: seconds since the start.
-        seconds: a clock.
-        now: seconds since the epoch.
-    """
-
-    def __init__(
-        self,
-        shown: Shown,
-        *,
-        account: str = "",
-        version: str,
-        simulated: bool,
-        metrics_path: str,
-        runbooks: str,
-        pprof: bool,
-        uptime: Callable[[], float],
-        seconds: Callable[[], float],
-        now: Callable[[], float],
-    ) -> None:
+    def __init__(self, view: AccountView, context: SiteContext) -> None:
         super().__init__(
-            version=version,
-            footer=footer(metrics_path, account, pprof=pprof),
-            seconds=seconds,
-            now=now,
+            version=context.build.details,
+            footer=footer(context, view.account),
+            seconds=context.seconds,
+            now=context.now,
         )
-        self._shown = shown
-        self._runbooks = runbooks
-        self._upstream = "a simulated network" if simulated else shown.url
-        self._uptime = uptime
-        self._account = account
+        self._view = view
+        self._runbooks = context.runbooks
+        self._upstream = "a simulated network" if context.simulated else view.url
+        self._uptime = context.uptime
 
     def document(self) -> str:
         """Each section in its place: the answer comes first."""
-        now, shown = self._now(), self._shown
-        standings, pages = shown.telemetry.standings, shown.pages
-        found = verdict.verdict(standings, shown.inventory, now)
+        now, view = self._now(), self._view
+        standings, pages = view.telemetry.standings, view.pages
+        found = verdict.verdict(standings, view.inventory, now)
         main = Tag("main")(
-            self.top(now, self._account),
+            self.top(now, view.account),
             _headline(found),
-            findings.section(shown.attention.found, now, self._runbooks),
-            self._facts(shown.inventory, now),
+            findings.section(view.attention.found, now, self._runbooks),
+            self._facts(view.inventory, now),
             self._peers(now),
-            tables.resources(standings, now, note=shown.stretched),
-            tables.collectors(shown.collectors, pages.series(), pages.lengths()),
-            tables.calls(shown.telemetry.recent),
+            tables.resources(standings, now, note=view.stretched),
+            tables.collectors(view.collectors, pages.series(), pages.lengths()),
+            tables.calls(view.telemetry.recent),
         )
-        title = filter(None, (found.short, self._account, "api-exporter"))
+        title = filter(None, (found.short, view.account, "api-exporter"))
         return self.html(title=" – ".join(title), main=document.markup(main))
 
     def _facts(self, inventory: Inventory, now: float) -> Tag:
@@ -82,20 +59,20 @@ class Status(LivePage):
             False: tables.state("bad", "does not answer"),
             None: tables.state("none", "not called yet"),
         }
-        standings = self._shown.telemetry.standings
+        standings = self._view.telemetry.standings
         return tags.section(
             tags.dl(
                 _fact(
                     "Upstream",
                     tags.span(self._upstream, class_="path"),
-                    reachable[self._shown.telemetry.reachable],
+                    reachable[self._view.telemetry.reachable],
                 ),
                 _fact(
                     "Token",
                     tables.state(*verdict.token(standings[UP])),
                     _token_end(inventory, standings, now),
                 ),
-                _fact("Series", f"{sum(self._shown.pages.series().values()):,}"),
+                _fact("Series", f"{sum(self._view.pages.series().values()):,}"),
                 _fact(
                     "Running for",
                     formatting.lasting(uptime),
@@ -105,10 +82,10 @@ class Status(LivePage):
         )
 
     def _peers(self, now: float) -> Tag:
-        runs = self._shown.history.runs(now)
+        runs = self._view.history.runs(now)
         return tags.section(
             tags.h2("Peers"),
-            chart(runs, now=now, step=self._shown.history.step)
+            chart(runs, now=now, step=self._view.history.step)
             if runs
             else tags.p("Nothing has been read in the last hours.", class_="legend"),
         )
@@ -141,15 +118,15 @@ def _token_end(
     return shown
 
 
-def footer(metrics_path: str, account: str = "", *, pprof: bool) -> str:
+def footer(context: SiteContext, account: str = "") -> str:
     """Where else to look; for an account, to what there is of it."""
     query = f"?account={account}" if account else ""
     links = [
         *([("./", "All accounts")] if account else []),
-        (metrics_path.lstrip("/") + query, "Metrics"),
+        (context.metrics_path.lstrip("/") + query, "Metrics"),
         (f"health{query}", "Health"),
         (f"ready{query}", "Ready"),
-        *([("debug/pprof/", "Profiles")] if pprof else []),
+        *([(f"{PROFILES}/", "Profiles")] if context.profiles else []),
         (RUNBOOKS, "Runbooks"),
         *([] if ".example/" in DOCUMENTATION else [(DOCUMENTATION, "Documentation")]),
     ]

@@ -226,8 +226,8 @@ class AnswerTests(DiscoveryTestCase):
     def test_changed_meanwhile(self) -> None:
         """An answer is of one moment, even if peers are withdrawn while it is made."""
         asked = Asked(self.watched, "/sd?port=9100")
-        rounds = self.watched.rounds
-        rounds.inventory = rounds.inventory.with_("groups", None)
+        pipeline = self.watched.pipeline
+        pipeline.inventory = pipeline.inventory.with_("groups", None)
         status, _, body = self.finished(asked)
         self.assertEqual((200, 20), (status, len(json.loads(body))))
         self.assertEqual(503, self.refused()[0])
@@ -239,7 +239,7 @@ class AnswerTests(DiscoveryTestCase):
 
     def test_too_many(self) -> None:
         """One with too many targets is refused before anything of it is made."""
-        peers = len(self.watched.rounds.inventory.peers or ())
+        peers = len(self.watched.inventory.peers or ())
         ports = "&".join(f"port={port}" for port in range(1, 17))
         self.patch(targets, "MOST_TARGETS", 16 * peers - 1)
         self.assertEqual((400, TOO_LONG), self.refused(f"?{ports}"))

@@ -1,4 +1,4 @@
-"""Rounds: what is published, and what of it ends where something fails."""
+"""A body on its way: what is published, and what of it ends where something fails."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from api_exporter.exposition.text import Family, Metric, labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.rounds import Known, Rounds
+from api_exporter.refresh.pipeline import LastBody, Pipeline
 from api_exporter.refresh.slices import Slicer
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
@@ -21,7 +21,7 @@ GROUPS = BY_NAME["groups"]
 
 
 class Bench:
-    """Rounds of groups, published by two collectors; the first may have a defect."""
+    """Bodies of groups, published by two collectors; the first may have a defect."""
 
     def __init__(self, page_max_bytes: int = 10_000) -> None:
         self.body = b"[]"
@@ -29,7 +29,7 @@ class Bench:
         self.failures: list[str] = []
         self.clock = Clock()
         self.pages = Pages(["things", "others"])
-        self.rounds = Rounds(
+        self.pipeline = Pipeline(
             collectors=[
                 Collector("things", ("groups",), self.measure, (METRIC,)),
                 Collector("others", ("groups",), self.others, (OTHER,)),
@@ -55,18 +55,18 @@ class Bench:
         for group in inventory.groups or ():
             yield Family(OTHER, [(labels(id=group.id), 1)])
 
-    def read(self, *ids: str) -> Deferred[Known]:
+    def read(self, *ids: str) -> Deferred[LastBody]:
         """A round that brings these groups."""
         listed = ",".join(f'{{"id":"{id_}"}}' for id_ in ids)
         self.body = f"[{listed}]".encode()
-        reading = Deferred.fromCoroutine(self.rounds.read(GROUPS, GROUPS.path, 1))
+        reading = Deferred.fromCoroutine(self.pipeline.read(GROUPS, GROUPS.path, 1))
         self.turn()
         return reading
 
     def withdraw(self) -> Deferred[None]:
         """The groups are too old."""
-        self.rounds.forget("groups")
-        withdrawing = Deferred.fromCoroutine(self.rounds.withdraw("groups"))
+        self.pipeline.forget("groups")
+        withdrawing = Deferred.fromCoroutine(self.pipeline.withdraw("groups"))
         self.turn()
         return withdrawing
 
@@ -150,7 +150,7 @@ class TooLongTests(SynchronousTestCase):
         for ids in (("a", "b"), ("bb",), ("a", "b")):
             self.fails(*ids)
             self.assertEqual(samples("a"), self.bench.told())
-            known = self.bench.rounds.inventory.groups
+            known = self.bench.pipeline.inventory.groups
             self.assertEqual(["a"], [group.id for group in known or ()])
 
     def test_shorter(self) -> None:

@@ -68,7 +68,9 @@ def stretched(
     ]
 
 
-def told(before: Mapping[str, float], after: Mapping[str, float], limit: Limit) -> str:
+def describe_stretched(
+    before: Mapping[str, float], after: Mapping[str, float], limit: Limit
+) -> str:
     """By how much an account's intervals are stretched, in a line; "" if they are not.
 
     Such as `intervals are stretched to fit 120 requests a minute: users 10m -> 25m`.

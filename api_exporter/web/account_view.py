@@ -1,4 +1,4 @@
-"""What the pages are given to show."""
+"""An account as pages see it: what is known of its network."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,9 +11,11 @@ from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.history import History
 
 
-class Shown(Protocol):
-    """An account, as far as pages want to know it; see `account.Account`."""
+class AccountView(Protocol):
+    """See `refresh.network.Network`. The name is empty where there is one account."""
 
+    @property
+    def account(self) -> str: ...
     @property
     def url(self) -> str: ...
     @property

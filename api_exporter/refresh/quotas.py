@@ -1,4 +1,4 @@
-"""What each account may ask for: accounts with one token share what that is granted."""
+"""What each account may ask for: accounts with one token share its quota."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from api_exporter.collectors.selection import Selection, selection
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.limits import stretched, told
+from api_exporter.refresh.rate_limits import describe_stretched, stretched
 from api_exporter.settings.definitions import AccountSettings
 
 _WHERE_WRITTEN = {"events": 60.0}
 """Seconds between refreshes of what is written to a file."""
 
 
-class Granted(Struct, frozen=True):
+class Quota(Struct, frozen=True):
     """What an account may ask for, and how often.
 
     Attributes:
@@ -28,27 +28,27 @@ class Granted(Struct, frozen=True):
     stretched: str = ""
 
 
-def granted(accounts: Iterable[AccountSettings]) -> dict[str, Granted]:
-    """The same for all accounts, by name."""
+def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
+    """The quotas of all accounts, by name."""
     tokens: dict[tuple[str, str], list[AccountSettings]] = {}
     for account in accounts:
         tokens.setdefault(account.grant(), []).append(account)
-    return {name: one for users in tokens.values() for name, one in _together(users)}
+    return {name: one for users in tokens.values() for name, one in _of_token(users)}
 
 
-def _together(accounts: list[AccountSettings]) -> Iterator[tuple[str, Granted]]:
+def _of_token(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
     """Those of one token. Whichever states its limit, it is that of all."""
     limit = next(filter(None, (a.upstream_rate_limit for a in accounts)), None)
     budget = Budget(limit)
     wanted = {account.name: _selected(account) for account in accounts}
     if limit is None:
         for name, selected in wanted.items():
-            yield name, Granted(budget, selected)
+            yield name, Quota(budget, selected)
         return
     fitting = stretched([selected.periods for selected in wanted.values()], limit)
     for (name, selected), periods in zip(wanted.items(), fitting, strict=True):
-        words = told(selected.periods, periods, limit)
-        yield name, Granted(budget, replace(selected, periods=periods), words)
+        words = describe_stretched(selected.periods, periods, limit)
+        yield name, Quota(budget, replace(selected, periods=periods), words)
 
 
 def _selected(account: AccountSettings) -> Selection:

@@ -13,7 +13,7 @@ from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
-from api_exporter.refresh.limits import Limit, stretched
+from api_exporter.refresh.rate_limits import Limit, stretched
 from api_exporter.refresh.schedule import Schedule
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}

@@ -1,18 +1,18 @@
-"""Groups that the operator names and the network does not have."""
+"""Groups that PEER_DETAIL names and the network does not have."""
 
 from twisted.logger import Logger
 
 from api_exporter.netbird.inventory import Inventory
 
 
-class Missing:
+class UnknownGroups:
     """Warns of each once, and again where it was there in between."""
 
     def __init__(self, log: Logger) -> None:
         self._log = log
         self._told: frozenset[str] = frozenset()
 
-    def observe(self, known: Inventory) -> None:
+    def warn(self, known: Inventory) -> None:
         """Look at what is known by now; while groups are unknown there is no news."""
         if known.groups is None:
             return

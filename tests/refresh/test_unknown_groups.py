@@ -5,38 +5,40 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
-from api_exporter.refresh.missing import Missing
+from api_exporter.refresh.unknown_groups import UnknownGroups
 from tests.logbook import logbook
 
 
-class MissingTests(SynchronousTestCase):
+class UnknownGroupsTests(SynchronousTestCase):
     def test_once(self) -> None:
         """A group that does not exist is told once, and again if it went later on."""
         book = logbook(self)
-        missing = Missing(Logger("api_exporter"))
+        unknown = UnknownGroups(Logger("api_exporter"))
         known = Inventory(detail=frozenset({"servers", "g2", "x\ny"}))
         servers, other = Group(id="g1", name="servers"), Group(id="g2", name="other")
 
         def told(*groups: Group) -> list[str]:
             before = len(book.lines())
             for _ in range(3):
-                missing.observe(known.with_("groups", groups))
+                unknown.warn(known.with_("groups", groups))
             return book.lines()[before:]
 
         def line(name: str) -> str:
             words = "which is neither name nor id of a group"
             return f"warning PEER_DETAIL names {name!r}, {words}"
 
-        missing.observe(known)
+        unknown.warn(known)
         self.assertEqual([], book.lines())
         self.assertEqual([line("g2"), line("x\ny")], told(servers))
         self.assertEqual([], told(servers, other))
-        missing.observe(known)
+        unknown.warn(known)
         self.assertEqual([line("servers")], told(other))
 
     def test_off(self) -> None:
         """Where no groups are named, none is missing."""
         book = logbook(self)
         for detail in (None, frozenset[str]()):
-            Missing(Logger("api_exporter")).observe(Inventory(detail=detail, groups=()))
+            UnknownGroups(Logger("api_exporter")).warn(
+                Inventory(detail=detail, groups=())
+            )
         self.assertEqual([], book.lines())

@@ -1,9 +1,10 @@
-"""One round for one resource: fetch, decode, measure, render, publish or withdraw.
+"""The way of a body: fetch, decode, measure, render, publish; or withdraw.
 
 It keeps what is known, and knows neither when it is asked nor what is said about it.
 """
 
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from math import inf
 from operator import is_
 
@@ -30,7 +31,11 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 """Bytes between two places to pause: some milliseconds' work."""
 
 
-class Known(Struct, frozen=True, kw_only=True):
+BodyReader = Callable[[bytes], object]
+"""Is given each body of a resource as it came, changed or not; it must not raise."""
+
+
+class LastBody(Struct, frozen=True, kw_only=True):
     """Of the newest good body: its hash, for recognising it, and what was in it."""
 
     digest: tuple[Hashable, ...]
@@ -40,7 +45,21 @@ class Known(Struct, frozen=True, kw_only=True):
     recognized: KnownRecords
 
 
-class Rounds:
+class ResourceState(Struct):
+    """What is kept of a resource from one refresh to the next.
+
+    Attributes:
+        path: what was asked for last; None where it was not known.
+        expires: when its metrics end, in seconds of the clock.
+        body: None before the first good one, and after it was forgotten.
+    """
+
+    path: str | None = None
+    expires: float = inf
+    body: LastBody | None = None
+
+
+class Pipeline:
     """Reads and withdraws resources, and publishes what changes with them.
 
     Collectors are apart: one that has a defect costs its own families.
@@ -49,9 +68,11 @@ class Rounds:
         inventory: to start with, so an empty one.
         page_max_bytes: the longest text that all collectors may have together.
         failed: told of each collector whose families could not be made.
+        body_readers: by resource, who gets its bodies beside the collectors.
 
     Attributes:
         inventory: what is known now.
+        states: of all resources that were asked for.
     """
 
     log = Logger()
@@ -66,45 +87,49 @@ class Rounds:
         slicer: Slicer,
         page_max_bytes: float = inf,
         failed: Callable[[str], object] = lambda _: None,
+        body_readers: Mapping[str, Sequence[BodyReader]] = {},
         account: str = "",
     ) -> None:
         self.log = log_of(account, self.log)
         self.inventory = inventory
+        self.states: defaultdict[str, ResourceState] = defaultdict(ResourceState)
         self._collectors = collectors
         self._fetch = fetch
         self._pages = pages
         self._slicer = slicer
         self._page_max_bytes = page_max_bytes
         self._failed = failed
+        self._body_readers = body_readers
         self._broken: set[str] = set()
         self._rendering = DeferredLock()
-        self._known: dict[str, Known] = {}
         self._made: dict[str, RenderedPage] = {}
 
     def knows(self, name: str) -> bool:
         """Whether a resource has been read and was not withdrawn since."""
-        return name in self._known
+        return self.states[name].body is not None
 
-    async def read(self, resource: Resource, path: str, patience: float) -> Known:
+    async def read(self, resource: Resource, path: str, patience: float) -> LastBody:
         """Fetch and publish what is new; raises UpstreamError.
 
         Args:
-            patience: seconds until the next round for it.
+            patience: seconds until the next refresh of it.
         """
-        name = resource.name
+        name, state = resource.name, self.states[resource.name]
         body = await self._fetch(path, patience)
+        for reader in self._body_readers.get(name, ()):
+            reader(body)
         digest = await self._slicer.run(_digest(body))
-        known = self._known.get(name)
+        last = state.body
         before = getattr(self.inventory, name)
-        if known is not None and known.digest == digest and self._complete(name):
-            return known
-        recognized = NO_RECORDS if known is None else known.recognized
+        if last is not None and last.digest == digest and self._complete(name):
+            return last
+        recognized = NO_RECORDS if last is None else last.recognized
         steps = resource.body.decode(body, before or (), recognized)
         decoded = await self._slicer.run(steps)
         del body, recognized, steps
-        known = Known(
+        last = LastBody(
             digest=digest,
-            records=len(decoded.records),
+            records=len(decoded.records) + decoded.unread,
             rejected=decoded.rejected,
             complaints=decoded.complaints,
             recognized=decoded.recognized,
@@ -113,24 +138,25 @@ class Rounds:
         try:
             if resource.located(self.inventory) == path:  # else it was another user's
                 # Known again when all of it is published, and not where that fails.
-                published = self._known.pop(name, None) and self._complete(name)
+                published = state.body is not None and self._complete(name)
+                state.body = None
                 before = getattr(self.inventory, name)
                 if not (published and _same(decoded.records, before)):
                     await self._render(name, decoded.records)
-                self._known[name] = known
+                state.body = last
         finally:
             self._rendering.release()
-        return known
+        return last
 
     def forget(self, name: str) -> None:
         """Its next body counts as new."""
-        self._known.pop(name, None)
+        self.states[name].body = None
 
     async def withdraw(self, name: str) -> None:
         """End the metrics of a forgotten resource, unless it was read meanwhile."""
         await self._rendering.acquire()
         try:
-            if name not in self._known:
+            if not self.knows(name):
                 await self._render(name, None)
         finally:
             self._rendering.release()
@@ -153,8 +179,9 @@ class Rounds:
             room -= sum(len(piece.text) for piece in after.page)
             made.append((collector.name, after))
         self.inventory = inventory
-        for other in [n for n in self._known if getattr(inventory, n) is None]:
-            self.forget(other)  # another user's
+        for other, state in self.states.items():
+            if getattr(inventory, other) is None:
+                state.body = None  # another user's
         for reader, after in made:
             self._made[reader] = after
             self._pages.publish(reader, after.page)

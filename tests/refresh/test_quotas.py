@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.refresh.granted import Granted, granted
+from api_exporter.refresh.quotas import Quota, quotas
 from api_exporter.settings.accounts import account
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.errors import ConfigurationError
@@ -20,13 +20,13 @@ def accounts(**given: dict[str, str]) -> list[AccountSettings]:
     return [settings for settings in made if settings is not None]
 
 
-def of(**given: dict[str, str]) -> list[Granted]:
+def of(**given: dict[str, str]) -> list[Quota]:
     """What they are granted, in their order."""
-    by_name = granted(accounts(**given))
+    by_name = quotas(accounts(**given))
     return [by_name[name] for name in given]
 
 
-class GrantedTests(SynchronousTestCase):
+class QuotaTests(SynchronousTestCase):
     def test_one_token(self) -> None:
         """One upstream and one token is one budget, else they are strangers."""
         a, b, c, d = of(

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import BY_NAME, RESOURCES, UP
-from api_exporter.refresh.limits import LONGEST, PLANNED, per_minute, stretched, told
+from api_exporter.refresh.rate_limits import (
+    LONGEST,
+    PLANNED,
+    describe_stretched,
+    per_minute,
+    stretched,
+)
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
 
@@ -25,7 +31,7 @@ class StretchedTests(SynchronousTestCase):
     def test_room(self) -> None:
         """What fits stays as it is, and nothing is said."""
         self.assertEqual([DEFAULT], stretched([DEFAULT], (6, 30)))
-        self.assertEqual("", told(DEFAULT, DEFAULT, (6, 30)))
+        self.assertEqual("", describe_stretched(DEFAULT, DEFAULT, (6, 30)))
 
     def test_longest_first(self) -> None:
         """The longest intervals give way first, and only as far as is needed."""
@@ -53,17 +59,19 @@ class StretchedTests(SynchronousTestCase):
         self.assertGreater(after["users"], LONGEST)
         self.assertLess(after["peers"], 180.0)
 
-    def test_told(self) -> None:
+    def test_describe_stretched(self) -> None:
         """Log and page can say by how much, in a line."""
         before = {"peers": 30.0, "users": 600.0, "routes": 300.0, "policies": 600.0}
         after = {"peers": 32.14, "users": 1500.0, "routes": 300.0, "policies": 1500.0}
         self.assertEqual(
             "intervals are stretched to fit 120 requests a minute:"
             " peers 30s -> 32.1s; users, policies 10m -> 25m",
-            told(before, after, (120, 1200)),
+            describe_stretched(before, after, (120, 1200)),
         )
         self.assertTrue(
-            told({"users": 3600.0}, {"users": 5400.0}, (6, 1)).endswith("1h -> 1.5h")
+            describe_stretched({"users": 3600.0}, {"users": 5400.0}, (6, 1)).endswith(
+                "1h -> 1.5h"
+            )
         )
 
     @settings(deadline=None, max_examples=60)

@@ -1,0 +1,177 @@
+"""The table of what not everybody wants. Who does not want a part does not import it.
+
+Each part is imported here, and at few other places: access control in `access.part`,
+what a command wants in `cli` and `entry`, the way through a proxy in `upstream.agent`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry
+from twisted.application.service import Service
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
+from twisted.web.resource import Resource
+
+from api_exporter.account import AccountPart, SharedState, log
+from api_exporter.collectors.selection import Selection
+from api_exporter.settings import loader
+from api_exporter.settings.definitions import AccountSettings, Settings
+from api_exporter.settings.options import Options
+from api_exporter.telemetry.log import log_of
+from api_exporter.web.account_view import AccountView
+from api_exporter.web.context import PROFILES, SiteContext
+from api_exporter.web.tree import SummaryPages
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """What parts of the program are made of.
+
+    Attributes:
+        simulated: whether the upstream is one of our own.
+        pprof: whether profiles are served.
+        threads: our own.
+        now: seconds since the epoch.
+    """
+
+    settings: Settings
+    simulated: bool
+    pprof: bool
+    reactor: PosixReactorBase
+    threads: ThreadPool
+    now: Callable[[], float]
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """Of the program.
+
+    Attributes:
+        services: in the order in which they start.
+        pages: by path.
+        summary: makes the pages of several accounts together.
+        announce: says what there is at an address at which we listen.
+    """
+
+    services: Sequence[Service] = ()
+    pages: Mapping[str, Resource] = {}
+    summary: Callable[[Mapping[str, AccountView], SiteContext], SummaryPages] | None = (
+        None
+    )
+    announce: Callable[[Logger, str], None] | None = None
+
+
+def _profiles(context: Context) -> Part:
+    from api_exporter.web.pprof import Profiles  # noqa: PLC0415
+
+    profiles = Profiles(context.reactor, context.threads, context.now)
+    return Part(
+        services=[profiles],
+        pages={PROFILES: profiles.pages},
+        announce=lambda log, address: log.info(
+            "profiles are at {address}/debug/pprof/", address=address
+        ),
+    )
+
+
+def _several_accounts(context: Context) -> Part:
+    from api_exporter.web.accounts import summary  # noqa: PLC0415
+
+    count = len(context.settings.accounts)
+    served = "1 account is" if count == 1 else f"{count or 'no'} accounts are"
+    return Part(
+        summary=summary,
+        announce=lambda log, _: log.info("{served} served", served=served),
+    )
+
+
+Wanted = Callable[[Context], bool]
+
+PARTS: tuple[tuple[Wanted, Callable[[Context], Part]], ...] = (
+    (lambda context: context.settings.several, _several_accounts),
+    (lambda context: context.pprof, _profiles),
+)
+"""Who wants a part, and what builds it."""
+
+
+def parts(context: Context) -> list[Part]:
+    """Those that are wanted."""
+    return [build(context) for wanted, build in PARTS if wanted(context)]
+
+
+BuildAccountPart = Callable[[AccountSettings, CollectorRegistry], AccountPart]
+
+
+def _events(reactor: PosixReactorBase, shared: SharedState) -> BuildAccountPart:
+    from api_exporter.events.wiring import Journals  # noqa: PLC0415
+
+    journals = Journals(reactor, shared.slicer.run)
+
+    def build(settings: AccountSettings, registry: CollectorRegistry) -> AccountPart:
+        journal = journals.journal(settings, registry, log_of(settings.name, log))
+        return AccountPart(
+            service=journal,
+            body_readers={"events": journal.take},
+            reload=journal.look,
+        )
+
+    return build
+
+
+def _drop_in(_reactor: PosixReactorBase, _shared: SharedState) -> BuildAccountPart:
+    from api_exporter.telemetry.drop_in import ScrapesTelemetry  # noqa: PLC0415
+
+    return lambda _settings, registry: AccountPart(
+        ended=ScrapesTelemetry(registry).ended
+    )
+
+
+ACCOUNT_PARTS: tuple[
+    tuple[
+        Callable[[AccountSettings, Selection], bool],
+        Callable[[PosixReactorBase, SharedState], BuildAccountPart],
+    ],
+    ...,
+] = (
+    (lambda settings, _: settings.events_file is not None, _events),
+    (
+        lambda _, selected: any(c.name == "drop_in" for c in selected.collectors),
+        _drop_in,
+    ),
+)
+"""The same for an account. What builds it is made once for all that want it."""
+
+
+class AccountParts:
+    """Builds the parts that an account wants."""
+
+    def __init__(self, reactor: PosixReactorBase, shared: SharedState) -> None:
+        self._reactor = reactor
+        self._shared = shared
+        self._builders: dict[object, BuildAccountPart] = {}
+
+    def of(
+        self, settings: AccountSettings, registry: CollectorRegistry
+    ) -> list[AccountPart]:
+        """Those of an account."""
+        found = []
+        selected = self._shared.quotas[settings.name].selection
+        for wanted, load in ACCOUNT_PARTS:
+            if wanted(settings, selected):
+                if load not in self._builders:
+                    self._builders[load] = load(self._reactor, self._shared)
+                found.append(self._builders[load](settings, registry))
+        return found
+
+
+def simulation(
+    options: Options, reactor: PosixReactorBase, now: Callable[[], float]
+) -> tuple[Settings, Callable[[], Service]]:
+    """For `--demo`, the settings that read a simulated API, and what serves that."""
+    from api_exporter.demo import server  # noqa: PLC0415
+
+    listening = server.bind()
+    settings = loader.load(options, server.environ(listening))
+    return server.simulated(settings), lambda: server.server(
+        listening, settings=settings, reactor=reactor, now=now
+    )

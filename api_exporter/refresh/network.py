@@ -1,0 +1,189 @@
+"""A network as far as it is known, kept fresh: what pages and `--check` read.
+
+It is handed `fetch`, clock, wall time, chance and a registry, so that a test or a
+simulation needs nothing else.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from math import inf
+
+from prometheus_client import CollectorRegistry
+from twisted.application.service import MultiService
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from api_exporter.attention.thresholds import Thresholds
+from api_exporter.attention.watch import Attention, Ends
+from api_exporter.collectors.table import Collector
+from api_exporter.exposition.pages import Pages, piece
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import UP
+from api_exporter.ports import Attempt, Fetch
+from api_exporter.refresh.pipeline import BodyReader, Pipeline
+from api_exporter.refresh.quotas import Quota
+from api_exporter.refresh.refresher import Refresher
+from api_exporter.refresh.slices import Slicer
+from api_exporter.refresh.unknown_groups import UnknownGroups
+from api_exporter.telemetry.account import AccountTelemetry, RefreshObserver
+from api_exporter.telemetry.gauges import attention, page_size
+from api_exporter.telemetry.history import History
+from api_exporter.telemetry.log import log_of
+from api_exporter.upstream.backoff import Jitter
+
+log = Logger()
+
+NOTHING_KNOWN = Inventory()
+
+
+class Network(MultiService):
+    """Everything of an account but its client.
+
+    Args:
+        quota: what may be asked for, and how often.
+        now: seconds since the epoch.
+        slicer: of the process, where others compute, too.
+        name: of the account, empty where it is the only one.
+        url: the upstream's base address.
+        inventory: to start with, so an empty one.
+        metrics_max_age: seconds after which what cannot be refreshed is withdrawn; None
+            where its period is to say.
+        thresholds: None for those that came with the program.
+        certificates: when they end.
+        reach: says at the start whether the upstream can be reached.
+        body_readers: by resource, who gets its bodies beside the collectors.
+        ended: told of every refresh that has ended.
+
+    Attributes:
+        selection: what is published and asked for.
+        stretched: by how much the intervals are, in a line; "" if they are not.
+        telemetry: how refreshes and requests went.
+        pages: what is published now.
+        history: how many peers were connected.
+        attention: what of it needs attention.
+        pipeline: reads a resource, whoever wants that.
+    """
+
+    def __init__(
+        self,
+        *,
+        fetch: Fetch,
+        quota: Quota,
+        clock: IReactorTime,
+        now: Callable[[], float],
+        jitter: Jitter,
+        registry: CollectorRegistry,
+        slicer: Slicer | None = None,
+        name: str = "",
+        url: str = "",
+        inventory: Inventory = NOTHING_KNOWN,
+        page_max_bytes: float = inf,
+        metrics_max_age: float | None = None,
+        important_groups: tuple[str, ...] = (),
+        thresholds: Thresholds | None = None,
+        certificates: Ends = lambda: (None, None),
+        reach: Callable[[], Awaitable[None]] | None = None,
+        body_readers: Mapping[str, Sequence[BodyReader]] = {},
+        ended: Sequence[RefreshObserver] = (),
+    ) -> None:
+        super().__init__()
+        self.account, self.url, self.stretched = name, url, quota.stretched
+        self.selection = selected = quota.selection
+        self._budget, self._clock, self._now = quota.budget, clock, now
+        self._slicer = Slicer(clock) if slicer is None else slicer
+        self._log = log_of(name, log)
+        self._unknown_groups = UnknownGroups(self._log)
+        self._defect = False
+        self.pages = Pages([collector.name for collector in selected.collectors])
+        self.telemetry = _telemetry(registry, quota, ended)
+        self.history = History(period=selected.periods[UP])
+        self.attention = self._attention(important_groups, thresholds, certificates)
+        page_size(registry, self.pages)
+        attention(registry, lambda: self.attention.found.counts)
+        self.pipeline = Pipeline(
+            collectors=selected.collectors,
+            inventory=inventory,
+            fetch=fetch,
+            pages=self.pages,
+            slicer=self._slicer,
+            page_max_bytes=page_max_bytes,
+            failed=self.telemetry.collector_failed,
+            body_readers=body_readers,
+            account=name,
+        )
+        refresher = Refresher(
+            quota=quota,
+            metrics_max_age=metrics_max_age,
+            pipeline=self.pipeline,
+            telemetry=self.telemetry,
+            clock=clock,
+            now=now,
+            jitter=jitter,
+            after=self._after,
+            reach=reach,
+            account=name,
+        )
+        self.addService(refresher)
+
+    def _attention(
+        self, groups: tuple[str, ...], thresholds: Thresholds | None, ends: Ends
+    ) -> Attention:
+        return Attention(
+            lambda: self.inventory,
+            standings=self.telemetry.standings,
+            now=self._now,
+            chosen=groups,
+            thresholds=thresholds,
+            ends=ends,
+        )
+
+    def attempted(self, attempt: Attempt) -> None:
+        """Count one request on the wire, which whoever makes it tells of."""
+        self.telemetry.attempted(attempt)
+        self._budget.observe(attempt, self._clock.seconds())
+
+    @property
+    def collectors(self) -> Sequence[Collector]:
+        """The enabled ones."""
+        return self.selection.collectors
+
+    @property
+    def inventory(self) -> Inventory:
+        """What is known now."""
+        return self.pipeline.inventory
+
+    def text(self) -> bytes:
+        """What the collectors publish now, without our own metrics."""
+        return b"".join(self.pages.whole().plain(piece(b"", last=True)).slices)
+
+    async def _after(self, resource: str) -> None:
+        """What follows from a refresh or a withdrawal of a resource, in slices.
+
+        A defect of that must not end the refreshes. It is told when it begins.
+        """
+        peers = self.inventory.peers
+        if resource == UP and self.telemetry.standings[UP].up and peers is not None:
+            self.history.observe(self._now(), peers)
+            self._unknown_groups.warn(self.inventory)
+        try:
+            await self._slicer.run(self.attention.look(resource))
+        except CancelledError:
+            raise
+        except Exception:  # noqa: BLE001 - see above
+            if not self._defect:
+                self._log.failure("a defect while looking for what needs attention")
+            self._defect = True
+        else:
+            self._defect = False
+
+
+def _telemetry(
+    registry: CollectorRegistry, quota: Quota, ended: Sequence[RefreshObserver]
+) -> AccountTelemetry:
+    return AccountTelemetry(
+        registry=registry,
+        periods=quota.selection.periods,
+        collectors=[collector.name for collector in quota.selection.collectors],
+        budget=lambda: quota.budget.per_minute,
+        ended=ended,
+    )

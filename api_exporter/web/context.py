@@ -1,0 +1,46 @@
+"""What all pages of the site know beside the accounts."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+from twisted.web.resource import Resource
+
+from api_exporter.serving.page_readers import PageReaders
+from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.version import Build
+from api_exporter.web.discovery.answers import Answers
+
+PROFILES = "debug/pprof"
+"""Where profiles are, if they are served."""
+
+
+class SiteContext(Struct, frozen=True, kw_only=True):
+    """The same for every page.
+
+    Attributes:
+        runbooks: where they are.
+        simulated: whether the upstream is one of our own.
+        readers: who is being sent which page, of all accounts.
+        making: makes the answers of service discovery, those of all accounts.
+        pages: those that not everybody wants, by path.
+        uptime: seconds since the start.
+        seconds: a clock.
+        now: seconds since the epoch.
+    """
+
+    process: ProcessTelemetry
+    build: Build
+    metrics_path: str
+    runbooks: str
+    simulated: bool
+    readers: PageReaders
+    making: Answers
+    pages: Mapping[str, Resource] = {}
+    uptime: Callable[[], float]
+    seconds: Callable[[], float]
+    now: Callable[[], float]
+
+    @property
+    def profiles(self) -> bool:
+        """Whether they are served."""
+        return PROFILES in self.pages

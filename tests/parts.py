@@ -1,0 +1,66 @@
+"""What networks and pages are made of, where a test does not care."""
+
+from collections.abc import Callable, Container, Mapping
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.task import Clock
+from twisted.python.threadpool import ThreadPool
+from twisted.web.resource import Resource
+
+from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.collectors.selection import selection
+from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.quotas import Quota
+from api_exporter.refresh.slices import Slicer
+from api_exporter.serving.page_readers import PageReaders
+from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.version import Build
+from api_exporter.web.context import SiteContext
+from api_exporter.web.discovery.answers import Answers
+
+
+def process_telemetry(version: str = "0") -> ProcessTelemetry:
+    """Of a process whose event loop has no threads."""
+    return ProcessTelemetry(
+        registry=CollectorRegistry(),
+        build=Build(version=version),
+        threads=[ThreadPool(0, 1)],
+        dropped=lambda: 0,
+    )
+
+
+def quota(
+    collectors: Container[str],
+    intervals: Mapping[str, float] | None = None,
+    *,
+    choice: MetricFilter = EVERYTHING,
+    budget: Budget | None = None,
+) -> Quota:
+    """Of an account with these collectors and a token of its own."""
+    selected = selection(collectors, intervals or {}, choice=choice)
+    return Quota(Budget() if budget is None else budget, selected)
+
+
+def site_context(
+    clock: Clock,
+    *,
+    version: str = "0",
+    metrics_path: str = "/metrics",
+    simulated: bool = False,
+    pages: Mapping[str, Resource] | None = None,
+    now: Callable[[], float] | None = None,
+) -> SiteContext:
+    """Of a site whose process has just started."""
+    return SiteContext(
+        process=process_telemetry(),
+        build=Build(version=version),
+        metrics_path=metrics_path,
+        runbooks="runbooks",
+        simulated=simulated,
+        readers=PageReaders(),
+        making=Answers(Slicer(clock).run),
+        pages=pages or {},
+        uptime=clock.seconds,
+        seconds=clock.seconds,
+        now=clock.seconds if now is None else now,
+    )

@@ -1,0 +1,111 @@
+"""A network: who reads its bodies, and what follows from a refresh."""
+
+from collections.abc import Generator
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.selection import selection
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.network import Network
+from api_exporter.refresh.pipeline import BodyReader
+from api_exporter.refresh.quotas import Quota
+
+EVENTS = b'[{"id":"1"},{"id":"2"},{"no":"id"}]'
+
+
+class NetworkTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.answers: dict[str, bytes | UpstreamError] = {"api/events/audit": EVENTS}
+        self.ended: list[tuple[str, bool]] = []
+
+    async def fetch(self, path: str, _patience: float) -> bytes:
+        answer = self.answers.get(path, b"[]")
+        if isinstance(answer, UpstreamError):
+            raise answer
+        return answer
+
+    def network(self, *readers: BodyReader, collectors: tuple[str, ...]) -> Network:
+        """Whose audit events have such readers, for an hour and a quarter."""
+        network = Network(
+            fetch=self.fetch,
+            quota=Quota(Budget(), selection(collectors, {}, beside=("events",))),
+            clock=self.clock,
+            now=self.clock.seconds,
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
+            body_readers={"events": readers},
+            ended=[lambda name, _, *, failed: self.ended.append((name, failed))],
+        )
+        network.startService()
+        self.addCleanup(network.stopService)
+        self.turn()
+        return network
+
+    def turn(self, seconds: int = 0) -> None:
+        for step in [1] * seconds + [0] * 100:
+            self.clock.advance(step)
+
+    def test_body_readers(self) -> None:
+        """Each gets every body of its resource, changed or not, and of no other."""
+        first: list[bytes] = []
+        second: list[bytes] = []
+        self.network(first.append, second.append, collectors=("peers",))
+        self.turn(601)
+        self.assertEqual([EVENTS, EVENTS], first)
+        self.assertEqual(first, second)
+
+    def test_unread(self) -> None:
+        """Without a collector the records are counted, and nothing is made of them."""
+        network = self.network(collectors=("peers",))
+        self.assertEqual((), network.inventory.events)
+        self.assertEqual(3, network.telemetry.standings["events"].records)
+        network = self.network(collectors=("events",))
+        self.assertEqual(2, len(network.inventory.events or ()))
+        standing = network.telemetry.standings["events"]
+        self.assertEqual((2, 1), (standing.records, standing.rejected))
+
+    def test_malformed(self) -> None:
+        """What is no list is a failure, whoever reads it."""
+        self.answers["api/events/audit"] = b"{}"
+        error = self.network(collectors=("peers",)).telemetry.standings["events"].error
+        assert error is not None
+        self.assertEqual("decode", error.reason)
+
+    def test_ended(self) -> None:
+        """Every refresh that ends is told of, and how."""
+        self.answers["api/groups"] = UpstreamError("http_5xx", "500")
+        self.network(collectors=("peers",))
+        self.assertEqual(
+            {(n, n == "groups") for n in ("accounts", "events", "groups", "peers")},
+            set(self.ended),
+        )
+
+    def test_defect(self) -> None:
+        """One in looking for findings is told when it begins, and ends no refresh."""
+        network = self.network(collectors=("peers",))
+        defects = [True, True, False, True]
+
+        def find(resource: str) -> Generator[None, None, None]:
+            yield
+            if defects.pop(0):
+                raise ValueError(resource)
+
+        self.patch(network.attention, "look", find)
+        told = []
+        for _ in range(4):
+            self.turn(30)
+            told.append(len(self.flushLoggedErrors(ValueError)))
+        self.assertEqual([1, 0, 0, 1], told)
+        self.assertEqual(120, network.telemetry.standings["peers"].last_success)
+
+    def test_stopped(self) -> None:
+        """Whoever stops in the midst of it leaves nothing behind."""
+        network = self.network(collectors=("peers",))
+        self.clock.advance(31)
+        self.successResultOf(network.stopService())
+        self.turn(1)
+        self.assertEqual([], self.clock.getDelayedCalls())

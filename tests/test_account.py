@@ -1,0 +1,134 @@
+"""An account from its start to its end, with a reactor of ours."""
+
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from twisted.application.service import Service
+from twisted.internet.defer import Deferred
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.account import LONGEST_END, Account, AccountPart, SharedState
+from api_exporter.refresh.pipeline import BodyReader
+from api_exporter.settings import environment
+from tests.logbook import logbook
+
+URL = "http://10.0.0.1"
+
+
+class Endless(Service):
+    """Something that never ends."""
+
+    def stopService(self) -> Deferred[None]:
+        super().stopService()
+        return Deferred()
+
+
+class AccountTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.reactor = MemoryReactorClock()
+
+    def account(
+        self, *parts: AccountPart, after: float = 0.0, **settings: str
+    ) -> Account:
+        self.registry = CollectorRegistry()
+        environ = {"UPSTREAM_API_URL": URL, **settings}
+        if "UPSTREAM_API_TOKEN_FILE" not in environ:
+            environ["UPSTREAM_API_TOKEN"] = "secret"
+        (checked,) = environment.read(environ).accounts.values()
+        return Account(
+            checked,
+            self.reactor,  # type: ignore[arg-type]
+            shared=SharedState(self.reactor, [checked]),  # type: ignore[arg-type]
+            registry=self.registry,
+            now=self.reactor.seconds,
+            jitter=lambda: 0.5,
+            after=after,
+            parts=parts,
+        )
+
+    def started(self, account: Account) -> Account:
+        account.startService()
+        self.addCleanup(self.stop, account)
+        return account
+
+    def stop(self, account: Account) -> None:
+        account.stopService()
+        self.reactor.advance(LONGEST_END)
+
+    def test_start(self) -> None:
+        """It asks at once, or after the time that it is given."""
+        self.started(self.account())
+        self.assertNotEqual([], self.reactor.tcpClients)
+        self.reactor.tcpClients.clear()
+        self.started(self.account(after=2.0))
+        self.reactor.advance(1.5)
+        self.assertEqual([], self.reactor.tcpClients)
+        self.reactor.advance(0.5)
+        self.assertNotEqual([], self.reactor.tcpClients)
+
+    def test_attempts(self) -> None:
+        """Requests of its client are counted with its network."""
+        self.started(self.account())
+        name, labels = "api_exporter_upstream_requests_total", {"code": "none"}
+        self.assertIsNone(self.registry.get_sample_value(name, labels))
+        self.reactor.advance(60)
+        self.assertLess(0, self.registry.get_sample_value(name, labels) or 0)
+
+    def test_stop(self) -> None:
+        """Its end waits for nobody for long, and leaves no timer behind."""
+        account = self.account(AccountPart(service=Endless()))
+        account.startService()
+        stopped = account.stopService()
+        self.reactor.advance(LONGEST_END / 2)
+        self.assertNoResult(stopped)
+        self.reactor.advance(LONGEST_END / 2)
+        self.successResultOf(stopped)
+        self.assertEqual([], self.reactor.getDelayedCalls())
+
+    def test_never_started(self) -> None:
+        """Nothing has to be started for it to end, as after a check."""
+        self.successResultOf(self.account().stopService())
+        self.assertEqual([], self.reactor.getDelayedCalls())
+
+    def test_reload(self) -> None:
+        """Files that are gone are told of, and its parts look at theirs."""
+        token = Path(self.mktemp())
+        token.write_text("secret")
+        looked: list[None] = []
+        part = AccountPart(reload=lambda: looked.append(None))
+        account = self.account(part, UPSTREAM_API_TOKEN_FILE=str(token.absolute()))
+        book = logbook(self)
+        token.unlink()
+        account.reload()
+        [line] = book.lines()
+        self.assertIn("the token file cannot be read", line)
+        self.assertEqual([None], looked)
+        self.assertEqual(
+            0, self.registry.get_sample_value("api_exporter_token_readable")
+        )
+
+    def test_body_readers(self) -> None:
+        """Parts that read the same resource get its bodies one after the other."""
+        read: list[tuple[str, bytes]] = []
+
+        def reader(name: str) -> BodyReader:
+            return lambda body: read.append((name, body))
+
+        parts = [AccountPart(body_readers={"peers": reader(name)}) for name in "ab"]
+        account = self.account(*parts)
+
+        async def fetch(_path: str, _patience: float) -> bytes:
+            return b"[]"
+
+        self.patch(account.network.pipeline, "_fetch", fetch)
+        self.started(account)
+        for _ in range(20):
+            self.reactor.advance(0)
+        self.assertEqual([("a", b"[]"), ("b", b"[]")], read)
+
+    def test_stretched(self) -> None:
+        """Where its intervals are longer for a limit, it says so as it starts."""
+        book = logbook(self)
+        self.started(self.account(UPSTREAM_RATE_LIMIT="2/5"))
+        self.assertIn("intervals are stretched to fit 2 requests", book.lines()[0])
