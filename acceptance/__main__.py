@@ -32,6 +32,7 @@ from acceptance import (
     released,
     roots,
     service,
+    thorough,
     workflows,
 )
 from acceptance.check import Check, Failed, Missing
@@ -81,7 +82,10 @@ OTHERS = (
     Check("dashboards", monitoring.dashboards),
 )
 
-CHECKS = (*BUILT, *OTHERS)
+ALONE = (Check("thorough", thorough.thorough),)
+"""What measures in seconds runs beside nothing, and only where it is named."""
+
+CHECKS = (*BUILT, *OTHERS, *ALONE)
 
 
 class Row(Struct, frozen=True):
