@@ -6,18 +6,17 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units waiting working lowest pythons with check format docs rules lock bench acceptance executable directory deb addresses release release-check clean
+.PHONY: help run test units programs lowest pythons with check format docs rules lock bench acceptance executable directory deb addresses release release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
+# The longest come first, so that none is left over at the end.
+PROGRAMS := $(addprefix tests.integration.test_,operations endurance events doors) \
+	tests.deploy tests.integration
+# How many of them run at once: they mostly wait.
+AT_ONCE ?= 5
 UNITS := $(filter-out $(SLOW),$(subst /,.,$(basename $(wildcard tests/test_*.py)) \
 	$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py))))
-# Those, in two halves that run side by side: what mostly waits, and what wants a processor.
-WAITS := accounts canary daemon detail drop_in machine operations prometheus \
-	service_discovery ways
-waiting := tests.deploy $(WAITS:%=tests.integration.test_%)
-working := $(filter-out $(waiting),$(patsubst tests/integration/%.py,tests.integration.%,\
-	$(wildcard tests/integration/test_*.py)))
 # What `make lowest` and `make pythons` run; TESTS=tests is everything.
 TESTS ?= $(UNITS)
 
@@ -48,21 +47,17 @@ run: $(VENV)/run ## Show a simulated network on http://localhost:8080/
 
 test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage erase
-	@mkdir -p build && rm -f build/*.log
-	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 $(UNITS) \
-		>build/units.log 2>&1; status=$$?; cat build/units.log; \
-		test $$status = 0 || $(BIN)/python -m tests.again build/units.log
-	@$(MAKE) --no-print-directory -j2 --output-sync waiting working || \
-		PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/python -m tests.again build/w*ing.log
+	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 $(UNITS)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
+	@$(MAKE) --no-print-directory programs
 
-waiting working: $(VENV)/dev
+# What they run is covered by the others already, so nothing traces them.
+programs: $(VENV)/dev ## Run the tests that start programs: minutes.
 	@mkdir -p build
-	@PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/coverage run -m twisted.trial \
-		--temp-directory=build/trial-$@ $($@) >build/$@.log 2>&1; \
-		status=$$?; cat build/$@.log; exit $$status
+	@PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/python -m twisted.trial -j$(AT_ONCE) \
+		--temp-directory=build/trial-programs $(PROGRAMS)
 
 units: $(VENV)/dev ## Run the tests that start no programs: a minute.
 	@$(BIN)/python -m twisted.trial -j2 $(UNITS)

@@ -32,6 +32,7 @@ from acceptance import (
     released,
     roots,
     service,
+    thorough,
     workflows,
 )
 from acceptance.check import Check, Failed, Missing
@@ -81,7 +82,10 @@ OTHERS = (
     Check("dashboards", monitoring.dashboards),
 )
 
-CHECKS = (*BUILT, *OTHERS)
+ALONE = (Check("thorough", thorough.thorough),)
+"""What measures in seconds runs beside nothing, at the end."""
+
+CHECKS = (*BUILT, *OTHERS, *ALONE)
 
 
 class Row(Struct, frozen=True):
@@ -110,7 +114,7 @@ def main() -> None:
     if options.names:
         rows = _in_turn([c for c in CHECKS if c.name in options.names], options.rows)
     else:
-        rows = _side_by_side()
+        rows = _side_by_side() + _in_turn(ALONE, None)
     if options.rows is None:
         print(*_table(rows), f"took {time.monotonic() - begin:.0f} s", sep="\n")
     raise SystemExit(any(row.outcome == "FAILED" for row in rows))
@@ -155,7 +159,7 @@ def _side_by_side() -> list[Row]:
             if rows.exists()
             for row in msgspec.json.decode(rows.read_bytes(), type=list[Row])
         ]
-    lost = {check.name for check in CHECKS} - {row.name for row in found}
+    lost = {check.name for check in (*BUILT, *OTHERS)} - {row.name for row in found}
     return found + [Row(name, "FAILED", 0, "it was ended") for name in sorted(lost)]
 
 

@@ -13,6 +13,7 @@ from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
+from tests import tries
 from tests.parts import quota
 
 HOUR = 3600
@@ -75,9 +76,12 @@ class World(Network):
 
 class SimulationTests(SynchronousTestCase):
     def test_default_intervals(self) -> None:
-        """In two days no request is refused and the peers are never a minute old."""
+        """For hours no request is refused and the peers are never a minute old.
+
+        Two days are in the thorough run, and in the tests of the schedule.
+        """
         world = World({})
-        world.run(48 * HOUR)
+        world.run(tries(48) * HOUR)
         self.assertEqual(0, world.refused)
         self.assertLess(world.oldest, 60)
         self.assertEqual(0, world.gaps)
@@ -86,10 +90,11 @@ class SimulationTests(SynchronousTestCase):
 
     def test_greedy_intervals(self) -> None:
         """Peers every 5 s are more than is allowed: few refusals, and no gaps."""
+        hours = tries(16)
         world = World({"peers": 5})
-        world.run(12 * HOUR)
+        world.run(hours * HOUR)
         self.assertGreater(world.refused, 1)
-        self.assertLess(world.refused, 2 * 12)  # two an hour
+        self.assertLess(world.refused, 2 * hours)
         self.assertEqual(0, world.gaps)
         self.assertLess(world.oldest, 60)
         self.assertIs(True, world.telemetry.standings["groups"].up)

@@ -60,11 +60,11 @@ class Stock(Network):
         return fail(reply) if isinstance(reply, UpstreamError) else succeed(reply)
 
     def minute(self) -> None:
-        """Let a minute pass."""
-        for _ in range(6):
-            self.clock.advance(10)
-            for _ in range(25):  # answers, their decoding, rendering, what is found
-                self.clock.advance(0)
+        """Let a minute pass, from one thing that is due to the next."""
+        end = self.clock.seconds() + MINUTE
+        while (due := min(c.getTime() for c in self.clock.getDelayedCalls())) <= end:
+            self.clock.advance(max(0.0, due - self.clock.seconds()))
+        self.clock.advance(end - self.clock.seconds())
 
     def told(self) -> frozenset[str]:
         """The alerts of what is found now."""

@@ -16,6 +16,7 @@ from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
+from tests import tries
 from tests.bodies import EVERYTHING, decoded, finish
 from tests.collectors.samples import page, parsed
 
@@ -119,7 +120,7 @@ BODIES = st.fixed_dictionaries({r.name: body(r.name) for r in RESOURCES})
 
 
 class HostileTests(SynchronousTestCase):
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=tries(150))
     @given(bodies=BODIES, personal=st.booleans())
     def test_page(self, bodies: dict[str, object], personal: bool) -> None:
         """What can be read makes a page without repeated samples."""
@@ -140,7 +141,7 @@ class HostileTests(SynchronousTestCase):
             self.assertTrue(name.startswith("netbird_"))
             self.assertTrue(math.isfinite(value))
 
-    @settings(deadline=None, max_examples=50)
+    @settings(deadline=None, max_examples=tries(50))
     @given(resource=st.sampled_from(sorted(RECORDS)), value=ANYTHING)
     def test_any_json(self, resource: str, value: object) -> None:
         """A body of another shape is refused, and so is a list of other things."""
@@ -150,7 +151,7 @@ class HostileTests(SynchronousTestCase):
             except UpstreamError as error:
                 self.assertTrue(str(error))
 
-    @settings(deadline=None, max_examples=50)
+    @settings(deadline=None, max_examples=tries(50))
     @given(resource=st.sampled_from(sorted(RECORDS)), raw=st.binary(max_size=40))
     def test_any_bytes(self, resource: str, raw: bytes) -> None:
         """A body that is no JSON is refused, inside of a record too."""

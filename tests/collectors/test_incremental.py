@@ -15,6 +15,7 @@ from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render
 from api_exporter.exposition.text import render
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
+from tests import tries
 from tests.bodies import EVERYTHING, body, finish
 
 TIMES = st.sampled_from(("0001-01-01T00:00:00Z", "2026-05-22T12:00:00.5Z"))
@@ -110,7 +111,7 @@ class KeptTests(SynchronousTestCase):
         self.patch(per_record, "LONGEST", 4)
         self.patch(per_record, "SPARSE", 3)
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=tries(60))
     @given(rounds=ROUNDS)
     def test_any_rounds(
         self, rounds: list[tuple[dict[str, object], MetricFilter, frozenset[str]]]

@@ -13,6 +13,7 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition.text import CHUNK_SAMPLES, Family, render
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
+from tests import tries
 from tests.bodies import inventory
 from tests.collectors.samples import page, parsed
 
@@ -151,7 +152,7 @@ class MetricsTests(SynchronousTestCase):
             [r.name for r in chosen(MetricFilter(deny=("*",))).resources],
         )
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=tries(60))
     @given(
         allow=st.sets(st.sampled_from(NAMES), max_size=5),
         deny=st.sets(st.sampled_from(NAMES), max_size=5),

@@ -30,6 +30,7 @@ STEP = 2 * MINUTE
 """Seconds between two looks."""
 
 HAPPENING = (*THINGS, *TRIFLES)
+USUAL = [one for one in HAPPENING if not one.important]
 
 BEFORE = HAPPENS // STEP
 """Looks before it happens."""
@@ -88,8 +89,11 @@ class StockTests(SynchronousTestCase):
 
     def test_shipped(self) -> None:
         """Of a stock account nothing is told; of each thing just what it is."""
-        rules = Rules(self.mktemp(), shipped())
-        self.tried(rules, (one for one in HAPPENING if not one.important))
+        self.tried(Rules(self.mktemp(), shipped()), USUAL[::2])
+
+    def test_shipped_others(self) -> None:
+        """The same of the other half: a second processor lives through it."""
+        self.tried(Rules(self.mktemp(), shipped()), USUAL[1::2])
 
     def test_important(self) -> None:
         """The same where the operator names a group."""

@@ -14,6 +14,7 @@ from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render
 from api_exporter.exposition.pages import PIECE_BYTES, piece
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import Family, Metric, Sample, labels, render
+from tests import tries
 from tests.bodies import finish
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
@@ -109,7 +110,7 @@ class GatheredTests(SynchronousTestCase):
         self.assertIs(before.page[0], after.page[0])
         self.assertIsNot(before.page[1], after.page[1])
 
-    @settings(deadline=None, max_examples=25)
+    @settings(deadline=None, max_examples=tries(25))
     @given(lengths=st.lists(st.integers(0, PIECE_BYTES // 2), max_size=12))
     def test_all_text(self, lengths: list[int]) -> None:
         """Pieces keep all text in its order, whatever its size."""

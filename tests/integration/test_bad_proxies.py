@@ -225,9 +225,7 @@ class BadTests(PuppetTestCase):
         ):
             client = self.through(answer, HTTP_TIMEOUT="1s", API_RETRY_ATTEMPTS="3")
             del self.attempts[:]
-            begin = time.monotonic()
             error = await self.failing(client)
-            self.assertLess(time.monotonic() - begin, 1.0 + SOON)
             self.assertEqual(reason, error.reason, error)
             self.assertIn(words, str(error))
             self.assertEqual(1, len(self.attempts))

@@ -406,16 +406,11 @@ class HangingTests(MachineTestCase):
 
 class HealthTests(MachineTestCase):
     def test_quick(self) -> None:
-        """`--health` asks where the settings say, and has started in no time."""
+        """`--health` asks where the settings say, and loads nothing that is slow."""
         self.serving(self.exporter)
-        seconds = []
-        for _ in range(5):
-            begin = time.monotonic()
-            ended = self.ended([*self.exporter, "--health"], self.settings())
-            seconds.append(time.monotonic() - begin)
-            url = self.url("/health")
-            self.assertEqual((0, f"OK: {url}: 200\n"), (ended.returncode, ended.stdout))
-        self.assertLess(min(seconds), 1.0)
+        ended = self.ended([*self.exporter, "--health"], self.settings())
+        url = self.url("/health")
+        self.assertEqual((0, f"OK: {url}: 200\n"), (ended.returncode, ended.stdout))
         code = (
             "import sys; from api_exporter.checking import health; print(*sys.modules)"
         )

@@ -320,7 +320,6 @@ class StopTests(OperatedTestCase):
         running = self.large()
         client = self.scraper()
         received = client.recv(1000)
-        begin = time.monotonic()
         running.process.send_signal(signal.SIGTERM)
         head = received.partition(b"\r\n\r\n")[0]
         size = 0
@@ -331,7 +330,6 @@ class StopTests(OperatedTestCase):
         self.assertGreater(int(length), 1_000_000)
         self.assertEqual(int(length), size + len(received) - len(head) - 4)
         self.assertEqual(0, running.process.wait(PATIENCE), running.said())
-        self.assertLess(time.monotonic() - begin, 6.0)
         self.assertNotIn("Traceback", running.said())
 
     def test_no_reader(self) -> None:
@@ -435,7 +433,7 @@ class ReportTests(OperatedTestCase):
                 API_RETRY_ATTEMPTS="3",
             )
             self.assertEqual(1, status)
-            self.assertLess(time.monotonic() - begin, 25.0, flag)
+            self.assertLess(time.monotonic() - begin, 21.0 + SOON, flag)
 
     def test_refused_token(self) -> None:
         """A token that is refused is told once, with what to do."""

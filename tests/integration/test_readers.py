@@ -30,6 +30,7 @@ from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.slow_readers import INTERVAL, LONGEST_ANSWER, STANDSTILL
+from tests import THOROUGH
 from tests.integration.ports import listening
 from tests.integration.programs import (
     PATIENCE,
@@ -114,7 +115,8 @@ class CrowdTests(TestCase):
                 self.assertTrue(client.recv(1024))
             among.append(self.scrape())
         self.assertLess(self.megabytes() - before, 64)
-        self.assertLess(statistics.median(among), 3 * alone + 0.1)
+        if THOROUGH:
+            self.assertLess(statistics.median(among), 3 * alone + 0.1)
         for client in clients:
             client.close()
         until(lambda: self.open_files() <= files + 2, "all connections closed")
@@ -190,14 +192,10 @@ class MannersTests(TestCase):
         return sorted(seconds)
 
     def assert_within(self, bound: float, kind: str, count: int, *paths: str) -> None:
-        """All but one answer of a hundred come within a bound, in one of three tries:
-        others use this machine, too.
-        """
-        found: list[float] = []
-        while len(found) < 3 and bound <= min(found, default=bound):
-            seconds = self.answers(self.crowd(kind, count), *paths)
-            found.append(seconds[int(0.99 * len(seconds))])
-        self.assertLess(min(found), bound, found)
+        """All are answered; in a thorough run 99 of 100 within a bound in seconds."""
+        seconds = self.answers(self.crowd(kind, count), *paths)
+        if THOROUGH:
+            self.assertLess(seconds[int(0.99 * len(seconds))], bound)
 
     def test_idle(self) -> None:
         """A thousand idle connections of one address shut nobody else out."""

@@ -25,6 +25,7 @@ from api_exporter.netbird.records import (
 )
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
+from tests import THOROUGH
 
 PEERS = Listing(Peer)
 GROUPS = Listing(Group)
@@ -512,8 +513,8 @@ read a hundred thousand values at one go, eight milliseconds where it was measur
 
 MANY = b"[" + b"1," * 99_999 + b"1]"
 
-TRIES = 9
-"""Of which the quickest counts: others use the processor's memory, too."""
+MEASURED = 9 if THOROUGH else 1
+"""Times, of which the quickest counts: others use the processor's memory, too."""
 
 
 def run(body: Body, text: bytes) -> tuple[float, float]:
@@ -582,8 +583,9 @@ class StallTests(SynchronousTestCase):
             b'[{"id":"a","x":[' + b'{},{"id":"b"},' * 500_000 + b"1]}]",
             b'[{"id":"a"}' + b" " * 5_000_000 + b"]",
         ):
-            tries = (run(GROUPS, text)[0] / reading() for _ in range(TRIES))
-            self.assertTrue(any(times < STALL for times in tries), text[:30])
+            least = min(run(GROUPS, text)[0] / reading() for _ in range(MEASURED))
+            if THOROUGH:
+                self.assertLess(least, STALL, text[:30])
 
     def test_white_space(self) -> None:
         """A record among megabytes of spaces is none that anybody has sent."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -107,7 +107,6 @@ class SameTests(SynchronousTestCase):
         """A thousand peers."""
         self.same(simulated(1000, 34), PUBLIC)
 
-    @settings(max_examples=100)
     @given(changed(parsed(MADE_UP)), st.sampled_from(EACH))
     def test_hostile(self, bodies: dict[str, bytes], chosen: Settings) -> None:
         """Whatever is changed in the bodies, both read it in one way."""

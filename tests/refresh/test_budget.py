@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.demo.limiter import Limiter
 from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, MOST, SAVED, Budget
 from api_exporter.refresh.fair_share import Share
+from tests import tries
 
 MINUTE = 60.0
 HOUR = 3600.0
@@ -186,7 +187,7 @@ class EstimateTests(SynchronousTestCase):
         budget.unsent()
         budget.unsent()  # of one that is forgotten
 
-    @settings(deadline=None, max_examples=30)
+    @settings(deadline=None, max_examples=tries(30))
     @given(rate=st.floats(4, 30), burst=st.integers(5, 60))
     def test_settles(self, rate: float, burst: int) -> None:
         """Whatever a limiter grants, greed meets few refusals once it is known."""

@@ -14,6 +14,7 @@ from api_exporter.refresh.rate_limits import (
     per_minute,
     stretched,
 )
+from tests import tries
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
 
@@ -74,7 +75,7 @@ class StretchedTests(SynchronousTestCase):
             )
         )
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=tries(60))
     @given(ACCOUNTS, LIMITS)
     def test_fits(
         self, accounts: list[dict[str, float]], limit: tuple[int, int]
@@ -106,7 +107,7 @@ class StretchedTests(SynchronousTestCase):
         )
         self.assertEqual(2.537, after["users"])
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=tries(60))
     @given(ACCOUNTS, LIMITS)
     def test_order(
         self, accounts: list[dict[str, float]], limit: tuple[int, int]

@@ -19,6 +19,7 @@ from api_exporter.settings.configuration_file import (
     readable_by_all,
 )
 from api_exporter.settings.errors import ConfigurationError
+from tests import tries
 
 SHELLS = [path for path in map(shutil.which, ("sh", "bash")) if path is not None]
 """The one that every system has, and the one that people type into."""
@@ -317,13 +318,13 @@ class AgreementTests(SynchronousTestCase):
                 for shell in SHELLS:
                     self.assertEqual({"X_A": value}, by_shell(shell, self.path), line)
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=tries(60))
     @given(st.lists(VALUES, max_size=30))
     def test_any(self, values: list[str]) -> None:
         """Whatever is accepted, a shell reads the same."""
         self.assert_agreed(accepted(values))
 
-    @settings(deadline=None, max_examples=30)
+    @settings(deadline=None, max_examples=tries(30))
     @given(st.lists(VALUES, max_size=30))
     def test_any_export(self, values: list[str]) -> None:
         """So it is behind an `export`."""
@@ -368,7 +369,7 @@ class AgreementTests(SynchronousTestCase):
             for shell in SHELLS:
                 self.assertEqual(read, by_shell(shell, self.path), (shell, text))
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=tries(60))
     @given(
         st.lists(VALUES.filter(lambda x: "$" not in x and x.isprintable()), max_size=30)
     )
