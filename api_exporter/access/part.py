@@ -14,7 +14,7 @@ from twisted.web.server import Request
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL
-from api_exporter.settings.definitions import Settings
+from api_exporter.settings.definitions import ACCESS, SECTIONS, Settings
 
 if TYPE_CHECKING:
     from api_exporter.access.configuration import AccessControl
@@ -30,11 +30,7 @@ def load(
     Args:
         threads: makes those in which passwords are compared.
     """
-    if not (
-        settings.web_config_file
-        or settings.web_bearer_tokens_file
-        or settings.web_open_paths
-    ):
+    if not any(getattr(settings, s.name.lower()) for s in SECTIONS[ACCESS]):
         return None
     from api_exporter.access import configuration, passwords  # noqa: PLC0415
 

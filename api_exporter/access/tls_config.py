@@ -1,11 +1,10 @@
-"""`tls_server_config`: what it asks for, checked as far as words go."""
+"""`tls_server_config`, checked, with the names that Go has for TLS."""
 
 from collections.abc import Mapping, Sized
 from pathlib import Path
 
 from msgspec import Struct
 
-from api_exporter.access import tls_names as names
 from api_exporter.access.reloading import Read
 from api_exporter.access.yaml_document import Section
 
@@ -33,6 +32,90 @@ KEYS = (
 )
 
 
+CIPHERS = {
+    # Authenticated, with forward secrecy: what clients of the last ten years have.
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+    # What clients have that know neither TLS 1.2 nor what came with it.
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
+    # Without forward secrecy: Go itself lists them where GODEBUG asks for them.
+    "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
+    "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
+    "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
+}
+"""Of TLS 1.2 and older."""
+
+USUAL, OLD = tuple(CIPHERS.values())[:6], tuple(CIPHERS.values())[6:10]
+
+CIPHERS_13 = (
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+)
+"""Of TLS 1.3, where both have the same names."""
+
+CURVES = {
+    "X25519": "X25519",
+    "CurveP256": "P-256",
+    "CurveP384": "P-384",
+    "CurveP521": "P-521",
+}
+
+USUAL_CURVES = ("X25519", "P-256", "P-384")
+"""Without a wish."""
+
+NEW_CURVE = "X25519MLKEM768"
+"""Before these, where OpenSSL has it: what is recorded now stays unread later, too."""
+
+VERSIONS = {"TLS10": 0x301, "TLS11": 0x302, "TLS12": 0x303, "TLS13": 0x304}
+"""With their numbers on the wire."""
+
+
+class ClientAuth(Struct, frozen=True):
+    """What is asked of clients' certificates.
+
+    Attributes:
+        description: the same for people.
+        asked: whether OpenSSL asks for one.
+        required: whether nobody comes in without a certificate.
+        verified: whether one that is shown must be of an authority.
+    """
+
+    description: str
+    asked: bool = True
+    required: bool = False
+    verified: bool = False
+
+
+_ANY = ClientAuth("client certificates required, but not verified", required=True)
+
+CLIENT_AUTH = {
+    "NoClientCert": ClientAuth("no client certificates", asked=False),
+    "RequestClientCert": ClientAuth(
+        "client certificates asked for, but neither required nor verified"
+    ),
+    "RequireAnyClientCert": _ANY,
+    "RequireClientCert": _ANY,  # its name of old
+    "VerifyClientCertIfGiven": ClientAuth(
+        "client certificates verified, but not required", verified=True
+    ),
+    "RequireAndVerifyClientCert": ClientAuth(
+        "client certificates required and verified", required=True, verified=True
+    ),
+}
+
+REQUIRED = ("RequireAnyClientCert", "RequireAndVerifyClientCert")
+"""With these nobody comes in without a certificate."""
+
+
 class TlsConfig(Struct, frozen=True, kw_only=True):
     """What connections are encrypted with, and whose certificates are taken.
 
@@ -51,7 +134,7 @@ class TlsConfig(Struct, frozen=True, kw_only=True):
     certificate: bytes
     key: bytes
     client_ca: bytes | None
-    client_auth: names.ClientAuth
+    client_auth: ClientAuth
     allowed_sans: frozenset[str]
     min_version: int
     max_version: int
@@ -85,27 +168,27 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
         if pem is None:
             document.reject(node, SECTION, f"{name}_file, or {name}, is missing")
     client_ca = _pem(section, "client_ca", folder, read)
-    auth = section.one_of("client_auth_type", names.CLIENT_AUTH, _NO_CLIENT_CERT)
+    auth = section.one_of("client_auth_type", CLIENT_AUTH, CLIENT_AUTH["NoClientCert"])
     if not auth.asked and client_ca is not None:
         message = "client_ca without a client_auth_type that asks for certificates"
         document.reject(node, SECTION, message)
     sans = section.texts("client_allowed_sans")
     if "client_allowed_sans" in found and (why := _check_sans(sans, auth)):
         section.reject("client_allowed_sans", why)
-    low = section.one_of("min_version", names.VERSIONS, names.VERSIONS["TLS12"])
-    high = section.one_of("max_version", names.VERSIONS, names.VERSIONS["TLS13"])
+    low = section.one_of("min_version", VERSIONS, VERSIONS["TLS12"])
+    high = section.one_of("max_version", VERSIONS, VERSIONS["TLS13"])
     if low > high:
         document.reject(node, SECTION, "min_version is newer than max_version")
-    ciphers = section.texts("cipher_suites", (*names.CIPHERS_13, *names.CIPHERS))
-    older = tuple(names.CIPHERS[name] for name in ciphers if name in names.CIPHERS)
-    curves = section.texts("curve_preferences", names.CURVES)
-    if ciphers and not older and high < names.VERSIONS["TLS13"]:
+    ciphers = section.texts("cipher_suites", (*CIPHERS_13, *CIPHERS))
+    older = tuple(CIPHERS[name] for name in ciphers if name in CIPHERS)
+    curves = section.texts("curve_preferences", CURVES)
+    if ciphers and not older and high < VERSIONS["TLS13"]:
         section.reject("cipher_suites", "max_version leaves none of them")
     section.check_truth("prefer_server_cipher_suites")  # Go takes it, and heeds it not
     if len(document.problems) > before:
         return None
     if not ciphers:
-        older = names.USUAL + (names.OLD if low < names.VERSIONS["TLS12"] else ())
+        older = USUAL + (OLD if low < VERSIONS["TLS12"] else ())
     return TlsConfig(
         certificate=certificate or b"",
         key=key or b"",
@@ -115,8 +198,8 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
         min_version=low,
         max_version=high,
         ciphers=older or None,
-        ciphers_13=tuple(name for name in ciphers if name in names.CIPHERS_13),
-        curves=tuple(names.CURVES[name] for name in curves),
+        ciphers_13=tuple(name for name in ciphers if name in CIPHERS_13),
+        curves=tuple(CURVES[name] for name in curves),
         places={
             name: f"{document.place(node)}: {SECTION}.{name}"
             for name, node in found.items()
@@ -124,14 +207,11 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
     )
 
 
-def _check_sans(sans: Sized, auth: names.ClientAuth) -> str:
+def _check_sans(sans: Sized, auth: ClientAuth) -> str:
     """Why names would change nothing, or keep everybody out; "" where they are good."""
     if not auth.required:
-        return f"client_auth_type must be one of {', '.join(names.REQUIRED)}"
+        return f"client_auth_type must be one of {', '.join(REQUIRED)}"
     return "" if sans else "an empty list allows nobody: name one, or leave the key out"
-
-
-_NO_CLIENT_CERT = names.CLIENT_AUTH["NoClientCert"]
 
 
 def _pem(section: Section, name: str, folder: Path, read: Read) -> bytes | None:

@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IOpenSSLServerConnectionCreator
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from zope.interface import implementer
 
-from api_exporter.access import tls_names as names
+from api_exporter.access import tls_config as names
 from api_exporter.access.tls_config import SECTION, TlsConfig
 from api_exporter.access.web_config import WebConfig
 from api_exporter.settings.errors import ConfigurationError

@@ -14,7 +14,7 @@ from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 
 NAMED = 3
 """At most so many objects of a finding are named."""
@@ -83,7 +83,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     inventory: Inventory
     thresholds: Thresholds
     now: float
-    standings: Mapping[str, Standing] = {}
+    standings: Mapping[str, Freshness] = {}
     chosen: tuple[str, ...] = ()
     upstream_ends: float | None = None
     own_ends: float | None = None

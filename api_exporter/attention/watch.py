@@ -9,7 +9,7 @@ from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 
 MOST = 20
 """Findings that are listed; all others are counted."""
@@ -69,7 +69,7 @@ class Attention:
         self,
         inventory: Callable[[], Inventory],
         *,
-        standings: Mapping[str, Standing],
+        standings: Mapping[str, Freshness],
         now: Callable[[], float],
         chosen: tuple[str, ...] = (),
         thresholds: Thresholds | None = None,
@@ -101,7 +101,7 @@ class Attention:
         self.found = _sum(snapshot, self._by)
 
     def of(
-        self, inventory: Inventory, standings: Mapping[str, Standing], now: float
+        self, inventory: Inventory, standings: Mapping[str, Freshness], now: float
     ) -> FindingList:
         """What there is in what somebody else knows."""
         snapshot, by = (
@@ -130,7 +130,7 @@ class Attention:
     def _snapshot(
         self,
         inventory: Inventory,
-        standings: Mapping[str, Standing],
+        standings: Mapping[str, Freshness],
         now: float,
     ) -> Snapshot:
         upstream_ends, own_ends = self._ends()

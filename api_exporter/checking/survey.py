@@ -11,7 +11,7 @@ from twisted.logger import Logger
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status import findings
 
 log = Logger()
@@ -44,9 +44,9 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
             return self.error.reason
         return "not asked" if self.records is None else "ok"
 
-    def standing(self, now: float) -> Standing:
+    def standing(self, now: float) -> Freshness:
         """The state of the resource, as the status page knows it."""
-        standing = Standing(
+        standing = Freshness(
             period=self.resource.period, ended=now, rejected=self.rejected
         )
         if self.error is None:

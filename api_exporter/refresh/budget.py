@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from api_exporter.ports import Attempt
 from api_exporter.refresh.rate_limits import KEPT, KEPT_BURST, Limit
-from api_exporter.telemetry.standing import SQUEEZED_PERIOD
+from api_exporter.telemetry.freshness import SQUEEZED_PERIOD
 
 if TYPE_CHECKING:
     from api_exporter.refresh.fair_share import Share

@@ -16,8 +16,8 @@ from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.schedule import REACH, Schedule
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.freshness import max_age
 from api_exporter.telemetry.log import log_of
-from api_exporter.telemetry.standing import max_age
 from api_exporter.upstream.backoff import Jitter
 
 Work = Coroutine[Deferred[object], object, None]

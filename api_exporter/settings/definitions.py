@@ -29,6 +29,9 @@ from api_exporter.settings.token import Token, TokenFile, token, token_file
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
+ACCESS = "The front door"
+"""The section whose settings say who may come in: without any of them all may."""
+
 
 class AccountSettings(Struct, frozen=True, kw_only=True):
     """What the operator wants of one account: what its file may set, and its name.
@@ -284,7 +287,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         "TLS, client certificates, passwords, headers and a limit of requests, for all"
         " addresses ([who may come in](security.md)). A change holds from the next"
         " connection on.",
-        section="The front door",
+        section=ACCESS,
     )
     web_bearer_tokens_file: Path | None = setting(
         parsers.optional(parsers.file),

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.ports import REASONS, Attempt, UpstreamError
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import resource_gauges
-from api_exporter.telemetry.standing import Standing
 
 RECENT = 20
 """Requests on the wire that are remembered."""
@@ -50,7 +50,7 @@ class AccountTelemetry:
         budget: Callable[[], float | None] = lambda: None,
         ended: Sequence[RefreshObserver] = (),
     ) -> None:
-        self.standings = {n: Standing(period=p) for n, p in periods.items()}
+        self.standings = {n: Freshness(period=p) for n, p in periods.items()}
         self.reachable: bool | None = None
         self.recent: deque[Attempt] = deque(maxlen=RECENT)
         self.registry = registry

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 
 Value = float | Mapping[str, float] | None
 
@@ -51,12 +51,12 @@ class CallbackMetric(Collector):
 
 def resource_gauges(
     registry: CollectorRegistry,
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, Freshness],
     budget: Callable[[], float | None],
 ) -> None:
     """How each resource stands, and how many requests a minute there are for all."""
 
-    def by_resource(value: Callable[[Standing], float | None]) -> dict[str, float]:
+    def by_resource(value: Callable[[Freshness], float | None]) -> dict[str, float]:
         values = ((name, value(standing)) for name, standing in standings.items())
         return {name: known for name, known in values if known is not None}
 
@@ -79,7 +79,7 @@ def resource_gauges(
         CallbackMetric(registry, name, documentation, read, label="resource")
 
 
-_RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Standing], float | None]], ...] = (
+_RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ...] = (
     (
         "api_exporter_resource_up",
         "Whether the newest refresh succeeded and the metrics have not ended.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -161,21 +162,7 @@ class TlsPolicy:
 
 
 class TlsPolicies:
-    """One for all who trust the same and are the same."""
+    """One policy for all who trust the same and are the same."""
 
     def __init__(self) -> None:
-        self._policies: dict[
-            tuple[Path | None, ClientCertificateFiles | None], TlsPolicy
-        ] = {}
-
-    def of(
-        self,
-        authorities: Path | None,
-        files: ClientCertificateFiles | None,
-        now: Callable[[], float],
-    ) -> TlsPolicy:
-        """See TlsPolicy."""
-        key = authorities, files
-        if key not in self._policies:
-            self._policies[key] = TlsPolicy(authorities, files, now)
-        return self._policies[key]
+        self.of = cache(TlsPolicy)

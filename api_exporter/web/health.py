@@ -7,7 +7,7 @@ from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import TextPage
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 
@@ -70,7 +70,7 @@ def _process(context: SiteContext) -> dict[str, object]:
     }
 
 
-def _entry(standing: Standing) -> dict[str, object]:
+def _entry(standing: Freshness) -> dict[str, object]:
     return {
         "up": standing.up,
         "supported": standing.supported,

@@ -7,13 +7,13 @@ from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
 from api_exporter.serving.page import TextPage
-from api_exporter.telemetry.standing import UNRELIABLE, Standing
+from api_exporter.telemetry.freshness import UNRELIABLE, Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 
 
-def reasons(standing: Standing, now: float) -> list[dict[str, str]]:
+def reasons(standing: Freshness, now: float) -> list[dict[str, str]]:
     """Why not to rely on the peers; none while their newest refresh is good and recent.
 
     Metrics stay for longer than that: they are withdrawn after METRICS_MAX_AGE only.

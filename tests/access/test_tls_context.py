@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from OpenSSL import SSL
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
+from api_exporter.access import tls_config as names
 from api_exporter.access import tls_context
-from api_exporter.access import tls_names as names
 from api_exporter.settings.errors import ConfigurationError
 from tests.access.certificates import UNREADABLE, Authority, Issued, rsa_key
 from tests.access.folder import SERVER, Folder

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access import tls_names as names
+from api_exporter.access import tls_config as names
 from api_exporter.access.web_config import LONGEST, load
 from api_exporter.settings.errors import ConfigurationError
 from tests.access.certificates import lines

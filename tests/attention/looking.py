@@ -8,7 +8,7 @@ from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86400.0
@@ -32,7 +32,7 @@ def seen(
     inventory: Inventory,
     *,
     now: float = NOW,
-    standings: Mapping[str, Standing] | None = None,
+    standings: Mapping[str, Freshness] | None = None,
     chosen: tuple[str, ...] = (),
     thresholds: Thresholds | None = None,
     upstream_ends: float | None = None,

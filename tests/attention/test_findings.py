@@ -34,7 +34,7 @@ from api_exporter.netbird.records import (
     VersionCheck,
 )
 from api_exporter.ports import UpstreamError
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status.findings import when
 from tests.attention.looking import (
     DAY,
@@ -55,7 +55,7 @@ ROUTERS = replace(shipped(), groups=Groups(important=[], routers=["routers"]))
 
 REFUSED = UpstreamError("auth", "401")
 FAILING = {
-    "peers": Standing(period=30, error=REFUSED, failing_since=NOW - 60, ended=NOW)
+    "peers": Freshness(period=30, error=REFUSED, failing_since=NOW - 60, ended=NOW)
 }
 
 
@@ -178,7 +178,7 @@ class RoutingTests(SynchronousTestCase):
     def test_withdrawn(self) -> None:
         """Without peers nothing is told of what they are needed for."""
         gone = replace(self.depot(False, False), peers=None)
-        looked = seen(gone, standings={**FAILING, "users": Standing(period=60)})
+        looked = seen(gone, standings={**FAILING, "users": Freshness(period=60)})
         self.assertIn("have expired", only(looked).message)
         self.assertEqual(("peers", "users"), unknown(looked))
 
@@ -624,14 +624,14 @@ class ExporterTests(SynchronousTestCase):
     def test_not_watched(self) -> None:
         """A token whose end cannot be seen is told, where it is asked for."""
         for supported, told in ((False, 1), (True, 0), (None, 0)):
-            standings = {"access_tokens": Standing(period=600, supported=supported)}
+            standings = {"access_tokens": Freshness(period=600, supported=supported)}
             looked = seen(Inventory(access_tokens=()), standings=standings)
             self.assertEqual(told, len(found(looked)))
             self.assertEqual((), unknown(looked))
 
     def test_rejected(self) -> None:
         """Records that are left out are told."""
-        standing = Standing(period=30, last_success=NOW, rejected=2)
+        standing = Freshness(period=30, last_success=NOW, rejected=2)
         looked = seen(Inventory(routes=()), standings={"routes": standing})
         self.assertEqual("ApiExporterRecordsRejected", only(looked).alert)
         good = {"routes": replace(standing, rejected=0)}

@@ -21,7 +21,7 @@ from api_exporter.netbird.records import (
     Route,
     SetupKey,
 )
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status import findings as section
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
 from tests.attention.test_demo import known
@@ -94,7 +94,7 @@ class NamesTests(SynchronousTestCase):
         """Markup in names is text on the page."""
         attention = Attention(
             lambda: named(HOSTILE[0]),
-            standings={"peers": Standing(period=30, ended=NOW, last_success=NOW)},
+            standings={"peers": Freshness(period=30, ended=NOW, last_success=NOW)},
             now=lambda: NOW,
         )
         for _ in attention.look("peers"):

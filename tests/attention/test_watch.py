@@ -15,10 +15,10 @@ from api_exporter.netbird.records import (
     SetupKey,
     User,
 )
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from tests.attention.looking import DAY, NOW, at
 
-READ = Standing(period=30, ended=NOW, last_success=NOW)
+READ = Freshness(period=30, ended=NOW, last_success=NOW)
 
 WAITING = Inventory(users=(User(id="u", pending_approval=True),))
 
@@ -59,7 +59,7 @@ class AttentionTests(SynchronousTestCase):
 
     def test_start(self) -> None:
         """Before anything is known there are no counts: not even of nothing."""
-        self.standings["peers"] = Standing(period=30)
+        self.standings["peers"] = Freshness(period=30)
         self.assertEqual({}, self.attention.found.counts)
         self.assertEqual({}, self.look("users").counts)
         self.standings["peers"] = READ

@@ -15,8 +15,8 @@ from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.refresh.refresher import WITHDRAWN_AGAIN
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.history import Count
-from api_exporter.telemetry.standing import Standing
 from tests.logbook import logbook
 from tests.parts import quota
 
@@ -652,7 +652,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual("", bench.page())
 
 
-def _told(standing: Standing) -> tuple[bool | None, bool | None, str | None]:
+def _told(standing: Freshness) -> tuple[bool | None, bool | None, str | None]:
     reason = None if standing.error is None else standing.error.reason
     return standing.up, standing.supported, reason
 

@@ -198,7 +198,7 @@ class TokenFileTests(SynchronousTestCase):
         return str(first.exception)
 
 
-class RereadingTests(SynchronousTestCase):
+class TokenReaderTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.path = Path(self.mktemp())
         self.path.write_text("first\n")

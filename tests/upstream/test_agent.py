@@ -23,7 +23,7 @@ class Connection(StringTransport):
         pass
 
 
-class ReachingTests(SynchronousTestCase):
+class UpstreamAgentTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
         self.made: list[tuple[IProtocol, Connection]] = []

@@ -44,7 +44,7 @@ class Turns(Clock):
         return super().callLater(delay + 1, callable, *args, **kw)
 
 
-class AnswerTests(SynchronousTestCase):
+class ResponseBodyTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Turns()
 

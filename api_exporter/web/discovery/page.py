@@ -16,7 +16,7 @@ from api_exporter.exposition.pages import Payload
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.serving.page import ReadOnlyPage, keep_private
 from api_exporter.serving.sender import Sender
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.query import QueryError, query
@@ -81,7 +81,9 @@ class Discovery(ReadOnlyPage):
         return NOT_DONE_YET
 
 
-def unknown(inventory: Inventory, standings: Mapping[str, Standing], now: float) -> str:
+def unknown(
+    inventory: Inventory, standings: Mapping[str, Freshness], now: float
+) -> str:
     """Why there can be no answer, in a line; "" where there can."""
     for name in NEEDS:
         if getattr(inventory, name) is None:
@@ -89,7 +91,7 @@ def unknown(inventory: Inventory, standings: Mapping[str, Standing], now: float)
     return ""
 
 
-def _why(standing: Standing, now: float) -> str:
+def _why(standing: Freshness, now: float) -> str:
     since = ""
     if standing.last_success is not None:
         since = f"last read {now - standing.last_success:.0f} s ago; "

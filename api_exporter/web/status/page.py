@@ -6,7 +6,7 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import PROFILES, SiteContext
 from api_exporter.web.runbooks import RUNBOOKS
@@ -105,7 +105,7 @@ def _fact(name: str, value: Flattenable, more: Flattenable = "") -> Tag:
 
 
 def _token_end(
-    inventory: Inventory, standings: Mapping[str, Standing], now: float
+    inventory: Inventory, standings: Mapping[str, Freshness], now: float
 ) -> Flattenable:
     """When our token ends; where it is refused by now, when that was told."""
     end = verdict.token_end(inventory)

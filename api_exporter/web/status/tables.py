@@ -10,7 +10,7 @@ from twisted.web.template import Flattenable, Tag, tags
 from api_exporter.collectors.table import Collector
 from api_exporter.netbird.resources import PROBE, RESOURCES, UP, Resource
 from api_exporter.ports import Attempt, Reason, UpstreamError
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
 from api_exporter.web.status.verdict import Tone
@@ -35,7 +35,7 @@ _LEGEND = {
 _NUMBERS = ("Last success", "Every", "Records", "Milliseconds")
 
 
-def resources(standings: Mapping[str, Standing], now: float, note: str = "") -> Tag:
+def resources(standings: Mapping[str, Freshness], now: float, note: str = "") -> Tag:
     """A row for each resource that there is, the enabled ones first, then a note.
 
     What to do about the peers the headline has told already.
@@ -66,7 +66,7 @@ def resources(standings: Mapping[str, Standing], now: float, note: str = "") -> 
     )
 
 
-def _wait(standings: Mapping[str, Standing]) -> bool:
+def _wait(standings: Mapping[str, Freshness]) -> bool:
     """Whether others are not asked for: the peers fail, and no other fared better."""
     since = standings[UP].failing_since
     return since is not None and all(
@@ -76,7 +76,7 @@ def _wait(standings: Mapping[str, Standing]) -> bool:
 
 def _row(
     resource: Resource,
-    standing: Standing | None,
+    standing: Freshness | None,
     word: str,
     now: float,
 ) -> Tag:
@@ -104,7 +104,7 @@ def _row(
 
 
 def _failure(
-    standing: Standing, error: UpstreamError, advised: set[Reason], now: float
+    standing: Freshness, error: UpstreamError, advised: set[Reason], now: float
 ) -> Tag:
     """What is wrong; and what to do about it, the first time it is told."""
     told = "" if error.reason in advised else advice(error)
@@ -113,7 +113,7 @@ def _failure(
     return _because(len(_NUMBERS) + 2, f"Since {since}: {error}", told)
 
 
-def _records(standing: Standing) -> Flattenable:
+def _records(standing: Freshness) -> Flattenable:
     shown = f"{standing.records:,}"
     if not standing.rejected:
         return shown

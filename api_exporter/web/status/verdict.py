@@ -9,7 +9,7 @@ from api_exporter.attention.finding import counted
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
 
@@ -36,7 +36,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def verdict(
-    standings: Mapping[str, Standing], inventory: Inventory, now: float
+    standings: Mapping[str, Freshness], inventory: Inventory, now: float
 ) -> Verdict:
     """Peers decide whether it works; whatever else is wrong is a note."""
     peers = standings[UP]
@@ -91,7 +91,7 @@ def verdict(
     )
 
 
-def _told(peers: Standing, inventory: Inventory, now: float) -> str:
+def _told(peers: Freshness, inventory: Inventory, now: float) -> str:
     """What the metrics say of the peers in the meantime."""
     if peers.last_success is None:
         return "The peers have not been read since the start."
@@ -101,7 +101,7 @@ def _told(peers: Standing, inventory: Inventory, now: float) -> str:
     return f"Until then, the metrics tell of the peers as they were at {when}."
 
 
-def _others(standings: Mapping[str, Standing], now: float) -> tuple[str, ...]:
+def _others(standings: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
     failing = [
         name
         for name, standing in standings.items()
@@ -131,12 +131,12 @@ def ends(end: float, now: float) -> str:
     return f"expires in {formatting.lasting(end - now)}"
 
 
-def refused(peers: Standing) -> bool:
+def refused(peers: Freshness) -> bool:
     """Whether the upstream does not accept our token."""
     return peers.error is not None and peers.error.reason == "auth"
 
 
-def token(peers: Standing) -> tuple[Tone, str]:
+def token(peers: Freshness) -> tuple[Tone, str]:
     """What the upstream thinks of our token, as far as it said."""
     if refused(peers):
         return "bad", "refused"

@@ -9,16 +9,16 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, User
 from api_exporter.ports import UpstreamError
-from api_exporter.telemetry.standing import Standing
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status import verdict
 from tests.web.watched import NOON
 
 DAY = 86400.0
-FRESH = Standing(period=30, ended=NOON, last_success=NOON, records=214)
+FRESH = Freshness(period=30, ended=NOON, last_success=NOON, records=214)
 
 
-def failing(reason: str = "401: the upstream refuses the token") -> Standing:
-    return Standing(
+def failing(reason: str = "401: the upstream refuses the token") -> Freshness:
+    return Freshness(
         period=30,
         ended=NOON,
         error=UpstreamError("auth", reason),
@@ -44,10 +44,10 @@ def known(*tokens: AccessToken) -> Inventory:
 class VerdictTests(SynchronousTestCase):
     def verdict(
         self,
-        peers: Standing,
+        peers: Freshness,
         inventory: Inventory | None = None,
         now: float = NOON + 3,
-        others: Mapping[str, Standing] = MappingProxyType({}),
+        others: Mapping[str, Freshness] = MappingProxyType({}),
     ) -> verdict.Verdict:
         found = inventory if inventory is not None else Inventory(peers=())
         return verdict.verdict({"peers": peers, **others}, found, now)
@@ -60,7 +60,7 @@ class VerdictTests(SynchronousTestCase):
 
     def test_starting(self) -> None:
         """Before the first answer there is nothing to judge."""
-        found = self.verdict(Standing(period=30))
+        found = self.verdict(Freshness(period=30))
         self.assertEqual(
             ("none", "Starting: no peers read yet"), (found.tone, found.headline)
         )
@@ -88,7 +88,7 @@ class VerdictTests(SynchronousTestCase):
     def test_ended(self) -> None:
         """Peers that ended without a failure are no good news either."""
         found = self.verdict(
-            Standing(period=30, ended=NOON, last_success=NOON - 77, withdrawn=True),
+            Freshness(period=30, ended=NOON, last_success=NOON - 77, withdrawn=True),
             Inventory(),
         )
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
@@ -97,7 +97,7 @@ class VerdictTests(SynchronousTestCase):
 
     def test_never_read(self) -> None:
         """A start that fails tells of no earlier success."""
-        never = Standing(period=30, ended=NOON, error=failing().error)
+        never = Freshness(period=30, ended=NOON, error=failing().error)
         *_, told = self.verdict(never).notes
         self.assertEqual("The peers have not been read since the start.", told)
 
@@ -159,17 +159,17 @@ class VerdictTests(SynchronousTestCase):
         slow = UpstreamError("timeout", "no answer within 30 s")
         denied = UpstreamError("forbidden", "403: permission denied")
         for standing, words in (
-            (Standing(period=30), "not known yet"),
+            (Freshness(period=30), "not known yet"),
             (FRESH, "accepted"),
             (failing(), "refused"),
             (
-                Standing(period=30, error=denied),
+                Freshness(period=30, error=denied),
                 "accepted, without the right to read peers",
             ),
             (
-                Standing(period=30, error=slow, last_success=NOON),
+                Freshness(period=30, error=slow, last_success=NOON),
                 "accepted when it was last asked",
             ),
-            (Standing(period=30, error=slow), "not known yet"),
+            (Freshness(period=30, error=slow), "not known yet"),
         ):
             self.assertEqual(words, verdict.token(standing)[1])

@@ -1,4 +1,4 @@
-"""A resource's state: what is known of its refreshes."""
+"""The freshness of a resource: what is known of its refreshes."""
 
 from typing import Literal
 
@@ -38,7 +38,7 @@ def max_age(period: float, wanted: float | None = None) -> float:
     return max(SHORTEST_MAX_AGE, 3 * period)
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class Freshness(Struct, frozen=True, kw_only=True):
     """What is known of a resource's refreshes.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.standing import max_age
+from api_exporter.telemetry.freshness import max_age
 
 
 class MaxAgeTests(SynchronousTestCase):
