@@ -5,6 +5,7 @@ what a command wants in `cli` and `entry`, the way through a proxy in `upstream.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
@@ -142,26 +143,25 @@ ACCOUNT_PARTS: tuple[
 """The same for an account. What builds it is made once for all that want it."""
 
 
-class AccountParts:
-    """Builds the parts that an account wants."""
+def account_parts(
+    reactor: PosixReactorBase, shared: SharedState
+) -> Callable[[AccountSettings, CollectorRegistry], list[AccountPart]]:
+    """Builds those that an account wants."""
 
-    def __init__(self, reactor: PosixReactorBase, shared: SharedState) -> None:
-        self._reactor = reactor
-        self._shared = shared
-        self._builders: dict[object, BuildAccountPart] = {}
+    @cache
+    def builder(
+        load: Callable[[PosixReactorBase, SharedState], BuildAccountPart],
+    ) -> BuildAccountPart:
+        return load(reactor, shared)
 
-    def of(
-        self, settings: AccountSettings, registry: CollectorRegistry
+    def build(
+        settings: AccountSettings, registry: CollectorRegistry
     ) -> list[AccountPart]:
-        """Those of an account."""
-        found = []
-        selected = self._shared.quotas[settings.name].selection
-        for wanted, load in ACCOUNT_PARTS:
-            if wanted(settings, selected):
-                if load not in self._builders:
-                    self._builders[load] = load(self._reactor, self._shared)
-                found.append(self._builders[load](settings, registry))
-        return found
+        selected = shared.quotas[settings.name].selection
+        wanted = (load for wants, load in ACCOUNT_PARTS if wants(settings, selected))
+        return [builder(load)(settings, registry) for load in wanted]
+
+    return build
 
 
 def simulation(

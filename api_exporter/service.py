@@ -140,7 +140,7 @@ def make_accounts(
     jitter: Jitter = random.random,
 ) -> dict[str, Account]:
     """Those that are wanted."""
-    optional = parts.AccountParts(reactor, shared)
+    optional = parts.account_parts(reactor, shared)
     made = {}
     for number, (name, account) in enumerate(settings.accounts.items()):
         registry = CollectorRegistry()
@@ -152,7 +152,7 @@ def make_accounts(
             now=now,
             jitter=jitter,
             after=number / STARTS,
-            parts=optional.of(account, registry),
+            parts=optional(account, registry),
         )
     return made
 

@@ -1,7 +1,7 @@
 """How often all accounts of a token may ask where its limit is known. Pure.
 
 Of the rate that the upstream grants, four fifths are planned for: what has failed comes
-again, and a first round must end although its successors are due. The budget goes up to
+again, and all must be read once although some is due again. The budget goes up to
 nine tenths; the last one is for what else uses the token, such as `--check`.
 """
 

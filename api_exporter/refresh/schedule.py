@@ -29,7 +29,7 @@ class Schedule:
     one after the other, and from then on every period.
 
     Args:
-        periods: seconds by resource name, in the order of the first round.
+        periods: seconds by resource name, in the order in which they are first read.
         budget: of the token, which others may use as well.
         changed: called when it may be this account's turn, which another one has
             brought about.
@@ -164,7 +164,7 @@ class Schedule:
         return pause
 
     def patience(self, name: str, now: float) -> float:
-        """Seconds that a round may take for its attempts together.
+        """Seconds that a refresh may take for its attempts together.
 
         In an outage there are no retries while the peers come again soon anyhow. A
         tight budget has none left either: they would keep all others from being asked.
@@ -210,7 +210,7 @@ class Schedule:
             share.pressing = NEVER
 
     def _others(self) -> dict[str, float]:
-        """When they are due, those of equal times in the order of the first round."""
+        """When they are due, those of equal times in their first order."""
         if REACH in self._due:
             return {REACH: self._due[REACH]}
         names = (n for n in self._periods if n != self.first and n in self._due)
