@@ -45,8 +45,9 @@ def alloy(folder: Path) -> str:
     except Failed as error:
         raise Missing(str(error)) from None
     file = folder / "config.alloy"
-    file.write_text(_documented("alloy"))
-    run(parser, file)
+    for page in ("events.md", "monitoring-netbird.md"):
+        file.write_text(_documented("alloy", page))
+        run(parser, file)
     return "its syntax; neither its components nor their arguments"
 
 
@@ -85,9 +86,9 @@ def rsyslog(folder: Path) -> str:
     return "400 lines over TCP, a rotation between them"
 
 
-def _documented(language: str) -> str:
-    """The example of docs/events.md in that language."""
-    text = (ROOT / "docs" / "events.md").read_text()
+def _documented(language: str, page: str = "events.md") -> str:
+    """A page's example in that language."""
+    text = (ROOT / "docs" / page).read_text()
     [found] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return str(found)
 
