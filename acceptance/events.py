@@ -38,16 +38,16 @@ def kills(folder: Path) -> str:
 
 
 def alloy(folder: Path) -> str:
-    """What the documents show for Alloy is what its parser takes."""
+    """Alloy's parser takes the documents' example and the file that is shipped."""
     parser = folder / "parser"
     try:
         run(go(), "build", "-o", parser, ".", cwd=PARSER)
     except Failed as error:
         raise Missing(str(error)) from None
     file = folder / "config.alloy"
-    for page in ("events.md", "monitoring-netbird.md"):
-        file.write_text(_documented("alloy", page))
-        run(parser, file)
+    file.write_text(_documented("alloy"))
+    for each in (file, ROOT / "deploy/monitoring/peers.alloy"):
+        run(parser, each)
     return "its syntax; neither its components nor their arguments"
 
 
@@ -86,9 +86,9 @@ def rsyslog(folder: Path) -> str:
     return "400 lines over TCP, a rotation between them"
 
 
-def _documented(language: str, page: str = "events.md") -> str:
-    """A page's example in that language."""
-    text = (ROOT / "docs" / page).read_text()
+def _documented(language: str) -> str:
+    """The example of docs/events.md in that language."""
+    text = (ROOT / "docs" / "events.md").read_text()
     [found] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return str(found)
 

@@ -1,4 +1,4 @@
-"""`docs/monitoring-netbird.md`: each block before the program that it is for."""
+"""`deploy/monitoring`: each file before the program that it is for."""
 
 import re
 import socket
@@ -11,10 +11,9 @@ from typing import Any
 import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import run
+from tests.deploy.programs import DEPLOY, run
 from tests.deploy.prometheus import Prometheus
 from tests.integration.programs import (
-    ROOT,
     becomes,
     free_port,
     get,
@@ -23,7 +22,7 @@ from tests.integration.programs import (
     until,
 )
 
-PAGE = (ROOT / "docs/monitoring-netbird.md").read_text()
+FILES = DEPLOY / "monitoring"
 
 PARTS = ("dashboard", "management", "signal", "relay")
 
@@ -38,14 +37,6 @@ HEALTHY = {
 """What NetBird's servers answer, by request: those of NetBird 0.77."""
 
 REQUESTS = dict(zip(PARTS, HEALTHY, strict=True))
-
-
-def block(begin: str) -> str:
-    """The block that begins with a comment or a line."""
-    [found] = re.findall(
-        rf"^```\w+\n({re.escape(begin)}\n.*?)^```", PAGE, re.DOTALL | re.MULTILINE
-    )
-    return str(found)
 
 
 class StandIn(ThreadingHTTPServer):
@@ -76,20 +67,16 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class FilesTests(SynchronousTestCase):
-    def setUp(self) -> None:
-        self.file = Path(self.mktemp()).absolute()
-
     def test_prometheus(self) -> None:
         """Promtool accepts the jobs and the rules."""
-        for begin, kind in (("# prometheus.yml", "config"), ("# rules", "rules")):
-            self.file.write_text(block(begin))
-            run(program("promtool"), "check", kind, self.file)
+        for name, kind in (("prometheus.yml", "config"), ("rules.yml", "rules")):
+            run(program("promtool"), "check", kind, FILES / name)
 
     def test_alertmanager(self) -> None:
         """Amtool accepts the example, which tells whom it says."""
-        self.file.write_text(block("# alertmanager.yml"))
+        file = FILES / "alertmanager.yml"
         amtool = program("amtool")
-        run(amtool, "check-config", self.file)
+        run(amtool, "check-config", file)
         for alert, receiver in (
             ("NetBirdImportantPeerOffline", "help-desk"),
             ("NetBirdLoginExpiresSoon", "help-desk"),
@@ -97,31 +84,32 @@ class FilesTests(SynchronousTestCase):
             ("NetBirdServerDown", "on-call"),
             ("NetBirdPolicyEmpty", "nobody"),
         ):
-            routes = ("config", "routes", "test", f"--config.file={self.file}")
+            routes = ("config", "routes", "test", f"--config.file={file}")
             said = run(amtool, *routes, f"alertname={alert}")
             self.assertEqual(receiver, said.split()[-1], alert)
 
     def test_alerts(self) -> None:
-        """Each alert that it names is one of ours, or of the page."""
-        known = re.findall(
-            r"alert: (\w+)", (ROOT / "deploy/prometheus/alerts.yml").read_text() + PAGE
-        )
-        for matcher in re.findall(r'alertname =~ "(.*)"', block("# alertmanager.yml")):
+        """Each alert that it names is one of ours, or of those beside it."""
+        shipped = (DEPLOY / "prometheus/alerts.yml", FILES / "rules.yml")
+        texts = [path.read_text() for path in shipped]
+        known = re.findall(r"alert: (\w+)", "".join(texts))
+        text = (FILES / "alertmanager.yml").read_text()
+        for matcher in re.findall(r'alertname =~ "(.*)"', text):
             for name in re.findall(r"\w+(?=[|)])", matcher):
                 self.assertIn(f"NetBird{name.removeprefix('NetBird')}", known)
 
     def test_collector(self) -> None:
         """Promtool takes what the OpenTelemetry Collector hands to Prometheus' code."""
-        collector = yaml.safe_load(block("# otelcol.yaml"))
+        collector = yaml.safe_load((FILES / "collector.yml").read_text())
         config = collector["receivers"]["prometheus"]["config"]
-        self.file.write_text(yaml.safe_dump(config).replace("$$", "$"))
-        run(program("promtool"), "check", "config", self.file)
+        file = Path(self.mktemp()).absolute()
+        file.write_text(yaml.safe_dump(config).replace("$$", "$"))
+        run(program("promtool"), "check", "config", file)
 
 
 class StunTests(SynchronousTestCase):
     def told(self, answer: bytes | None) -> str:
         """What the script says where a server begins its answer so."""
-        [script] = re.findall(r"<<'END'\n(.*?)^END", PAGE, re.DOTALL | re.MULTILINE)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
             server.bind(("127.0.0.1", 0))
 
@@ -133,15 +121,15 @@ class StunTests(SynchronousTestCase):
             thread = threading.Thread(target=serve)
             thread.start()
             port = server.getsockname()[1]
-            said = run(program("python3"), "-c", script, "127.0.0.1", f"{port}")
+            said = run(FILES / "stun.py", "127.0.0.1", f"{port}")
             thread.join()
-        return said
+        return said.splitlines()[-1]
 
     def test_stun(self) -> None:
         """It is up by its own answer; silence and anything else are down."""
-        self.assertEqual("netbird_stun_up 1\n", self.told(b"\1\1\0\0"))
-        self.assertEqual("netbird_stun_up 0\n", self.told(b"\1\x11\0\0"))
-        self.assertEqual("netbird_stun_up 0\n", self.told(None))
+        self.assertEqual("netbird_stun_up 1", self.told(b"\1\1\0\0"))
+        self.assertEqual("netbird_stun_up 0", self.told(b"\1\x11\0\0"))
+        self.assertEqual("netbird_stun_up 0", self.told(None))
 
 
 class ProbeTests(SynchronousTestCase):
@@ -156,23 +144,23 @@ class ProbeTests(SynchronousTestCase):
         self.addCleanup(self.server.shutdown)
         directory = Path(self.mktemp())
         directory.mkdir()
-        (directory / "blackbox.yml").write_text(
-            block("# blackbox.yml of blackbox_exporter")
-        )
         blackbox = f"127.0.0.1:{free_port()}"
         start(
             self,
             [
                 program("prometheus-blackbox-exporter"),
-                "--config.file=blackbox.yml",
+                f"--config.file={FILES / 'blackbox.yml'}",
                 f"--web.listen-address={blackbox}",
             ],
             directory,
         )
         until(lambda: get(f"http://{blackbox}/-/healthy")[0] == 200, "blackbox")
         rules = directory / "rules.yml"
-        rules.write_text(re.sub(r"for: \w+", "for: 0s", block("# rules")))
-        jobs = block("# prometheus.yml").replace("localhost:9115", blackbox)
+        rules.write_text(
+            re.sub(r"for: \w+", "for: 0s", (FILES / "rules.yml").read_text())
+        )
+        jobs = (FILES / "prometheus.yml").read_text()
+        jobs = jobs.replace("localhost:9115", blackbox)
         address = f"http://127.0.0.1:{self.server.server_address[1]}"
         self.prometheus = Prometheus(
             self,
