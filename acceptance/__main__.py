@@ -25,6 +25,7 @@ from acceptance import (
     installing,
     kubernetes,
     monitoring,
+    newest,
     package,
     proxies,
     pythons,
@@ -78,6 +79,7 @@ OTHERS = (
     Check("alloy", events.alloy),
     Check("rsyslog", events.rsyslog),
     Check("no-proxy", proxies.no_proxy),
+    Check("prometheus-newest", newest.prometheus),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
 )
@@ -97,7 +99,7 @@ class Row(Struct, frozen=True):
     seen: str
 
 
-_ROW = "| {:<14} | {:<7} | {:>5} | {}"
+_ROW = "| {:<17} | {:<7} | {:>5} | {}"
 
 
 def main() -> None:

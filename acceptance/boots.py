@@ -58,12 +58,14 @@ class System(Struct, frozen=True):
         """What a program prints that is run there; raises Failed where it fails."""
         return run("nsenter", f"--target={self.leader}", "--all", *clean(command))
 
-    def get(self, where: str, path: str, user: str = "nobody") -> str:
+    def get(
+        self, where: str, path: str, user: str = "nobody", group: str = "nogroup"
+    ) -> str:
         """What a host and port, or a socket's path, answer to a user of the system."""
         return self.run(
             "setpriv",
             f"--reuid={user}",
-            "--regid=nogroup",
+            f"--regid={group}",
             "--clear-groups",
             "python3",
             "-c",
@@ -74,11 +76,11 @@ class System(Struct, frozen=True):
 
     def until(self, text: str, *command: str) -> str:
         """What a program prints once it succeeds and prints that text."""
-        return _until(lambda: self.run(*command), text, " ".join(command))
+        return until(lambda: self.run(*command), text, " ".join(command))
 
     def until_got(self, text: str, where: str, path: str) -> str:
         """What is answered, once it holds that text."""
-        return _until(lambda: self.get(where, path), text, f"{where} {path}")
+        return until(lambda: self.get(where, path), text, f"{where} {path}")
 
 
 @contextmanager
@@ -126,7 +128,7 @@ def _leader(container: subprocess.Popen[bytes], log: Path) -> int:
     raise Failed(f"it does not boot: {log.read_text()}")
 
 
-def _until(ask: Callable[[], str], text: str, what: str) -> str:
+def until(ask: Callable[[], str], text: str, what: str) -> str:
     begin = time.monotonic()
     while True:
         try:

@@ -93,14 +93,19 @@ def go() -> Path:
     return found
 
 
-def go_tool(module: str, version: str) -> Path:
-    """A program of a Go module, built once; raises Missing where it cannot be had."""
+def go_tool(module: str, version: str, *flags: str) -> Path:
+    """A program of a Go module, built once; raises Missing where it cannot be had.
+
+    Args:
+        flags: more for `go install`.
+    """
     home = BUILD / "bin"
     name = re.sub(r"/v\d+$", "", module).rpartition("/")[2]
     found = home / f"{name}@{version}"
     if not found.exists():
         try:
-            run(go(), "install", f"{module}@{version}", env={"GOBIN": str(home)})
+            install = ("install", *flags, f"{module}@{version}")
+            run(go(), *install, env={"GOBIN": str(home)})
         except Failed as error:
             raise Missing(f"{module}@{version}: {error}") from None
         (home / name).rename(found)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from acceptance.boots import System, booted
+from acceptance.boots import System, booted, until
 from acceptance.check import Failed
 from acceptance.credentials import handed_over
 from acceptance.guarded import guarded
@@ -24,6 +24,8 @@ HERE = "127.0.0.1:8080"
 EXPOSURE = 1.2
 
 EVENTS = "/var/log/api-exporter/events.jsonl"
+
+SOCKET = "/run/api-exporter/http.sock"
 
 TABLE = ("inet", "api_exporter")
 
@@ -62,9 +64,10 @@ def boots(release: int) -> Callable[[Path], str]:
             seen.append(f"events in {EVENTS}: {owner}")
             seen += guarded(system, config.parent, folder / "door", started)
             seen.append(handed_over(system, root, api, EVENTS))
-            restarted("unix:/run/api-exporter/http.sock")
-            system.until_got(READ, "/run/api-exporter/http.sock", "/metrics")
-            seen.append("another user reads /run/api-exporter/http.sock")
+            restarted(f"unix:{SOCKET}")
+            system.until_got(READ, SOCKET, "/metrics")
+            seen.append(f"another user reads {SOCKET}")
+            seen.append(_without_port(system, started))
             system.run("systemctl", "stop", UNIT)
             system.run("systemctl", "enable", "--now", "api-exporter.socket")
             restarted("systemd:domain=INET6:index=0")
@@ -119,6 +122,29 @@ def hardened(system: System) -> str:
     if float(exposure) > EXPOSURE:
         raise Failed(f"exposure {exposure}")
     return f"as {user}, exposure {exposure}"
+
+
+def _without_port(system: System, started: Callable[[Mapping[str, str]], None]) -> str:
+    """By the page, the socket alone: one group reads it, and there is no port."""
+    system.run("useradd", "--system", "--user-group", "prometheus")
+    started({})
+    system.run("sh", "-c", f"cd {SOURCE}\n{script('../unix-socket.md')}")
+    system.until("srw-rw---- api-exporter prometheus", "stat", "-c", "%A %U %G", SOCKET)
+    group = "prometheus"
+    until(lambda: system.get(SOCKET, "/metrics", group=group), READ, SOCKET)
+    for where in (SOCKET, HERE):
+        try:
+            system.get(where, "/health")
+        except Failed as error:
+            refused = "Permission" if where == SOCKET else "Connection refused"
+            if refused not in str(error):
+                raise
+        else:
+            raise Failed(f"{where} answers to another user")
+    system.run("rm", f"/etc/systemd/system/{UNIT}.d/unix-socket.conf")
+    system.run("systemctl", "daemon-reload")
+    system.run("userdel", "prometheus")
+    return "no TCP port: prometheus reads the socket, nobody does not"
 
 
 def _firewalled(system: System) -> str:

@@ -1,17 +1,31 @@
 """A Prometheus with our rules, in haste, and what it answers."""
 
 import json
+import re
 import shutil
 import urllib.parse
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.deploy.programs import DEPLOY
+from tests.deploy.programs import DEPLOY, run
 from tests.integration.programs import environment, free_port, get, program, start
 
 FILES = DEPLOY / "prometheus"
+
+
+def needs(name: str, oldest: str) -> None:
+    """Skip the test where a program of Prometheus' is older."""
+    said = run(program(name), "--version")
+    [found] = re.findall(rf"^{name}, version (\d+\.\d+\.\d+)", said, re.MULTILINE)
+    if _numbers(found) < _numbers(oldest):
+        raise SkipTest(f"{name} {found} is older than {oldest}")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
 
 
 class Prometheus:

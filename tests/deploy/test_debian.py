@@ -25,6 +25,7 @@ MODES = {
     "./usr/lib/systemd/system/api-exporter.socket": "-rw-r--r--",
     "./usr/lib/sysusers.d/api-exporter.conf": "-rw-r--r--",
     "./usr/share/api-exporter/token.conf": "-rw-r--r--",
+    "./usr/share/api-exporter/unix-socket.conf": "-rw-r--r--",
     "./usr/share/doc/api-exporter/examples/logrotate": "-rw-r--r--",
     "./usr/share/doc/api-exporter/runbooks.html": "-rw-r--r--",
     "./usr/share/man/man1/api-exporter.1.gz": "-rw-r--r--",

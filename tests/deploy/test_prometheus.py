@@ -217,7 +217,7 @@ class PrometheusTests(SynchronousTestCase):
         """The queries of `docs/which-metrics.md` find what they speak of."""
         text = (ROOT / "docs/which-metrics.md").read_text()
         found = re.findall(r"```promql\n(.*?)```", text, re.DOTALL)
-        self.assertEqual(3, len(found))
+        self.assertEqual(4, len(found))
         until(lambda: all(self.query(query) for query in found), "an answer to each")
 
     def test_templates(self) -> None:

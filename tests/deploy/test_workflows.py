@@ -11,6 +11,17 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 READ = {"contents": "read"}
 
+_ATTEST = {"id-token": "write", "attestations": "write"}
+
+RIGHTS = {
+    "codeql": {"security-events": "write", "contents": "read"},
+    "attest": _ATTEST,
+    "publish": {"contents": "write"},
+    "images": {"packages": "write", **_ATTEST},
+    "index": {"id-token": "write"},
+}
+"""Of jobs that may more than read."""
+
 
 class WorkflowTests(SynchronousTestCase):
     def test_pinned(self) -> None:
@@ -26,20 +37,29 @@ class WorkflowTests(SynchronousTestCase):
         self.assertEqual(sorted(set(names)), sorted(names))
 
     def test_rights(self) -> None:
-        """A workflow may read, and no more; a job that may more has one right and waits
-        for whoever guards the environment `release`.
+        """A workflow may read, and no more; a job that may more has no right but these.
+        Whoever may write more than findings waits for whoever guards `release`.
         """
-        self.assertEqual(["gates.yml", "release.yml"], [x.name for x in WORKFLOWS])
         for path in WORKFLOWS:
             workflow = yaml.safe_load(path.read_text())
             self.assertEqual(READ, workflow["permissions"])
             for name, job in workflow["jobs"].items():
                 self.assertIn("timeout-minutes", job, name)
-                if "permissions" in job:
-                    self.assertEqual(1, len(job["permissions"]), name)
-                    self.assertEqual("release", job["environment"], name)
-                elif "secrets." in str(job):
-                    self.fail(f"{path.name}: {name} has a secret and is not guarded")
+                rights = RIGHTS.get(name)
+                self.assertEqual(rights, job.get("permissions"), name)
+                guarded = job.get("environment") == "release"
+                self.assertEqual(rights is not None and name != "codeql", guarded, name)
+                if "secrets." in str(job):
+                    self.assertTrue(guarded, f"{path.name}: {name} has a secret")
+
+    def test_attested(self) -> None:
+        """Nothing is published before it is attested, and what is in an image too."""
+        text = (ROOT / ".github/workflows/release.yml").read_text()
+        jobs = yaml.safe_load(text)["jobs"]
+        self.assertEqual(["build", "attest"], jobs["publish"]["needs"])
+        for job in ("attest", "images"):
+            for kind in ("build-provenance", "sbom"):
+                self.assertIn(f"actions/attest-{kind}@", str(jobs[job]["steps"]))
 
     def test_index(self) -> None:
         """Nothing is put under a name in PyPI that may be somebody else's."""
@@ -73,6 +93,7 @@ class WorkflowTests(SynchronousTestCase):
 
     def test_strangers(self) -> None:
         """A change that somebody proposes runs with nothing of ours."""
-        text = (ROOT / ".github/workflows/gates.yml").read_text()
-        self.assertNotIn("pull_request_target", text)
-        self.assertNotIn("secrets", text)
+        for name in ("gates", "analysis"):
+            text = (ROOT / f".github/workflows/{name}.yml").read_text()
+            self.assertNotIn("pull_request_target", text)
+            self.assertNotIn("secrets", text)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import TestCase
 
+from tests.deploy.prometheus import needs
 from tests.integration.programs import (
     ALL_READ,
     becomes,
@@ -26,12 +27,29 @@ scrape_configs:
   static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
 """
 
+PROTOCOLS = (
+    "PrometheusProto",
+    "PrometheusText0.0.4",
+    "PrometheusText1.0.0",
+    "OpenMetricsText0.0.1",
+    "OpenMetricsText1.0.0",
+    "OpenMetricsText2.0.0",
+)
+"""All that Prometheus 3.15 and newer can ask for; the first list is what it asks for by
+itself. We have neither the first of them nor the last, and answer with what we have."""
+
+PROTOCOL_JOB = """
+- job_name: "{name}"
+  scrape_protocols: [{protocols}]
+  static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+"""
+
 
 class PrometheusTests(TestCase):
     timeout = 120
 
     def setUp(self) -> None:
-        prometheus = program("prometheus")
+        program("prometheus")
         self.directory = Path(self.mktemp())
         (self.directory / "exporter").mkdir(parents=True)
         self.port, self.prometheus = free_port(), free_port()
@@ -42,13 +60,19 @@ class PrometheusTests(TestCase):
             environment(LISTEN_ADDRESS=f"127.0.0.1:{self.port}", DEMO_PEERS="100"),
         )
         until(lambda: scraped(self.url(), ALL_READ), "the first round")
-        configuration = self.directory / "prometheus.yml"
-        configuration.write_text(CONFIGURATION.format(port=self.port))
+
+    def started(self) -> None:
+        """Prometheus as it is, with one job."""
+        self.scrape(CONFIGURATION.format(port=self.port))
+
+    def scrape(self, configuration: str) -> None:
+        """Start Prometheus."""
+        (self.directory / "prometheus.yml").write_text(configuration)
         start(
             self,
             [
-                prometheus,
-                f"--config.file={configuration.name}",
+                program("prometheus"),
+                "--config.file=prometheus.yml",
                 "--storage.tsdb.path=tsdb",
                 f"--web.listen-address=127.0.0.1:{self.prometheus}",
             ],
@@ -65,6 +89,7 @@ class PrometheusTests(TestCase):
 
     def test_scraped(self) -> None:
         """Three rounds are scraped without an error, and every sample arrives."""
+        self.started()
         rounds = 'sum_over_time(up{job="api-exporter"}[1m])'
         until(lambda: max(self.query(rounds), default=0) >= 3, "three good rounds")
         _, _, page = get(self.url())
@@ -78,6 +103,7 @@ class PrometheusTests(TestCase):
 
     def test_join(self) -> None:
         """The join that the documentation promises gives one row a peer."""
+        self.started()
         join = (
             "count(netbird_api_peer_connected * on (instance, peer_id)"
             " group_left (os, version) netbird_api_peer_info)"
@@ -86,6 +112,7 @@ class PrometheusTests(TestCase):
 
     def test_units(self) -> None:
         """It knows the units, those of the network's metrics and those of our own."""
+        self.started()
         until(lambda: bool(self.query("netbird_api_up")), "the first scrape")
         url = f"http://127.0.0.1:{self.prometheus}/api/v1/metadata?metric="
         for name, unit in (
@@ -97,3 +124,22 @@ class PrometheusTests(TestCase):
             _, _, body = get(f"{url}{name}")
             [known] = json.loads(body)["data"][name]
             self.assertEqual(unit, known["unit"], name)
+
+    def test_protocols(self) -> None:
+        """In whatever format it asks, it gets every sample."""
+        needs("prometheus", "3.15.0")
+        jobs = {
+            "all": ", ".join(PROTOCOLS),
+            **dict(zip(PROTOCOLS, PROTOCOLS, strict=True)),
+        }
+        text = CONFIGURATION.format(port=self.port) + "".join(
+            PROTOCOL_JOB.format(name=name, protocols=protocols, port=self.port)
+            for name, protocols in jobs.items()
+        )
+        self.scrape(text)
+        good = "sum_over_time(up[1m]) >= 3 and min_over_time(up[1m]) == 1"
+        becomes(len(jobs) + 1, lambda: len(self.query(good)))
+        # The peers that come and go between two scrapes are not counted.
+        lasting = "count by (job) (netbird_api_group_info)"
+        becomes(len(jobs) + 1, lambda: len(self.query(lasting)))
+        self.assertEqual(1, len(set(self.query(lasting))))

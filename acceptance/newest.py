@@ -1,0 +1,50 @@
+"""The newest Prometheus that can be had, beside the one of Debian."""
+
+import re
+import sys
+from pathlib import Path
+
+from acceptance.check import ROOT, Failed, go_tool, run
+from tests.bodies import inventory
+from tests.collectors.samples import page
+
+VERSION = "3.16.0"
+
+# Of its ways to find targets, files and HTTP are enough, and need no vendor's library.
+_BUILD = (
+    "-tags=remove_all_sd",
+    f"-ldflags=-X github.com/prometheus/common/version.Version={VERSION}",
+)
+
+TESTS = (
+    "tests.deploy.test_prometheus",
+    "tests.deploy.test_unix_socket",
+    "tests.deploy.test_monitoring_netbird",
+    "tests.integration.test_prometheus",
+    "tests.integration.test_accounts",
+    "tests.integration.test_service_discovery",
+    "tests.test_golden",
+)
+"""Those with Prometheus or promtool."""
+
+
+def prometheus(folder: Path) -> str:
+    """The tests with Prometheus pass with it, and none of them is skipped."""
+    for name in ("prometheus", "promtool"):
+        module = f"github.com/prometheus/prometheus/cmd/{name}"
+        # Its modules count from 0.3xx: 3.16.0 is v0.316.0.
+        tool = go_tool(module, f"v0.{VERSION.replace('.', '', 1)}", *_BUILD)
+        (folder / name).symlink_to(tool)
+    said = run(folder / "prometheus", "--version").splitlines()[0]
+    if VERSION not in said:
+        raise Failed(said)
+    golden = folder / "page.txt"
+    golden.write_text(page(inventory()))
+    with_it = f'PATH="{folder}:$PATH" '
+    run("sh", "-c", f"{with_it} promtool check metrics --extended <{golden}")
+    trial = (sys.executable, "-m", "twisted.trial", f"--temp-directory={folder}/trial")
+    told = run("sh", "-c", f'{with_it} exec "$@"', "sh", *trial, *TESTS, cwd=ROOT)
+    counts = told.splitlines()[-1]
+    if re.search(r"skips", counts):
+        raise Failed(told)
+    return f"{said.partition(' (')[0]}: {counts.lower()}"

@@ -1,0 +1,200 @@
+"""`deploy/monitoring`: each file before the program that it is for."""
+
+import re
+import socket
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import yaml
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.deploy.programs import DEPLOY, run
+from tests.deploy.prometheus import Prometheus
+from tests.integration.programs import (
+    becomes,
+    free_port,
+    get,
+    program,
+    start,
+    until,
+)
+
+FILES = DEPLOY / "monitoring"
+
+PARTS = ("dashboard", "management", "signal", "relay")
+
+HTML = (200, "text/html", "<title>NetBird</title>")
+
+HEALTHY = {
+    "GET /": HTML,
+    "GET /api/instance": (200, "application/json", '{"setup_required":false}\n'),
+    "POST /signalexchange.SignalExchange/Probe": (200, "application/grpc", ""),
+    "GET /relay": (426, "text/plain", "WebSocket protocol violation"),
+}
+"""What NetBird's servers answer, by request: those of NetBird 0.77."""
+
+REQUESTS = dict(zip(PARTS, HEALTHY, strict=True))
+
+
+class StandIn(ThreadingHTTPServer):
+    """NetBird's four servers behind one address, each answer of which may change."""
+
+    def __init__(self, answers: Mapping[str, tuple[int, str, str]]) -> None:
+        self.answers = dict(answers)
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: StandIn
+
+    def do_GET(self) -> None:
+        asked = f"{self.command} {self.path}"
+        # The dashboard's server gives its page for whatever it does not know.
+        status, media_type, text = self.server.answers.get(asked, HTML)
+        self.send_response(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_POST = do_GET  # noqa: N815 - its own name
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own
+        del format, args
+
+
+class FilesTests(SynchronousTestCase):
+    def test_prometheus(self) -> None:
+        """Promtool accepts the jobs and the rules."""
+        for name, kind in (("prometheus.yml", "config"), ("rules.yml", "rules")):
+            run(program("promtool"), "check", kind, FILES / name)
+
+    def test_alertmanager(self) -> None:
+        """Amtool accepts the example, which tells whom it says."""
+        file = FILES / "alertmanager.yml"
+        amtool = program("amtool")
+        run(amtool, "check-config", file)
+        for alert, receiver in (
+            ("NetBirdImportantPeerOffline", "help-desk"),
+            ("NetBirdLoginExpiresSoon", "help-desk"),
+            ("NetBirdNetworkUnreachable", "on-call"),
+            ("NetBirdServerDown", "on-call"),
+            ("NetBirdPolicyEmpty", "nobody"),
+        ):
+            routes = ("config", "routes", "test", f"--config.file={file}")
+            said = run(amtool, *routes, f"alertname={alert}")
+            self.assertEqual(receiver, said.split()[-1], alert)
+
+    def test_alerts(self) -> None:
+        """Each alert that it names is one of ours, or of those beside it."""
+        shipped = (DEPLOY / "prometheus/alerts.yml", FILES / "rules.yml")
+        texts = [path.read_text() for path in shipped]
+        known = re.findall(r"alert: (\w+)", "".join(texts))
+        text = (FILES / "alertmanager.yml").read_text()
+        for matcher in re.findall(r'alertname =~ "(.*)"', text):
+            for name in re.findall(r"\w+(?=[|)])", matcher):
+                self.assertIn(f"NetBird{name.removeprefix('NetBird')}", known)
+
+    def test_collector(self) -> None:
+        """Promtool takes what the OpenTelemetry Collector hands to Prometheus' code."""
+        collector = yaml.safe_load((FILES / "collector.yml").read_text())
+        config = collector["receivers"]["prometheus"]["config"]
+        file = Path(self.mktemp()).absolute()
+        file.write_text(yaml.safe_dump(config).replace("$$", "$"))
+        run(program("promtool"), "check", "config", file)
+
+
+class StunTests(SynchronousTestCase):
+    def told(self, answer: bytes | None) -> str:
+        """What the script says where a server begins its answer so."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.bind(("127.0.0.1", 0))
+
+            def serve() -> None:
+                asked, client = server.recvfrom(1500)
+                if answer is not None:
+                    server.sendto(answer + asked[4:], client)
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            port = server.getsockname()[1]
+            said = run(FILES / "stun.py", "127.0.0.1", f"{port}")
+            thread.join()
+        return said.splitlines()[-1]
+
+    def test_stun(self) -> None:
+        """It is up by its own answer; silence and anything else are down."""
+        self.assertEqual("netbird_stun_up 1", self.told(b"\1\1\0\0"))
+        self.assertEqual("netbird_stun_up 0", self.told(b"\1\x11\0\0"))
+        self.assertEqual("netbird_stun_up 0", self.told(None))
+
+
+class ProbeTests(SynchronousTestCase):
+    """A blackbox_exporter and a Prometheus as the page has them, in haste."""
+
+    def setUp(self) -> None:
+        self.server = StandIn(HEALTHY)
+        self.addCleanup(self.server.server_close)
+        thread = threading.Thread(target=self.server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.server.shutdown)
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        blackbox = f"127.0.0.1:{free_port()}"
+        start(
+            self,
+            [
+                program("prometheus-blackbox-exporter"),
+                f"--config.file={FILES / 'blackbox.yml'}",
+                f"--web.listen-address={blackbox}",
+            ],
+            directory,
+        )
+        until(lambda: get(f"http://{blackbox}/-/healthy")[0] == 200, "blackbox")
+        rules = directory / "rules.yml"
+        rules.write_text(
+            re.sub(r"for: \w+", "for: 0s", (FILES / "rules.yml").read_text())
+        )
+        jobs = (FILES / "prometheus.yml").read_text()
+        jobs = jobs.replace("localhost:9115", blackbox)
+        address = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.prometheus = Prometheus(
+            self,
+            "global:\n"
+            "  {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n"
+            f"rule_files: [{rules.absolute()}]\n"
+            + jobs.replace("https://netbird.example.com", address),
+        )
+
+    def down(self) -> set[str]:
+        """The parts of which the alert tells."""
+        return {
+            alert["labels"]["job"].removeprefix("netbird-")
+            for alert in self.prometheus.alerts()
+            if alert["labels"]["alertname"] == "NetBirdServerDown"
+        }
+
+    def asked(self) -> dict[str, Any]:
+        """Whether each part is well, by what blackbox says."""
+        return {
+            sample["metric"]["job"].removeprefix("netbird-"): sample["value"][1]
+            for sample in self.prometheus.query("probe_success")
+        }
+
+    def test_parts(self) -> None:
+        """All are well; of each that a proxy answers for there is an alert, and none of
+        the others; the dashboard's page in the place of an answer is noticed.
+        """
+        becomes(dict.fromkeys(PARTS, "1"), self.asked)
+        becomes(set(), self.down)
+        for part in PARTS:
+            self.server.answers[REQUESTS[part]] = (502, "text/html", "Bad Gateway")
+            becomes({part}, self.down)
+            self.server.answers[REQUESTS[part]] = HEALTHY[REQUESTS[part]]
+            becomes(set(), self.down)
+        self.server.answers.clear()
+        becomes(set(PARTS) - {"dashboard"}, self.down)

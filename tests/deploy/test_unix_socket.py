@@ -1,0 +1,154 @@
+"""`docs/unix-socket.md`: no TCP port, who may read, and a Prometheus that does."""
+
+import grp
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from unittest import SkipTest
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.deploy.programs import run
+from tests.deploy.prometheus import Prometheus, needs
+from tests.integration.programs import ROOT, environment, program, start, until
+
+PAGE = (ROOT / "docs/unix-socket.md").read_text()
+
+SOCKET = "/run/api-exporter/http.sock"
+
+PLACE = "/var/lib/prometheus"
+
+READERS, OTHERS = 60001, 60002
+"""Groups that need no name."""
+
+LISTENING = "0A"
+"""How /proc/net/tcp calls that state."""
+
+
+def block(language: str, number: int = 0) -> str:
+    """One of the page's blocks."""
+    found = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    return str(found[number])
+
+
+class UnixSocketTestCase(SynchronousTestCase):
+    """An exporter of three simulated accounts that listens as the page says."""
+
+    def setUp(self) -> None:
+        # Others than root must reach it.
+        self.place = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.place)
+        self.place.chmod(0o755)
+        self.socket = self.place / "http.sock"
+
+    def started(self, before: Sequence[str] = ()) -> int:
+        """Start it; the number of its process."""
+        [address] = set(re.findall(r"LISTEN_ADDRESS=(\S+)", PAGE))
+        address = address.replace(SOCKET, str(self.socket))
+        directory = Path(self.mktemp())
+        directory.mkdir(parents=True)
+        settings = environment(LISTEN_ADDRESS=address, DEMO_ACCOUNTS="3")
+        command = [*before, sys.executable, "-m", "api_exporter", "--demo"]
+        running = start(self, command, directory, {**settings, "PYTHONPATH": str(ROOT)})
+        until(lambda: self.asked("/health") == 0, "the socket")
+        return running.process.pid
+
+    def asked(self, path: str, before: Sequence[str] = ()) -> int:
+        """The status of a curl that asks for a page."""
+        command = [*before, "curl", "-sSf", "--unix-socket", f"{self.socket}"]
+        done = subprocess.run(
+            [*command, f"http://localhost{path}"], check=False, capture_output=True
+        )
+        return done.returncode
+
+
+class ReaderTests(UnixSocketTestCase):
+    def test_group(self) -> None:
+        """Members of the socket's group read it, another user does not."""
+        if os.geteuid():
+            raise SkipTest("missing privilege: root")
+        setpriv = program("setpriv")
+        program("curl")
+        self.started([setpriv, f"--regid={READERS}", "--clear-groups"])
+        nobody = pwd.getpwnam("nobody").pw_uid
+        as_nobody = [setpriv, f"--reuid={nobody}", "--clear-groups"]
+        self.assertEqual(0, self.asked("/metrics", [*as_nobody, f"--regid={READERS}"]))
+        couldnt_connect = 7
+        self.assertEqual(
+            couldnt_connect, self.asked("/metrics", [*as_nobody, f"--regid={OTHERS}"])
+        )
+
+    def test_no_port(self) -> None:
+        """Its process listens on no TCP port."""
+        program("curl")
+        pid = self.started()
+        links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+        own = {link[8:-1] for link in links if link.startswith("socket:[")}
+        self.assertNotEqual(set(), own)
+        lines = [
+            line.split()
+            for table in ("tcp", "tcp6")
+            for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
+        ]
+        # The simulated API is in the same process, on loopback.
+        ports = [
+            columns[1]
+            for columns in lines
+            if columns[3] == LISTENING and columns[9] in own
+        ]
+        self.assertEqual(["0100007F"], [port.partition(":")[0] for port in ports])
+
+
+class PrometheusTests(UnixSocketTestCase):
+    def test_configuration(self) -> None:
+        """Promtool accepts the page's configuration."""
+        file = self.place / "prometheus.yml"
+        file.write_text(block("yaml"))
+        run(program("promtool"), "check", "config", file)
+
+    def test_scraped(self) -> None:
+        """Prometheus reads the process and each account over the socket alone; the
+        page's command fills the file of targets.
+        """
+        needs("prometheus", "3.15.0")
+        program("curl")
+        self.started()
+        here = block("sh", 1).replace(SOCKET, str(self.socket))
+        run("sh", "-ec", here.replace(PLACE, str(self.place)))
+        listed = json.loads((self.place / "netbird-accounts.json").read_text())
+        accounts = {target["labels"]["account"] for target in listed}
+        self.assertEqual(3, len(accounts))
+        text = f"global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n{block('yaml')}"
+        text = text.replace(SOCKET, str(self.socket)).replace(PLACE, str(self.place))
+        prometheus = Prometheus(self, text)
+        until(
+            lambda: (
+                {
+                    (s["metric"].get("account", ""), s["metric"]["instance"])
+                    for s in prometheus.query("up == 1")
+                }
+                == {(account, "netbird") for account in ("", *accounts)}
+            ),
+            "each target to be up",
+        )
+        until(lambda: len(prometheus.query("netbird_api_up")) == 3, "the accounts")
+
+
+class DropInTests(SynchronousTestCase):
+    def test_group(self) -> None:
+        """Debian's Prometheus has the group that the drop-in names."""
+        program("prometheus")
+        dropin = ROOT / "deploy/systemd/api-exporter.service.d/unix-socket.conf"
+        [group] = re.findall(r"^Group=(\w+)", dropin.read_text(), re.MULTILINE)
+        try:
+            grp.getgrnam(group)
+        except KeyError:
+            raise SkipTest(f"no group {group}: another Prometheus") from None
+        self.assertEqual(group, pwd.getpwnam("prometheus").pw_name)
