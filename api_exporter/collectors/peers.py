@@ -1,6 +1,7 @@
 """Peers: which are connected, on what, and until when."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 from api_exporter.collectors.rows import ObjectKind, in_one_step, personal, unknown
 from api_exporter.exposition.text import (
@@ -64,14 +65,17 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
 _lifetime = in_one_step(lambda known: login_lifetime(known.accounts or ()))
 
 
+_ENROLMENTS = [
+    [labels(enrolled_by=by, connected=boolean(half)) for half in (False, True)]
+    for by in ("setup_key", "user")
+]
+
+
 def _enrolments(metric: Metric, peers: Iterable[Peer]) -> Family:
     return counted(
         metric,
-        ((p.user_id != "", p.connected) for p in peers if not p.ephemeral),
-        lambda key: labels(
-            enrolled_by="user" if key[0] else "setup_key", connected=boolean(key[1])
-        ),
-        always=((False, False), (False, True), (True, False), (True, True)),
+        (_ENROLMENTS[p.user_id != ""][p.connected] for p in peers if not p.ephemeral),
+        always=chain(*_ENROLMENTS),
     )
 
 
