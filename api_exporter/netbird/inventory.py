@@ -20,7 +20,7 @@ Known = tuple[R, ...] | None
 """None: not known, or only from too long ago."""
 
 
-class Endpoint(Struct, frozen=True):
+class ApiEndpoint(Struct, frozen=True):
     """Where the upstream has the records of a resource.
 
     Attributes:
@@ -40,8 +40,8 @@ class Endpoint(Struct, frozen=True):
 class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     """What may be told of the network.
 
-    A field with an Endpoint is a resource. They stand in the order of the first round:
-    the peers first.
+    A field with an ApiEndpoint is a resource. They stand in the order of the first
+    round: the peers first.
 
     Attributes:
         personal: the kinds of personal data that may be told.
@@ -54,29 +54,29 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     detail: frozenset[str] | None = None
     peers: Annotated[
         Known[records.Peer],
-        Endpoint("api/peers", Listing(records.Peer, nullable=False), 30),
+        ApiEndpoint("api/peers", Listing(records.Peer, nullable=False), 30),
     ] = None
     # The first one counts.
     accounts: Annotated[
         Known[records.Account],
-        Endpoint("api/accounts", Listing(records.Account, ordered=True), 5 * MINUTE),
+        ApiEndpoint("api/accounts", Listing(records.Account, ordered=True), 5 * MINUTE),
     ] = None
     groups: Annotated[
         Known[records.Group],
-        Endpoint("api/groups", Listing(records.Group, nullable=False), 5 * MINUTE),
+        ApiEndpoint("api/groups", Listing(records.Group, nullable=False), 5 * MINUTE),
     ] = None
     setup_keys: Annotated[
         Known[records.SetupKey],
-        Endpoint("api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
+        ApiEndpoint("api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
     ] = None
     # Of two that list a resource the last one counts.
     networks: Annotated[
         Known[records.Network],
-        Endpoint("api/networks", Listing(records.Network, ordered=True), 5 * MINUTE),
+        ApiEndpoint("api/networks", Listing(records.Network, ordered=True), 5 * MINUTE),
     ] = None
     network_routers: Annotated[
         Known[records.NetworkRouter],
-        Endpoint(
+        ApiEndpoint(
             "api/networks/routers",
             Listing(records.NetworkRouter),
             5 * MINUTE,
@@ -85,7 +85,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     ] = None
     network_resources: Annotated[
         Known[records.NetworkResource],
-        Endpoint(
+        ApiEndpoint(
             "api/networks/resources",
             Listing(records.NetworkResource),
             5 * MINUTE,
@@ -93,60 +93,61 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         ),
     ] = None
     routes: Annotated[
-        Known[records.Route], Endpoint("api/routes", Listing(records.Route), 5 * MINUTE)
+        Known[records.Route],
+        ApiEndpoint("api/routes", Listing(records.Route), 5 * MINUTE),
     ] = None
     users: Annotated[
-        Known[records.User], Endpoint("api/users", Listing(records.User))
+        Known[records.User], ApiEndpoint("api/users", Listing(records.User))
     ] = None
     access_tokens: Annotated[
         Known[records.AccessToken],
-        Endpoint("api/users/{current_user}/tokens", Listing(records.AccessToken)),
+        ApiEndpoint("api/users/{current_user}/tokens", Listing(records.AccessToken)),
     ] = None
     policies: Annotated[
-        Known[records.Policy], Endpoint("api/policies", Listing(records.Policy))
+        Known[records.Policy], ApiEndpoint("api/policies", Listing(records.Policy))
     ] = None
     posture_checks: Annotated[
         Known[records.PostureCheck],
-        Endpoint("api/posture-checks", Listing(records.PostureCheck)),
+        ApiEndpoint("api/posture-checks", Listing(records.PostureCheck)),
     ] = None
     nameservers: Annotated[
         Known[records.NameserverGroup],
-        Endpoint("api/dns/nameservers", Listing(records.NameserverGroup)),
+        ApiEndpoint("api/dns/nameservers", Listing(records.NameserverGroup)),
     ] = None
     dns_settings: Annotated[
         Known[records.DnsSettings],
-        Endpoint("api/dns/settings", Document(records.DnsSettings)),
+        ApiEndpoint("api/dns/settings", Document(records.DnsSettings)),
     ] = None
     dns_zones: Annotated[
-        Known[records.DnsZone], Endpoint("api/dns/zones", Listing(records.DnsZone))
+        Known[records.DnsZone], ApiEndpoint("api/dns/zones", Listing(records.DnsZone))
     ] = None
     proxy_services: Annotated[
         Known[records.ProxyService],
-        Endpoint("api/reverse-proxies/services", Listing(records.ProxyService)),
+        ApiEndpoint("api/reverse-proxies/services", Listing(records.ProxyService)),
     ] = None
     proxy_domains: Annotated[
         Known[records.ProxyDomain],
-        Endpoint("api/reverse-proxies/domains", Listing(records.ProxyDomain)),
+        ApiEndpoint("api/reverse-proxies/domains", Listing(records.ProxyDomain)),
     ] = None
     proxy_clusters: Annotated[
         Known[records.ProxyCluster],
-        Endpoint(
+        ApiEndpoint(
             "api/reverse-proxies/clusters", Listing(records.ProxyCluster, key="address")
         ),
     ] = None
     proxy_tokens: Annotated[
         Known[records.ProxyToken],
-        Endpoint("api/reverse-proxies/proxy-tokens", Listing(records.ProxyToken)),
+        ApiEndpoint("api/reverse-proxies/proxy-tokens", Listing(records.ProxyToken)),
     ] = None
     instance_version: Annotated[
         Known[records.InstanceVersion],
-        Endpoint(
+        ApiEndpoint(
             "api/instance/version", Document(records.InstanceVersion), 60 * MINUTE
         ),
     ] = None
     events: Annotated[
         Known[records.AuditEvent],
-        Endpoint("api/events/audit", Listing(records.AuditEvent)),
+        ApiEndpoint("api/events/audit", Listing(records.AuditEvent)),
     ] = None
     changes: Mapping[str, object] = {}
 

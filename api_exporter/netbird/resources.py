@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from msgspec.structs import asdict
 
-from api_exporter.netbird.inventory import Endpoint, Inventory
+from api_exporter.netbird.inventory import ApiEndpoint, Inventory
 from api_exporter.ports import UpstreamError
 
 UP = "peers"
@@ -20,7 +20,7 @@ PROBE = "api/health"
 _CURRENT_USER = "{current_user}"
 
 
-class Resource(Endpoint, frozen=True, kw_only=True):
+class Resource(ApiEndpoint, frozen=True, kw_only=True):
     """An endpoint, and what its answers mean.
 
     Attributes:
