@@ -301,7 +301,8 @@ ANSWERS: tuple[tuple[str, int, str, bytes, int], ...] = (
     ("number", 200, JSON, b'[{"targets":["a:1"],"labels":{"a":1}}]', 0),
     ("yes or no", 200, JSON, b'[{"targets":["a:1"],"labels":{"a":true}}]', 0),
     ("list as label", 200, JSON, b'[{"targets":["a:1"],"labels":{"a":["b"]}}]', 0),
-    ("label name", 200, JSON, b'[{"targets":["a:1"],"labels":{"a-b":"c"}}]', 0),
+    # Prometheus 2 refuses "a-b" too, which 3 takes.
+    ("label name", 200, JSON, b'[{"targets":["a:1"],"labels":{"":"c"}}]', 0),
     ("number as target", 200, JSON, b'[{"targets":[1],"labels":{}}]', 0),
     ("text as targets", 200, JSON, b'[{"targets":"a:1","labels":{}}]', 0),
     ("path", 200, JSON, b'[{"targets":["a:1/metrics"],"labels":{}}]', 0),
