@@ -144,7 +144,7 @@ def _without_port(system: System, started: Callable[[Mapping[str, str]], None]) 
     system.run("rm", f"/etc/systemd/system/{UNIT}.d/unix-socket.conf")
     system.run("systemctl", "daemon-reload")
     system.run("userdel", "prometheus")
-    return "no TCP port: prometheus reads the socket, nobody does not"
+    return "no TCP port: the group prometheus reads the socket, others do not"
 
 
 def _firewalled(system: System) -> str:
