@@ -110,6 +110,15 @@ class PagesTests(SynchronousTestCase):
             self.assertEqual(FIRST_BYTES, len(slices[0]))
             self.assertEqual(b"x" * sum(sizes), b"".join(slices))
 
+    def test_small(self) -> None:
+        """A small page is compressed as a whole: what its pieces share stands once."""
+        lines = "".join(f"{n:x}{n * n:x} {n}\n" for n in range(1000))
+        for name in NAMES:
+            self.pages.publish(name, page(lines))
+        alone = len(piece(lines.encode()).deflated)
+        self.assertLess(self.pages.whole().deflated_length, 1.5 * alone)
+        self.assertEqual(lines.encode() * 3 + b"# EOF\n", self.text())
+
     def test_shared_slices(self) -> None:
         """Whoever asks for some collectors shares the slices behind the first one."""
         self.pages.publish("users", page("x" * 200_000, "y" * 200_000))
