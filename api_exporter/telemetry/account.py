@@ -203,7 +203,7 @@ class AccountTelemetry:
     def wake(self, resource: str, period: float) -> None:
         """It is asked for, again."""
         if resource not in self.standings:
-            self.standings[resource] = Standing(period=period)
+            self.standings[resource] = Freshness(period=period)
             self._refreshes.labels(resource)
             self._failures.labels(resource)
 
