@@ -37,7 +37,9 @@ class UpstreamError(Exception):
         retry_after: seconds that the upstream asked us to wait, if it did.
         unsent: whether the upstream never saw the request.
         unsupported: this upstream does not have the path at all.
-        said: the upstream's own words, where it said what it does not have.
+        said: the upstream's own words, where it refused the request.
+        request_id: by which the upstream's own log has the request; "" where it has
+            not told one.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class UpstreamError(Exception):
         unsent: bool = False,
         unsupported: bool = False,
         said: str = "",
+        request_id: str = "",
     ) -> None:
         super().__init__(message)
         self.reason = reason
@@ -58,6 +61,14 @@ class UpstreamError(Exception):
         self.unsent = unsent
         self.unsupported = unsupported
         self.said = said
+        self.request_id = request_id
+
+    @property
+    def traced(self) -> str:
+        """The message, with what finds the request in the upstream's log."""
+        return (
+            f"{self} (request id {self.request_id})" if self.request_id else str(self)
+        )
 
     def kept(self) -> "UpstreamError":
         """The same as a state to keep: a traceback would keep bodies alive."""
@@ -85,6 +96,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         error: what was wrong with it, "" if nothing.
         reason: the same as one of a closed set; None where the request went well.
         unsent: whether the upstream never saw it.
+        request_id: by which the upstream's log has it, where it failed and told one.
     """
 
     path: str
@@ -96,3 +108,4 @@ class Attempt(Struct, frozen=True, kw_only=True):
     error: str = ""
     reason: Reason | None = None
     unsent: bool = False
+    request_id: str = ""

@@ -169,7 +169,7 @@ class Exporter:
             spent = dict.fromkeys(STAGES, 0.0)
             every.append(spent)
             for resource in self.network.selection.resources:
-                path = resource.located(inventory)
+                path = resource.located(inventory, time.time())
                 assert path is not None
                 body = await self.client.upstream.fetch(path, NEVER)
                 times = [watch()]

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import yaml
 
-from api_exporter.attention.rules import GROUP, TARGET, filled, numbers
+from api_exporter.attention.rules import GROUP, SETTING, TARGET, filled, numbers
 from api_exporter.attention.thresholds import shipped
+from api_exporter.netbird.facts.account import CHOICES
 from api_exporter.settings.definitions import OF_ACCOUNT, SETTINGS
 from api_exporter.settings.setting import Setting
 from tests.prometheus import ROOT, RULES, THRESHOLDS
@@ -58,6 +59,9 @@ def rules(name: str) -> str:
     thresholds = shipped()
     words = {number: f"@{{{number}}}" for number, _ in numbers(thresholds)}
     words["groups"] = "\n" + GROUP.format(target=TARGET, group='""', role="important")
+    words["settings"] = "\n" + SETTING.format(
+        target=TARGET, value="@{wanted}", setting='""'
+    )
     source = f"api_exporter/{name}.in.yml"
     return f"# Made by `make rules` from {source}.\n" + filled(name, thresholds, words)
 
@@ -102,6 +106,7 @@ def schema() -> str:
     names = own["thresholds"]["properties"]
     severity = {"$ref": "#/$defs/severity"}
     names["severities"]["properties"] = dict.fromkeys(thresholds.severities, severity)
+    names["settings"]["properties"] = {name: {"type": "boolean"} for name in CHOICES}
     for table in ("hours", "days", "shares", "peers"):
         one = {"$ref": f"#/$defs/{'share' if table == 'shares' else 'whole'}"}
         known = getattr(thresholds, table)

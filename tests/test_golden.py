@@ -12,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition.text import unit
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import BY_NAME
 from tests.bodies import body, decoded, inventory
 from tests.collectors import incumbent
 from tests.collectors.samples import DROP_IN, PREFIX, page, parsed
@@ -81,7 +82,7 @@ class GoldenTests(SynchronousTestCase):
         turned = known
         for field in fields(Inventory):
             records = getattr(known, field.name)
-            if field.name not in {"personal", "changes", "detail"}:
+            if field.name in BY_NAME:
                 turned = turned.with_(field.name, records[::-1])
         pages = [dict(parsed(page(each, COLLECTORS))) for each in (known, turned)]
         self.assertEqual(*pages)

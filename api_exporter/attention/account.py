@@ -6,7 +6,7 @@ from api_exporter.attention.finding import Finding, Snapshot, counted, plain
 from api_exporter.attention.thresholds import HOUR
 from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.facts.account import addresses
+from api_exporter.netbird.facts.account import addresses, choices
 from api_exporter.netbird.facts.policies import (
     empty_sides,
     outdated,
@@ -97,6 +97,32 @@ def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
                 "The address range",
                 f"is nearly full: peers use {taken:,} of {room:,} addresses.",
             )
+
+
+def settings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Those of the account that are not what the thresholds say they must be."""
+    for account in snapshot.inventory.accounts or ():
+        for name, value in choices(account):
+            if snapshot.thresholds.settings.get(name, value) is not value:
+                yield snapshot.finding(
+                    "NetBirdSettingDiffers",
+                    f"Setting {name}",
+                    f"It is {'on' if value else 'off'}, and must not be.",
+                )
+
+
+def invites(snapshot: Snapshot) -> Iterator[Finding]:
+    """Those that nobody can accept any more."""
+    expired = [i for i in snapshot.inventory.user_invites or () if i.expired]
+    if expired:
+        times = [timestamp(invite.expires_at) for invite in expired]
+        verb = "has" if len(expired) == 1 else "have"
+        yield snapshot.finding(
+            "NetBirdInviteExpired",
+            "Invites",
+            f"{counted(len(expired), 'invite')} {verb} expired and cannot be accepted.",
+            since=min((at for at in times if at is not None), default=None),
+        )
 
 
 def policies(snapshot: Snapshot) -> Iterator[Finding]:

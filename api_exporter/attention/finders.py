@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from api_exporter.attention import (
     account,
+    agent_network,
     expirations,
     exporter,
     groups,
@@ -56,6 +57,35 @@ FINDERS = (
     Finder(account.peer_approvals, ("peers",)),
     Finder(account.user_approvals, ("users",)),
     Finder(account.unused_checks, ("posture_checks", "policies")),
+    Finder(account.settings, ("accounts",)),
+    Finder(account.invites, ("user_invites",)),
+    Finder(
+        agent_network.budgets,
+        (
+            "agent_policies",
+            "agent_budget_rules",
+            "agent_consumption",
+            "groups",
+            "users",
+            "peers",
+        ),
+    ),
+    Finder(agent_network.cost, ("agent_usage",)),
+    Finder(agent_network.providers, ("agent_providers",)),
+    Finder(agent_network.policies, ("agent_policies", "agent_providers")),
+    Finder(
+        agent_network.references,
+        (
+            "agent_policies",
+            "agent_budget_rules",
+            "agent_providers",
+            "agent_guardrails",
+            "groups",
+            "users",
+            "peers",
+        ),
+    ),
+    Finder(agent_network.prompts, ("agent_settings",)),
     Finder(account.old_versions, ("posture_checks", "policies", "groups", "peers")),
 )
 

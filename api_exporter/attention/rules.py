@@ -52,6 +52,13 @@ GROUP = """\
 """
 
 
+SETTING = """\
+      - record: instance_setting:netbird_api_account_setting_wanted:bool
+        expr: {value} + 0 * max by ({target}) (netbird_api_account_setting_enabled)
+        labels: {{setting: {setting}}}
+"""
+
+
 class _Rules(Template):
     delimiter = "@"
     idpattern = r"(?-i:[a-z][a-z_.]*)"
@@ -73,7 +80,11 @@ def rules(name: str, thresholds: Thresholds, runbooks: str | None = None) -> str
     Args:
         name: the file's, without what follows the dot.
     """
-    words = {**dict(numbers(thresholds)), "groups": _groups(thresholds)}
+    words = {
+        **dict(numbers(thresholds)),
+        "groups": _groups(thresholds),
+        "settings": _settings(thresholds),
+    }
     return filled(name, thresholds, words, runbooks)
 
 
@@ -114,9 +125,10 @@ def numbers(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
         ("days", thresholds.days),
         ("shares", thresholds.shares),
         ("peers", thresholds.peers),
+        ("dollars", thresholds.dollars),
     ):
         for name, number in own.items():
-            yield f"{table}.{name}", str(number)
+            yield f"{table}.{name}", "Inf" if number is None else str(number)
 
 
 def _groups(thresholds: Thresholds) -> str:
@@ -127,6 +139,15 @@ def _groups(thresholds: Thresholds) -> str:
         GROUP.format(target=TARGET, role=role, group=_quoted(name))
         for role, names in roles
         for name in dict.fromkeys(names)
+    ]
+    return "\n" + "".join(made).rstrip("\n") if made else " []"
+
+
+def _settings(thresholds: Thresholds) -> str:
+    """A rule for each setting that must be something."""
+    made = [
+        SETTING.format(target=TARGET, value=int(value), setting=_quoted(name))
+        for name, value in thresholds.settings.items()
     ]
     return "\n" + "".join(made).rstrip("\n") if made else " []"
 

@@ -7,10 +7,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from api_exporter.netbird.facts.account import CHOICES
+
 Whole = Annotated[int, Meta(gt=0, le=100_000)]
 """So many days are about as long as Prometheus can count."""
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
+Dollars = Annotated[float, Meta(gt=0)] | None
 Name = Annotated[str, Meta(min_length=1)]
 Severity = Literal["critical", "warning", "info"]
 
@@ -32,6 +35,8 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     """What `thresholds.json` holds.
 
     Attributes:
+        dollars: None for a figure that nothing exceeds.
+        settings: what those of the account must be, for those that are named.
         severities: of all alerts, in their order.
     """
 
@@ -40,6 +45,8 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     days: dict[str, Whole]
     shares: dict[str, Share]
     peers: dict[str, Whole]
+    dollars: dict[str, Dollars]
+    settings: dict[str, bool]
     severities: dict[str, Severity]
 
 
@@ -54,6 +61,8 @@ _KINDS = {
     "days": Whole,
     "shares": Share,
     "peers": Whole,
+    "dollars": Dollars,
+    "settings": bool,
     "severities": Severity,
 }
 """Of the values in each table."""
@@ -73,12 +82,14 @@ def changed(text: bytes) -> Thresholds:
         said = msgspec.json.decode(text, type=dict[str, dict[str, object]])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from None
+    names_of = {table: (*own,) for table, own in known.items()}
+    names_of["settings"] = CHOICES
     for table, own in said.items():
         if table not in known:
             raise ValueError(f"{table!r:.60} is none of {', '.join(known)}")
         for name, value in own.items():
-            if name not in known[table]:
-                names = ", ".join(known[table])
+            if name not in names_of[table]:
+                names = ", ".join(names_of[table])
                 raise ValueError(f"{table}: {name!r:.60} is none of {names}")
             try:
                 known[table][name] = msgspec.convert(value, type=_KINDS[table])

@@ -193,7 +193,9 @@ async def check(
     for one in found:
         if one.error is not None and not one.resource.optional:
             _, names = failures.setdefault(str(one.error), (one.error, []))
-            names.append(one.resource.name)
+            id_ = one.error.request_id
+            traced = f" (request id {id_})" if id_ else ""
+            names.append(one.resource.name + traced)
     for error, names in failures.values():
         _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
     for line in attending(found):

@@ -68,12 +68,14 @@ async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[Resourc
 async def _read(
     resource: Resource, network: Network, clock: IReactorTime
 ) -> ResourceCheck:
-    path = resource.located(network.inventory)
+    path = network.pipeline.located(resource)
     if path is None:
         return ResourceCheck(resource=resource)
     begin = clock.seconds()
     try:
         body = await network.pipeline.read(resource, path, PATIENCE)
+        if network.pipeline.located(resource) != path:  # there is more to ask for
+            return await _read(resource, network, clock)
     except CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - a defect of ours is a row, too

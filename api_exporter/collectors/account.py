@@ -1,14 +1,28 @@
 """The account's settings and the management server's version."""
 
+from collections.abc import Iterable
+
 from api_exporter.collectors.rows import ObjectKind
-from api_exporter.exposition.text import labels, timestamp
-from api_exporter.netbird.facts.account import addresses
+from api_exporter.exposition.text import Family, Metric, labels, timestamp
+from api_exporter.netbird.facts.account import addresses, choices
 from api_exporter.netbird.records import Account, InstanceVersion
 
 ACCOUNTS = ObjectKind[Account](
     "accounts", "accounts[]", lambda account: labels(account_id=account.id)
 )
 VERSION = ObjectKind[InstanceVersion]("instance_version", "instance/version")
+
+
+def _choices(metric: Metric, accounts: Iterable[Account]) -> Family:
+    return Family(
+        metric,
+        (
+            (labels(account_id=account.id, setting=name), int(value))
+            for account in accounts
+            for name, value in choices(account)
+        ),
+    )
+
 
 ROWS = (
     ACCOUNTS.each(
@@ -27,12 +41,14 @@ ROWS = (
         "netbird_api_account_peer_login_expiration_enabled",
         "Whether logins of peers expire.",
         "settings.peer_login_expiration_enabled",
+        lambda value: int(bool(value)),
         alert="0 where a rule demands that logins expire",
     ),
     ACCOUNTS.field(
         "netbird_api_account_peer_inactivity_expiration_enabled",
         "Whether logins of inactive peers expire.",
         "settings.peer_inactivity_expiration_enabled",
+        lambda value: int(bool(value)),
     ),
     ACCOUNTS.field(
         "netbird_api_account_peer_login_expiration_seconds",
@@ -43,6 +59,13 @@ ROWS = (
         "netbird_api_account_peer_inactivity_expiration_seconds",
         "After how long the login of an inactive peer expires.",
         "settings.peer_inactivity_expiration",
+    ),
+    ACCOUNTS.family(
+        "netbird_api_account_setting_enabled",
+        "Whether a setting of the account is on, of those that the upstream tells.",
+        "accounts[].settings, accounts[].settings.extra",
+        _choices,
+        alert="another value than it should have",
     ),
     ACCOUNTS.field(
         "netbird_api_account_network_addresses",

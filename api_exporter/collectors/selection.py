@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.netbird.bodies import Body, Unread
-from api_exporter.netbird.resources import ALWAYS, RESOURCES, Resource
+from api_exporter.netbird.inventory import OF_AGENTS
+from api_exporter.netbird.resources import ALWAYS, OFF, RESOURCES, Resource
 
 
 class Selection(Struct, frozen=True):
@@ -37,7 +38,8 @@ def selection(
     """The collectors of these names, but for those of which nothing is wanted.
 
     Args:
-        intervals: seconds between refreshes of resources, where not the usual ones.
+        intervals: seconds between refreshes of resources, where not the usual ones;
+            OFF for those that are not asked for.
         omitted: resources that are not asked for, whoever reads them.
         beside: resources that are asked for, whoever reads them. Where no collector
             does, their records are not decoded.
@@ -45,6 +47,9 @@ def selection(
     chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
     read = ALWAYS.union(*(collector.reads for collector in collectors))
+    off = {name for name, period in intervals.items() if period == OFF}
+    if "agent_providers" in off:
+        off.update(OF_AGENTS)
     bodies: dict[str, Body] = {name: Unread() for name in beside if name not in read}
     read = read.union(beside)
     bodies |= {name: body for c in collectors for name, body in c.bodies.items()}
@@ -52,7 +57,7 @@ def selection(
     resources = tuple(
         replace(r, body=bodies.get(r.name, r.body))
         for r in wanted
-        if r.name not in omitted
+        if r.name not in omitted and r.name not in off
     )
     periods = {r.name: intervals.get(r.name, r.period) for r in resources}
     return Selection(collectors, resources, periods)

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from api_exporter.collectors import (
     account,
+    agent_network,
     dns,
     drop_in,
     events,
@@ -67,6 +68,7 @@ COLLECTORS: tuple[Collector, ...] = (
             dns,
             account,
             reverse_proxy,
+            agent_network,
         ),
     ),
     _collector(memberships, default=False),

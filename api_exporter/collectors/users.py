@@ -1,12 +1,12 @@
-"""Users, and the access tokens of the exporter's own user."""
+"""Users, their invites and who vouches for them; the exporter's own access tokens."""
 
 from collections.abc import Iterable
 
 from api_exporter.collectors.rows import ObjectKind, distinct, in_one_step, personal
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
-from api_exporter.netbird.facts.personal import USER, personal_labels
+from api_exporter.netbird.facts.personal import INVITE, USER, personal_labels
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import AccessToken, User
+from api_exporter.netbird.records import AccessToken, IdentityProvider, User, UserInvite
 
 USERS = ObjectKind[User](
     "users", "users[]", lambda user: labels(user_id=user.id), in_blocks=True
@@ -41,6 +41,22 @@ TOKENS = ObjectKind[Token](
     find=_tokens,
     needs=("access_tokens",),
 )
+
+INVITES = ObjectKind[UserInvite](
+    "user_invites", "users/invites[]", lambda invite: labels(user_invite_id=invite.id)
+)
+IDENTITY_PROVIDERS = ObjectKind[IdentityProvider](
+    "identity_providers", "identity-providers[]"
+)
+
+
+def _invite(kinds: frozenset[str], invite: UserInvite) -> Labels:
+    return labels(
+        user_invite_id=invite.id,
+        role=invite.role,
+        **personal_labels(INVITE, invite, kinds),
+    )
+
 
 ROWS = (
     USERS.count(
@@ -90,5 +106,39 @@ ROWS = (
         "When an access token of the exporter's own user was last used.",
         "users/{current}/tokens[].last_used",
         lambda own: timestamp(own[1].last_used),
+    ),
+    INVITES.halves(
+        "netbird_api_user_invites",
+        "Number of invites that nobody has accepted, by whether they have expired.",
+        "expired",
+        alert="expired ones: nobody can accept them, and nothing removes them",
+    ),
+    INVITES.joined(
+        "netbird_api_user_invite_info",
+        "Properties of an invite, to be joined by user_invite_id. Always 1.",
+        "users/invites[]",
+        personal,
+        labels=_invite,
+    ),
+    INVITES.field(
+        "netbird_api_user_invite_expiration_timestamp_seconds",
+        "When the invite expires.",
+        "expires_at",
+        timestamp,
+    ),
+    IDENTITY_PROVIDERS.count(
+        "netbird_api_identity_providers",
+        "Number of providers of identity by type.",
+        {"idp_type": "type"},
+    ),
+    IDENTITY_PROVIDERS.each(
+        "netbird_api_identity_provider_info",
+        "Properties of a provider of identity. Always 1.",
+        "identity-providers[]",
+        labels=lambda provider: labels(
+            identity_provider_id=provider.id,
+            identity_provider=provider.name,
+            idp_type=provider.type,
+        ),
     ),
 )

@@ -64,7 +64,8 @@ class DemoApi(Resource):
         at = self._now()
         if self._limiters and not self._limiters[token].allow(at):
             return _refuse(request, 429, "too many requests")
-        body = self._networks[token].body(path, at)
+        query = request.uri.partition(b"?")[2].decode(errors="replace")
+        body = self._networks[token].body(f"{path}?{query}", at)
         if body is None:
             return _refuse(request, 403, "admin role required to perform this action")
         return _send(request, body)

@@ -45,6 +45,21 @@ LAB_UPDATE = _weekly(SUNDAY + 4 * HOUR, 20 * MINUTE)
 GATEWAYS_UPDATE = _weekly(SUNDAY + 4 * HOUR + 10 * MINUTE, 20 * MINUTE)
 """… and all others before these are back."""
 
+SETTINGS_LOST = _weekly(10 * HOUR, HOUR)
+"""A script puts the account's settings, and turns off what it leaves out."""
+
+NO_VERIFICATION = _weekly(TUESDAY + 12 * HOUR, 2 * HOUR)
+"""The certificate of the company's own models has expired, and is not verified."""
+
+PROVIDER_OFF = _weekly(WEDNESDAY + 6 * HOUR, HOUR)
+"""They are updated."""
+
+GUARDRAIL_DELETED = _weekly(THURSDAY + 16 * HOUR, HOUR)
+"""Somebody deletes a guardrail that a policy names."""
+
+PROMPTS_KEPT = _weekly(FRIDAY + 14 * HOUR, 2 * HOUR)
+"""Somebody wants to see prompts."""
+
 INTERRUPTIONS: Mapping[str | None, Pattern] = {
     "line_cut": LINE_CUT,
     "lab_update": LAB_UPDATE,

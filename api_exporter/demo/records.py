@@ -16,6 +16,7 @@ from api_exporter.demo.incidents import (
     NO_TUNNEL,
     OPEN,
     OWN_PROXY_DOWN,
+    SETTINGS_LOST,
 )
 from api_exporter.demo.machines import peer_id
 from api_exporter.demo.people import MACHINES_EACH, person
@@ -29,6 +30,9 @@ def accounts(moment: Moment, template: Template) -> Iterable[Record]:
     prefix = narrow if NARROW_RANGE.lasts(moment.at) else min(16, narrow - 2)
     [account] = template.records
     account["settings"]["network_range"] = f"100.64.0.0/{prefix}"
+    if SETTINGS_LOST.lasts(moment.at):
+        account["settings"]["lazy_connection_enabled"] = False
+        account["settings"]["groups_propagation_enabled"] = False
     return [account]
 
 

@@ -48,11 +48,13 @@ class Moment(Struct, frozen=True, kw_only=True):
         at: seconds since the epoch.
         machines: how many the network was asked to have.
         members: of each group, by its id, how many it has at that instant.
+        query: what stands behind the path.
     """
 
     at: float
     machines: int
     members: Mapping[str, int]
+    query: str = ""
 
     def latest(self, period: int, phase: int = 0) -> int:
         """When something that happens every `period` seconds last happened."""

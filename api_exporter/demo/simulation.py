@@ -6,7 +6,9 @@ varies. Many machines make their two resources themselves, for speed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from api_exporter.demo import records
+from msgspec.structs import replace
+
+from api_exporter.demo import agents, records
 from api_exporter.demo.fleet import SimulatedFleet
 from api_exporter.demo.go_json import array, encode
 from api_exporter.demo.people import EXPORTER_ID
@@ -28,6 +30,12 @@ def _document(_moment: Moment, template: Template) -> Record:
 
 _CONTENTS: Mapping[str, Content] = {
     "accounts": records.accounts,
+    "agent_consumption": agents.consumption,
+    "agent_denials": agents.denials,
+    "agent_guardrails": agents.guardrails,
+    "agent_providers": agents.providers,
+    "agent_settings": agents.settings,
+    "agent_usage": agents.usage,
     "events": records.events,
     "networks": records.networks,
     "network_resources": records.resources,
@@ -36,6 +44,7 @@ _CONTENTS: Mapping[str, Content] = {
     "proxy_tokens": records.tokens,
     "proxy_services": records.services,
     "setup_keys": records.setup_keys,
+    "user_invites": agents.invites,
     "users": records.users,
     "access_tokens": records.access_tokens,
 }
@@ -71,11 +80,12 @@ class SimulatedNetwork:
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
         """A path's JSON in pieces, or None where there is no such path.
 
-        `at` is in seconds since the epoch.
+        `at` is in seconds since the epoch. A query may follow the path.
         """
+        path, _, query = path.partition("?")
         if path not in PATHS:
             return None
-        return self._pieces(path, self._fleet.moment(at))
+        return self._pieces(path, replace(self._fleet.moment(at), query=query))
 
     def _pieces(self, path: str, moment: Moment) -> Iterator[bytes]:
         if path == PEERS:

@@ -1,15 +1,15 @@
 """Decoders of bodies. Records that cannot be read are left out and named."""
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from operator import attrgetter
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from api_exporter.exposition.text import LONGEST_LABEL, SHORT, cut
-from api_exporter.netbird import records
+from api_exporter.netbird import agent_records, records
 from api_exporter.netbird.elements import FAILURES, LEFT_OUT, LONG, elements, mend
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
 from api_exporter.ports import UpstreamError
@@ -28,7 +28,7 @@ _RECALLED = 5000
 
 _INSTANTS = frozenset(
     field.encode_name
-    for kind in vars(records).values()
+    for kind in (*vars(records).values(), *vars(agent_records).values())
     if isinstance(kind, type) and issubclass(kind, Struct) and kind is not Struct
     for field in msgspec.structs.fields(kind)
     if field.type == records.Instant
@@ -84,6 +84,7 @@ class Body(Protocol):
         body: bytes,
         before: Sequence[Struct] = (),
         recognized: KnownRecords = NO_RECORDS,
+        now: float = 0.0,
     ) -> Generator[bool, None, Decoded]:
         """Pauses now and then; raises UpstreamError where it is not what was promised.
 
@@ -95,6 +96,7 @@ class Body(Protocol):
 
         Args:
             recognized: of the body that held what was `before`.
+            now: when it was asked for, seconds since the epoch.
         """
         ...
 
@@ -108,7 +110,7 @@ class Listing:
 
     Args:
         nullable: whether the upstream may write an empty one as `null`.
-        key: the field that tells records apart.
+        key: the field that tells records apart, or a function that gives as much.
         ordered: whether the answer's order tells something: then it is kept, also where
             records are as they were before.
         cut_times: whether times are never rounded up to the next second.
@@ -119,7 +121,7 @@ class Listing:
         record: type[Struct],
         *,
         nullable: bool = True,
-        key: str = "id",
+        key: str | Callable[[Any], str] = "id",
         ordered: bool = False,
         cut_times: bool = False,
     ) -> None:
@@ -127,13 +129,14 @@ class Listing:
         self._nullable = nullable
         self._ordered = ordered
         self._cut_times = cut_times
-        self._id = attrgetter(key)
+        self._id = attrgetter(key) if isinstance(key, str) else key
 
     def decode(
         self,
         body: bytes,
         before: Sequence[Struct] = (),
         recognized: KnownRecords = NO_RECORDS,
+        now: float = 0.0,  # noqa: ARG002 - records are what they are
     ) -> Generator[bool, None, Decoded]:
         """Of two with one id the last counts; one with an empty id is left out."""
         old: dict[str, Struct] = {}
@@ -153,7 +156,7 @@ class Listing:
                     work = 0
                     yield len(raw) > _LONG_RECORD
                 try:
-                    record = cache.find(raw) or self._read(raw)
+                    record = cache.find(raw) or self.read(raw)
                 except FAILURES as error:
                     rejected += 1
                     if rejected <= _NAMED:
@@ -175,7 +178,8 @@ class Listing:
         there = tuple([record for record in found.values() if record is not None])
         return Decoded(there, rejected, tuple(complaints), cache.now)
 
-    def _read(self, raw: msgspec.Raw) -> Struct:
+    def read(self, raw: msgspec.Raw) -> Struct:
+        """One record; raises one of FAILURES."""
         if raw is LEFT_OUT:
             raise ValueError("too long, or of too many values")
         if self._cut_times:
@@ -217,6 +221,7 @@ class Unread:
         body: bytes,
         before: Sequence[Struct] = (),  # noqa: ARG002 - nothing of it is kept
         recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
+        now: float = 0.0,  # noqa: ARG002 - the same
     ) -> Generator[bool, None, Decoded]:
         """No records."""
         count = 0
@@ -227,19 +232,27 @@ class Unread:
 
 
 class Document:
-    """A single JSON object, small enough to be decoded at one go."""
+    """A single JSON object, small enough to be decoded at one go.
 
-    def __init__(self, record: type[Struct]) -> None:
+    Args:
+        nullable: whether the upstream may write an empty one as `null`.
+    """
+
+    def __init__(self, record: type[Struct], *, nullable: bool = False) -> None:
         self._decoder = msgspec.json.Decoder(record)
+        self._nullable = nullable
 
     def decode(
         self,
         body: bytes,
         before: Sequence[Struct] = (),  # noqa: ARG002 - it is small
         recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
+        now: float = 0.0,  # noqa: ARG002 - it is what it is
     ) -> Generator[bool, None, Decoded]:
         """A list of one record."""
         yield False
+        if self._nullable and body.strip() == b"null":
+            body = b"{}"
         if len(body) > _LONGEST_DOCUMENT:
             raise UpstreamError(
                 "too_large",

@@ -1,6 +1,6 @@
 """The inventory: the newest records of each resource, and the table of resources."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, TypeVar
 
@@ -8,7 +8,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.exposition.tally import chunks
-from api_exporter.netbird import records
+from api_exporter.netbird import agent_records, records
+from api_exporter.netbird.agent_bodies import (
+    Consumption,
+    ConsumptionBody,
+    Denials,
+    DenialsBody,
+    Usage,
+    UsageBody,
+    denials_query,
+    midnight,
+    usage_query,
+    window_end,
+)
 from api_exporter.netbird.bodies import Body, Document, Listing
 from api_exporter.netbird.facts.members import Steps, member_ids, named
 
@@ -28,13 +40,36 @@ class ApiEndpoint(Struct, frozen=True):
         body: decodes it.
         period: seconds between refreshes, unless the settings say otherwise.
         absence: the message of the JSON 404 with which an upstream too old to know the
-            path answers: it takes the last segment for the id of an object.
+            path answers: it takes the last segment for the id of an object; or of
+            another refusal that means the same.
+        query: what stands behind the path, given what is known and the time.
+        ends: when its records begin to tell something else, by the time alone.
+        longest: bytes of its body, where fewer than usual are far too many.
+        cost: how many times what an answer took has to pass before the next request.
+        idle: how many periods pass between two requests while it has no record.
     """
 
     path: str
     body: Body
     period: float = 10 * MINUTE
     absence: str = ""
+    query: "Callable[[Inventory, float], str]" = lambda *_: ""
+    ends: "Callable[[Inventory, float], float | None]" = lambda *_: None
+    longest: int = 0
+    cost: float = 0.0
+    idle: float = 1.0
+
+
+OF_AGENTS = (
+    "agent_policies",
+    "agent_budget_rules",
+    "agent_guardrails",
+    "agent_settings",
+    "agent_consumption",
+    "agent_usage",
+    "agent_denials",
+)
+"""What is dormant while there is no provider of the Agent Network."""
 
 
 class Inventory(Struct, frozen=True, kw_only=True, dict=True):
@@ -45,6 +80,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
 
     Attributes:
         personal: the kinds of personal data that may be told.
+        now: when that is told, seconds since the epoch: windows and days end.
+        consumption_period: seconds between refreshes of what agents use.
         changes: something new for each resource whenever its records are replaced.
         detail: groups, by name or id, whose peers may have series of their own; None:
             all peers may.
@@ -52,6 +89,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
 
     personal: frozenset[str] = frozenset()
     detail: frozenset[str] | None = None
+    now: float = 0.0
+    consumption_period: float = 600.0
     peers: Annotated[
         Known[records.Peer],
         ApiEndpoint("api/peers", Listing(records.Peer, nullable=False), 30),
@@ -149,18 +188,110 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Known[records.AuditEvent],
         ApiEndpoint("api/events/audit", Listing(records.AuditEvent)),
     ] = None
+    user_invites: Annotated[
+        Known[records.UserInvite],
+        ApiEndpoint(
+            "api/users/invites",
+            Listing(records.UserInvite),
+            15 * MINUTE,
+            absence="invite links are only available with embedded identity provider",
+        ),
+    ] = None
+    identity_providers: Annotated[
+        Known[records.IdentityProvider],
+        ApiEndpoint(
+            "api/identity-providers", Listing(records.IdentityProvider), 60 * MINUTE
+        ),
+    ] = None
+    agent_providers: Annotated[
+        Known[agent_records.AgentProvider],
+        ApiEndpoint(
+            "api/agent-network/providers",
+            Listing(agent_records.AgentProvider),
+            15 * MINUTE,
+            idle=2.0,
+        ),
+    ] = None
+    agent_policies: Annotated[
+        Known[agent_records.AgentPolicy],
+        ApiEndpoint(
+            "api/agent-network/policies",
+            Listing(agent_records.AgentPolicy),
+            15 * MINUTE,
+        ),
+    ] = None
+    agent_budget_rules: Annotated[
+        Known[agent_records.AgentBudgetRule],
+        ApiEndpoint(
+            "api/agent-network/budget-rules",
+            Listing(agent_records.AgentBudgetRule),
+            15 * MINUTE,
+        ),
+    ] = None
+    agent_guardrails: Annotated[
+        Known[agent_records.AgentGuardrail],
+        ApiEndpoint(
+            "api/agent-network/guardrails",
+            Listing(agent_records.AgentGuardrail),
+            15 * MINUTE,
+        ),
+    ] = None
+    agent_settings: Annotated[
+        Known[agent_records.AgentSettings],
+        ApiEndpoint(
+            "api/agent-network/settings",
+            Document(agent_records.AgentSettings, nullable=True),
+            15 * MINUTE,
+        ),
+    ] = None
+    # The server reads all of it from its database, and never deletes a row.
+    agent_consumption: Annotated[
+        Known[Consumption],
+        ApiEndpoint(
+            "api/agent-network/consumption",
+            ConsumptionBody(),
+            ends=lambda known, now: window_end(known.agent_consumption or (), now),
+            longest=32 * 1024 * 1024,
+            cost=100.0,
+        ),
+    ] = None
+    agent_usage: Annotated[
+        Known[Usage],
+        ApiEndpoint(
+            "api/agent-network/usage/overview",
+            UsageBody(),
+            query=lambda known, now: usage_query(known.agent_usage or (), now),
+            ends=lambda _, now: midnight(now),
+        ),
+    ] = None
+    agent_denials: Annotated[
+        Known[Denials],
+        ApiEndpoint(
+            "api/agent-network/access-logs",
+            DenialsBody(),
+            query=lambda _, now: denials_query(now),
+            ends=lambda _, now: midnight(now),
+        ),
+    ] = None
     changes: Mapping[str, object] = {}
 
     def with_(self, resource: str, records: object) -> "Inventory":
         """The same with a resource's records replaced; None forgets them.
 
-        Another current user has other access tokens: those that were known go.
+        Another current user has other access tokens: those that were known go. So does
+        what needs a provider with the last one.
         """
         changes = {**self.changes, resource: object()}
         after = replace(self, **{resource: records}, changes=changes)
         if resource == "users" and after.current_user != self.current_user:
             return replace(after, access_tokens=None)
+        if resource == "agent_providers" and not records:
+            return replace(after, **dict.fromkeys(OF_AGENTS))
         return after
+
+    def dormant(self, resource: str) -> bool:
+        """Whether there is nothing to ask for."""
+        return resource in OF_AGENTS and not self.agent_providers
 
     def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
         """The same until one of these changes. To hold it keeps no records alive."""

@@ -67,14 +67,40 @@ class GroupedPeer(Peer, frozen=True, gc=False, kw_only=True):
     groups: tuple[GroupOfPeer, ...] | None = None
 
 
+Choice = bool | None
+"""None where an answer does not hold it."""
+
+
+class ExtraSettings(Struct, frozen=True, gc=False, kw_only=True):
+    """More choices, which a server of one's own heeds in part."""
+
+    peer_approval_enabled: Choice = None
+    user_approval_required: Choice = None
+    network_traffic_logs_enabled: Choice = None
+    network_traffic_packet_counter_enabled: Choice = None
+
+
 class AccountSettings(Struct, frozen=True, gc=False, kw_only=True):
-    """The part of an account that says when logins end, in seconds."""
+    """What was chosen for an account, and when logins end, in seconds."""
 
     network_range: str = ""
-    peer_login_expiration_enabled: bool = False
     peer_login_expiration: Count = 0
-    peer_inactivity_expiration_enabled: bool = False
     peer_inactivity_expiration: Count = 0
+    peer_login_expiration_enabled: Choice = None
+    peer_inactivity_expiration_enabled: Choice = None
+    regular_users_view_blocked: Choice = None
+    groups_propagation_enabled: Choice = None
+    jwt_groups_enabled: Choice = None
+    routing_peer_dns_resolution_enabled: Choice = None
+    peer_expose_enabled: Choice = None
+    lazy_connection_enabled: Choice = None
+    auto_update_always: Choice = None
+    metrics_push_enabled: Choice = None
+    agent_network_only: Choice = None
+    embedded_idp_enabled: Choice = None
+    local_auth_disabled: Choice = None
+    local_mfa_enabled: Choice = None
+    extra: ExtraSettings = ExtraSettings()
 
 
 class Account(Struct, frozen=True, gc=False, kw_only=True):
@@ -135,6 +161,25 @@ class User(Struct, frozen=True, gc=False, kw_only=True):
     pending_approval: bool = False
     last_login: Instant = None
     auto_groups: tuple[str, ...] | None = None
+
+
+class UserInvite(Struct, frozen=True, gc=False, kw_only=True):
+    """An invitation that nobody has accepted (`/api/users/invites`)."""
+
+    id: str
+    email: str = ""
+    name: str = ""
+    role: str = ""
+    expired: bool = False
+    expires_at: Instant = None
+
+
+class IdentityProvider(Struct, frozen=True, gc=False, kw_only=True):
+    """Who vouches for users (`/api/identity-providers`)."""
+
+    id: str
+    name: str = ""
+    type: str = ""
 
 
 class AccessToken(Struct, frozen=True, gc=False, kw_only=True):

@@ -1,5 +1,6 @@
 """Resources: the inventory's fields, and what is asked of the upstream for them."""
 
+import math
 from typing import Annotated, get_origin, get_type_hints
 from urllib.parse import quote
 
@@ -14,10 +15,16 @@ UP = "peers"
 ALWAYS = frozenset({UP, "groups"})
 """What is read whatever is published: service discovery is made of it."""
 
+OFF = math.inf
+"""The interval of a resource that is not asked for."""
+
 PROBE = "api/health"
 """Tries the connection; NetBird has no such path, which is no failure."""
 
 _CURRENT_USER = "{current_user}"
+
+_ROLE_UNKNOWN = "user role: "
+"""With which a 404 begins that is a refusal: on some paths a role is not known."""
 
 
 class Resource(ApiEndpoint, frozen=True, kw_only=True):
@@ -36,18 +43,33 @@ class Resource(ApiEndpoint, frozen=True, kw_only=True):
 
     def refused(self, error: UpstreamError) -> bool:
         """Whether the upstream knows the path, and that is all we are to know."""
-        if error.unsupported:
+        if error.unsupported or self.name == UP:
             return False
-        return self.optional and error.reason in {"forbidden", "not_found"}
+        if error.reason == "forbidden" or error.said.startswith(_ROLE_UNKNOWN):
+            return True
+        return self.optional and error.reason == "not_found"
 
-    def located(self, inventory: Inventory) -> str | None:
-        """The path to ask for; None while what it is made of is unknown."""
+    def located(self, inventory: Inventory, now: float) -> str | None:
+        """The path to ask for; None while it is dormant, or while what the path is made
+        of is unknown.
+        """
+        if inventory.dormant(self.name):
+            return None
         if not self.optional:
-            return self.path
+            return self.path + self.query(inventory, now)
         user = inventory.current_user
         if user in {None, ".", ".."}:  # dots would lead to another path
             return None
         return self.path.replace(_CURRENT_USER, quote(user, safe=""))
+
+    def rest(self, records: int, period: float, seconds: float) -> float:
+        """Seconds from one request to the next, at least.
+
+        Args:
+            records: that it has.
+            seconds: that the answer took.
+        """
+        return max(self.cost * seconds, period if records else self.idle * period)
 
     def absent(self, error: UpstreamError) -> bool:
         """Whether an upstream that answers so may not know the path."""
@@ -62,5 +84,8 @@ RESOURCES: tuple[Resource, ...] = tuple(
     if get_origin(hint) is Annotated
 )
 """In the order of the first round: the peers first."""
+
+BOUNDS = {resource.path: resource.longest for resource in RESOURCES if resource.longest}
+"""Bytes of the bodies that have a bound of their own, by path."""
 
 BY_NAME = {resource.name: resource for resource in RESOURCES}

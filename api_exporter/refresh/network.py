@@ -7,6 +7,7 @@ simulation needs nothing else.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import inf
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError
@@ -32,6 +33,8 @@ from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
 
 log = Logger()
+
+CONSUMPTION = "agent_consumption"
 
 NOTHING_KNOWN = Inventory()
 
@@ -102,10 +105,13 @@ class Network(MultiService):
         attention(registry, lambda: self.attention.found.counts)
         self.pipeline = Pipeline(
             collectors=selected.collectors,
-            inventory=inventory,
+            inventory=replace(
+                inventory, consumption_period=selected.periods.get(CONSUMPTION, 0.0)
+            ),
             fetch=fetch,
             pages=self.pages,
             slicer=self._slicer,
+            now=now,
             page_max_bytes=page_max_bytes,
             failed=self.telemetry.collector_failed,
             body_readers=body_readers,

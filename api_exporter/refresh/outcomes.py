@@ -75,11 +75,13 @@ class Outcomes:
         alike = name != UP and peers is not None and peers.reason == error.reason
         if name not in self._told and not alike:
             self._told.add(name)
+            traced = {"request_id": error.request_id} if error.request_id else {}
             self.log.warn(
                 "cannot refresh {resource}: {why}",
                 resource=name,
                 why=str(error),
                 reason=error.reason,
+                **traced,
             )
 
     def unsupported(self, name: str, why: str, seconds: float) -> None:

@@ -9,6 +9,7 @@ from math import inf
 from operator import is_
 
 from msgspec import Struct
+from msgspec.structs import replace
 from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger
 
@@ -51,11 +52,13 @@ class ResourceState(Struct):
     Attributes:
         path: what was asked for last; None where it was not known.
         expires: when its metrics end, in seconds of the clock.
+        ends: when they mean something else: a window ends, or a day.
         body: None before the first good one, and after it was forgotten.
     """
 
     path: str | None = None
     expires: float = inf
+    ends: float = inf
     body: LastBody | None = None
 
 
@@ -66,6 +69,7 @@ class Pipeline:
 
     Args:
         inventory: to start with, so an empty one.
+        now: seconds since the epoch.
         page_max_bytes: the longest text that all collectors may have together.
         failed: told of each collector whose families could not be made.
         body_readers: by resource, who gets its bodies beside the collectors.
@@ -85,6 +89,7 @@ class Pipeline:
         fetch: Fetch,
         pages: Pages,
         slicer: Slicer,
+        now: Callable[[], float],
         page_max_bytes: float = inf,
         failed: Callable[[str], object] = lambda _: None,
         body_readers: Mapping[str, Sequence[BodyReader]] = {},
@@ -97,6 +102,7 @@ class Pipeline:
         self._fetch = fetch
         self._pages = pages
         self._slicer = slicer
+        self._now = now
         self._page_max_bytes = page_max_bytes
         self._failed = failed
         self._body_readers = body_readers
@@ -108,6 +114,10 @@ class Pipeline:
         """Whether a resource has been read and was not withdrawn since."""
         return self.states[name].body is not None
 
+    def located(self, resource: Resource) -> str | None:
+        """The path to ask for now, if there is one."""
+        return resource.located(self.inventory, self._now())
+
     async def read(self, resource: Resource, path: str, patience: float) -> LastBody:
         """Fetch and publish what is new; raises UpstreamError.
 
@@ -115,16 +125,17 @@ class Pipeline:
             patience: seconds until the next refresh of it.
         """
         name, state = resource.name, self.states[resource.name]
+        asked = self._now()
         body = await self._fetch(path, patience)
         for reader in self._body_readers.get(name, ()):
             reader(body)
-        digest = await self._slicer.run(_digest(body))
+        digest = (path, *(await self._slicer.run(_digest(body))))
         last = state.body
         before = getattr(self.inventory, name)
         if last is not None and last.digest == digest and self._complete(name):
             return last
         recognized = NO_RECORDS if last is None else last.recognized
-        steps = resource.body.decode(body, before or (), recognized)
+        steps = resource.body.decode(body, before or (), recognized, asked)
         decoded = await self._slicer.run(steps)
         del body, recognized, steps
         last = LastBody(
@@ -136,7 +147,7 @@ class Pipeline:
         )
         await self._rendering.acquire()
         try:
-            if resource.located(self.inventory) == path:  # else it was another user's
+            if resource.located(self.inventory, asked) == path:  # else another user's
                 # Known again when all of it is published, and not where that fails.
                 published = state.body is not None and self._complete(name)
                 state.body = None
@@ -151,6 +162,14 @@ class Pipeline:
     def forget(self, name: str) -> None:
         """Its next body counts as new."""
         self.states[name].body = None
+
+    async def tell_again(self, name: str) -> None:
+        """Publish what by now means something else, though nothing was read."""
+        async with self._rendering:
+            if (last := self.states[name].body) is not None:
+                # Even the same body means something else by now.
+                self.states[name].body = replace(last, digest=())
+                await self._render(name, getattr(self.inventory, name))
 
     async def withdraw(self, name: str) -> None:
         """End the metrics of a forgotten resource, unless it was read meanwhile."""
@@ -167,7 +186,7 @@ class Pipeline:
         One at a time: an older inventory must not be rendered over a newer one. Nothing
         is published where all of it together would be too long.
         """
-        inventory = self.inventory.with_(name, records)
+        inventory = replace(self.inventory.with_(name, records), now=self._now())
         readers = [c for c in self._collectors if name in c.reads]
         # What is withdrawn must go: it is never too long.
         room = inf if records is None else self._page_max_bytes

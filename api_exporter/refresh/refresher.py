@@ -23,6 +23,9 @@ from api_exporter.upstream.backoff import Jitter
 Work = Coroutine[Deferred[object], object, None]
 
 
+LATEST = 1.5
+"""Periods after which a refresh is late: nothing is withdrawn before."""
+
 WITHDRAWN_AGAIN = 30.0
 """Seconds after which a withdrawal is tried again that has failed."""
 
@@ -64,6 +67,7 @@ class Refresher(Service):
         self._outcomes = Outcomes(telemetry=telemetry, now=now, account=account)
         self._standings = telemetry.standings
         self._budget = quota.budget
+        self._telemetry, self._now = telemetry, now
         self._clock = clock
         self._jitter = jitter
         self._after = after
@@ -82,6 +86,8 @@ class Refresher(Service):
             changed=self._sleep,
             reach=self._reach is not None,
         )
+        for name in filter(self._pipeline.inventory.dormant, self._resources):
+            self._telemetry.sleep(name)
         self._wake()
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
@@ -104,6 +110,10 @@ class Refresher(Service):
                 state.expires, state.body = inf, None
                 work = self._then(name, self._withdraw(name))
                 self._start(work, f"withdrawing {name}")
+            if state.ends <= now:
+                state.ends = inf
+                work = self._then(name, self._end(self._resources[name]))
+                self._start(work, f"ending windows of {name}")
         while (taken := self._schedule.take(now)) is not None:
             if taken == REACH:
                 self._start(self._reached(), "reaching the upstream")
@@ -135,7 +145,7 @@ class Refresher(Service):
         if not self.running:
             self._schedule.pass_on(now)
             return
-        times = [state.expires for state in self._states.values()]
+        times = [min(state.expires, state.ends) for state in self._states.values()]
         wake_at = self._schedule.wake_at()
         given_way = self._schedule.pass_on(now)  # and told when it is our turn
         if wake_at is not None and not (given_way and wake_at <= now):
@@ -179,10 +189,11 @@ class Refresher(Service):
         """What is due, and what is to be said of it."""
         name, state = resource.name, self._states[resource.name]
         begin = self._clock.seconds()
-        state.path = path = resource.located(self._pipeline.inventory)
+        state.path = path = self._pipeline.located(resource)
         if path is None:
             self._schedule.skipped(name, begin)
             return
+        self._telemetry.wake(name, self._periods[name])
         try:
             patience = self._schedule.patience(name, begin)
             body = await self._pipeline.read(resource, path, patience)
@@ -191,21 +202,51 @@ class Refresher(Service):
                 self._failed(name, UpstreamError("internal", "cancelled"), begin)
         except UpstreamError as error:
             self._refused(resource, error, begin)
+            if not error.unsent:
+                self._rested(resource, begin)
         except Exception:  # noqa: BLE001 - a defect of ours must not end the refreshes
             self._defect(name, begin)
         else:
             now = self._clock.seconds()
-            state.expires = now + self._max_ages[name]
+            period = self._rested(resource, begin, body.records)
+            state.expires = now + max(self._max_ages[name], LATEST * period)
             self._outcomes.succeeded(name, body, now - begin)
+            self._telemetry.paced(name, period)
             self._schedule.refreshed(name, now)
+            self._watch_end(resource)
             self._locate(now)
 
+    def _rested(self, resource: Resource, begin: float, records: int = 1) -> float:
+        """Let it rest; returns the seconds from one request to the next."""
+        name, seconds = resource.name, self._clock.seconds() - begin
+        period = resource.rest(records, self._periods[name], seconds)
+        if period > self._periods[name]:
+            self._schedule.rest(name, begin + period)
+        return period
+
+    def _watch_end(self, resource: Resource) -> None:
+        """Wake when a window, or the day, of what is known ends."""
+        now = self._now()
+        end = resource.ends(self._pipeline.inventory, now)
+        ends = inf if end is None else self._clock.seconds() + max(0.0, end - now)
+        self._states[resource.name].ends = ends
+
+    async def _end(self, resource: Resource) -> None:
+        await self._pipeline.tell_again(resource.name)
+        self._watch_end(resource)
+
     def _locate(self, now: float) -> None:
-        """Ask for what has another path by now, or has one at last."""
+        """Ask for what has another path by now, or has one at last. What has become
+        dormant goes.
+        """
+        dormant = self._pipeline.inventory.dormant
         for name, state in self._states.items():
-            located = self._resources[name].located(self._pipeline.inventory)
+            located = self._pipeline.located(self._resources[name])
             if located not in {None, state.path}:
                 self._schedule.make_due(name, now)
+            elif state.path and dormant(name) and self._schedule.waits(name):
+                state.path, state.expires, state.ends = None, inf, inf
+                self._telemetry.sleep(name)
 
     def _refused(self, resource: Resource, error: UpstreamError, begin: float) -> None:
         if not self._believed(resource.name):

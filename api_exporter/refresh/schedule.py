@@ -55,6 +55,7 @@ class Schedule:
         self._running: dict[str, float] = {}
         self._failures = dict.fromkeys(periods, 0)
         self._unsupported: set[str] = set()
+        self._rests: dict[str, float] = {}
         self._first_began = -NEVER
         self._awaited: float | None = -NEVER
         """Since when all others wait for the first: from the start, after a pause."""
@@ -189,6 +190,14 @@ class Schedule:
         self._budget.unsent()
         self._due[name] = now + spread(self._periods[name], self._jitter)
 
+    def rest(self, name: str, until: float) -> None:
+        """It is not asked for before, whatever happens: what it costs is too much."""
+        self._rests[name] = until
+
+    def waits(self, name: str) -> bool:
+        """Whether it is not under way."""
+        return name in self._due
+
     def make_due(self, name: str, now: float) -> None:
         """It is worth asking for now, unless it is under way."""
         if name in self._due:
@@ -214,7 +223,9 @@ class Schedule:
         if REACH in self._due:
             return {REACH: self._due[REACH]}
         names = (n for n in self._periods if n != self.first and n in self._due)
-        return {name: self._due[name] for name in names}
+        return {
+            name: max(self._due[name], self._rests.get(name, 0.0)) for name in names
+        }
 
     def _end(self, name: str) -> float:
         self._share.end(peers=name == self.first)

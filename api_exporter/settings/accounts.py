@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
+from api_exporter.netbird.resources import OFF
 from api_exporter.settings import configuration_file
 from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import (
@@ -28,6 +29,7 @@ _ALLOWED = [setting.name for setting in OF_ACCOUNT]
 _TOKEN, _TOKEN_FILE = "UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"
 _CERTIFICATE, _KEY = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"
 _CURSOR = "EVENTS_CURSOR_FILE"
+_INTERVALS = "REFRESH_INTERVALS"
 
 _TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
 """Of each of these, one in an account's file replaces all of the environment's."""
@@ -215,6 +217,14 @@ def _contradictions(
             _CURSOR,
             f"{_CURSOR} is not set: where EVENTS_FILE is -, it must be"
             f" {BY_NAME[_CURSOR].allowed}",
+        )
+    intervals = values["refresh_intervals"]
+    assert isinstance(intervals, dict)
+    if values["events_file"] and intervals.get("events") == OFF:
+        yield (
+            _INTERVALS,
+            f"{_INTERVALS}: 'events=off' is not allowed where EVENTS_FILE is set: the"
+            " file is made of them",
         )
     if values[_KEY.lower()] is not None and _CERTIFICATE not in given:
         alone = f"{_KEY} is set, but not {_CERTIFICATE}: a key alone proves nothing"

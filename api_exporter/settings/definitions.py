@@ -132,8 +132,10 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     )
     refresh_intervals: Mapping[str, float] = setting(
         parsers.intervals,
-        "resource=duration pairs, separated by commas, such as peers=15s,groups=1m",
-        "Time between two refreshes, for the resources that are named.",
+        "resource=duration pairs, separated by commas, such as"
+        " peers=15s,groups=1m,agent_consumption=off",
+        "Time between two refreshes, for the resources that are named. `off` leaves one"
+        " out, and with it all that is made of it; not so peers and groups.",
     )
     metrics_max_age: float | None = setting(
         parsers.optional(parsers.duration),
@@ -154,7 +156,8 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         parsers.personal,
         "true, false, or a list such as hostname,city",
         "Which personal data labels may hold: all of it, none, or these of `email`,"
-        " `name`, `hostname`, `connection_ip`, `city` and `serial_number`.",
+        " `name`, `hostname`, `connection_ip`, `city`, `serial_number` and `usage`,"
+        " which is what each user has used of the Agent Network.",
         default="false",
     )
     peer_detail: frozenset[str] | None = setting(

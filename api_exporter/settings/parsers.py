@@ -13,7 +13,7 @@ import idna
 from api_exporter.attention.thresholds import Thresholds, changed
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.resources import ALWAYS, BY_NAME, OFF
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.token import content
 
@@ -185,7 +185,7 @@ def personal(text: str) -> frozenset[str]:
 
 
 def intervals(text: str) -> dict[str, float]:
-    """Seconds by resource from `peers=15s,groups=1m`."""
+    """Seconds by resource from `peers=15s,groups=1m`; OFF for one that is left out."""
     found: dict[str, float] = {}
     for item in listed(text):
         name, equals, period = (part.strip() for part in item.partition("="))
@@ -193,6 +193,11 @@ def intervals(text: str) -> dict[str, float]:
             raise ValueError(f"{name!r} is none of {', '.join(BY_NAME)}")
         if not equals or name in found:
             raise ValueError(f"{name!r} needs one duration")
+        if period.lower() == "off":
+            if name in ALWAYS:
+                raise ValueError(f"{item!r}: service discovery is made of it")
+            found[name] = OFF
+            continue
         try:
             found[name] = duration(period)
         except ValueError as error:

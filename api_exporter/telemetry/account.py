@@ -140,7 +140,9 @@ class AccountTelemetry:
             before = self.standings[UP]
             self._update(
                 UP,
-                error=UpstreamError(attempt.reason, attempt.error),
+                error=UpstreamError(
+                    attempt.reason, attempt.error, request_id=attempt.request_id
+                ),
                 failing_since=before.failing_since
                 if before.error is not None
                 else attempt.started + attempt.seconds,
@@ -191,6 +193,23 @@ class AccountTelemetry:
             failing_since=None,
             supported=False,
         )
+
+    def sleep(self, resource: str) -> None:
+        """There is nothing to ask for: nothing is told of it."""
+        if self.standings.pop(resource, None) is not None:
+            self._refreshes.remove(resource)
+            self._failures.remove(resource)
+
+    def wake(self, resource: str, period: float) -> None:
+        """It is asked for, again."""
+        if resource not in self.standings:
+            self.standings[resource] = Freshness(period=period)
+            self._refreshes.labels(resource)
+            self._failures.labels(resource)
+
+    def paced(self, resource: str, period: float) -> None:
+        """So many seconds are between its refreshes, as it has turned out."""
+        self._update(resource, period=period)
 
     def collector_failed(self, collector: str) -> None:
         """Its families could not be made."""

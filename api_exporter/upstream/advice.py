@@ -60,7 +60,9 @@ ADVICE: Mapping[Reason, str] = {
     "too_large": "The answer is longer than that of any network we know of, or the"
     " page that is made of it is longer than PAGE_MAX_BYTES."
     " Check that UPSTREAM_API_URL names the management API. If the page is"
-    " too long, look for objects with long names, or raise PAGE_MAX_BYTES.",
+    " too long, look for objects with long names, or raise PAGE_MAX_BYTES. If it is"
+    " agent_consumption, a list that NetBird never shortens, leave it out:"
+    " REFRESH_INTERVALS=agent_consumption=off.",
     "internal": "The exporter itself has a defect, or too little memory."
     " Look for the traceback in its log, and report it. If it speaks of"
     " memory, give it more.",

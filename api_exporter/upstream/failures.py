@@ -14,7 +14,12 @@ from twisted.web.client import PartialDownloadError, ResponseFailed
 from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
-from api_exporter.upstream.headers import challenges, media_type, retry_after
+from api_exporter.upstream.headers import (
+    challenges,
+    media_type,
+    request_id,
+    retry_after,
+)
 from api_exporter.upstream.masking import masked
 
 _CANCELLED = (CancelledError, error.ConnectingCancelledError)
@@ -52,7 +57,16 @@ class _Message(msgspec.Struct):
 def refusal(
     status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
-    """What an answer other than 200 means; secrets that it echoes are cut out.
+    """What an answer other than 200 means, and how the upstream's log calls it."""
+    error = _refusal(status, headers, body, now=now, secrets=secrets)
+    error.request_id = request_id(headers)
+    return error
+
+
+def _refusal(
+    status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
+) -> UpstreamError:
+    """The same; secrets that it echoes are cut out.
 
     Facts: the upstream's 404 is three things: an unknown token (JSON, the message
     starts with "invalid token"), an unknown path (plain text), an unknown object (other
@@ -81,7 +95,8 @@ def refusal(
     if status == 407:
         return login_wanted(status, "a proxy", challenges(headers))
     if 400 <= status < 500:
-        return UpstreamError("forbidden" if status == 403 else "http_4xx", detail)
+        reason: Reason = "forbidden" if status == 403 else "http_4xx"
+        return UpstreamError(reason, detail, said=said)
     return UpstreamError("decode", f"the status is {status}, where 200 is promised")
 
 

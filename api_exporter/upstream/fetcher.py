@@ -15,13 +15,14 @@ from twisted.logger import Logger
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
-from api_exporter.netbird.resources import PROBE
+from api_exporter.netbird.resources import BOUNDS, PROBE
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.body import LargeBodies, ResponseBody
 from api_exporter.upstream.gzip_agent import GzipAgent
+from api_exporter.upstream.headers import date
 from api_exporter.version import this_build
 
 LONGEST_BODY = 256 * 1024 * 1024
@@ -29,6 +30,9 @@ LONGEST_BODY = 256 * 1024 * 1024
 
 _LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error's body that are read: a longer one has no words for us."""
+
+CLOCKS = 1.0
+"""Seconds by which clocks may differ before that is told."""
 
 SHORTEST_RETRY = 0.1
 """Of the time for an attempt: a retry that has less left does not begin."""
@@ -103,7 +107,8 @@ class Fetcher:
         name: str = "",
         large: LargeBodies | None = None,
     ) -> None:
-        self._query = "" if account is None else f"?account={account}"
+        self._account = account or ""
+        self._clocks_differ = False
         self.log = log_of(name, self.log)
         self._http = HTTPClient(GzipAgent(agent, clock), _NoCookies())
         self._url = url
@@ -197,9 +202,7 @@ class Fetcher:
         answer: ResponseBody,
     ) -> bytes:
         started, begin = self._now(), self._clock.seconds()
-        problem = ""
-        reason: Reason | None = None
-        unsent = False
+        failed = None
         try:
             return await (
                 Deferred.fromCoroutine(self._exchange(path, token, answer))
@@ -207,7 +210,7 @@ class Fetcher:
                 .addErrback(failures.translate)
             )
         except UpstreamError as error:
-            problem, reason, unsent = str(error), error.reason, error.unsent
+            failed = error
             raise
         finally:
             attempt = Attempt(
@@ -217,9 +220,10 @@ class Fetcher:
                 status=answer.status,
                 received=answer.received,
                 seconds=self._clock.seconds() - begin,
-                error=problem,
-                reason=reason,
-                unsent=unsent,
+                error="" if failed is None else str(failed),
+                reason=None if failed is None else failed.reason,
+                unsent=failed is not None and failed.unsent,
+                request_id="" if failed is None else failed.request_id,
             )
             self._observe(attempt)
             self.log.debug(
@@ -229,12 +233,14 @@ class Fetcher:
                 status=attempt.status,
                 bytes=attempt.received,
                 milliseconds=round(1000 * attempt.seconds),
-                error=problem,
+                error=attempt.error,
             )
 
     async def _exchange(self, path: str, token: Token, answer: ResponseBody) -> bytes:
+        account, asked = self._account, self._now()
+        query = account and f"{'&' if '?' in path else '?'}account={account}"
         response = await self._http.get(
-            _Address(f"{self._url}/{path}{self._query}"),
+            _Address(f"{self._url}/{path}{query}"),
             headers=Headers(
                 {
                     b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],
@@ -256,10 +262,30 @@ class Fetcher:
                 now=self._now(),
                 secrets=secrets,
             )
-        answer.limit = self._longest_body
+        self._compare(date(response.headers), asked, self._now())
+        answer.limit = min(self._longest_body, BOUNDS.get(path, self._longest_body))
         answer.problem = failures.unusable(response.headers)
         response.deliverBody(answer)
         return await answer.whole
+
+    def _compare(self, theirs: float | None, asked: float, answered: float) -> None:
+        """Say once that our clocks differ: by ours windows and days are told to end.
+
+        Args:
+            theirs: what the answer says, in whole seconds.
+        """
+        if theirs is None:
+            return
+        ahead = max(theirs - answered, 0.0) + min(theirs + 1 - asked, 0.0)
+        differ = abs(ahead) > CLOCKS
+        if differ and not self._clocks_differ:
+            self.log.warn(
+                "the upstream's clock is {seconds:.0f} s {which} ours: by ours windows"
+                " and days end",
+                seconds=abs(ahead),
+                which="ahead of" if ahead > 0 else "behind",
+            )
+        self._clocks_differ = differ
 
 
 async def _words(response: IResponse, answer: ResponseBody) -> bytes:

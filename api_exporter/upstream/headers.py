@@ -1,5 +1,6 @@
 """Headers of an answer: what they say. No byte in one of them can do harm."""
 
+import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -30,6 +31,21 @@ def media_type(headers: Headers) -> str:
 def challenges(headers: Headers) -> list[str]:
     """How a proxy would have us log in, such as `Basic realm="x"`."""
     return _values(headers, b"proxy-authenticate")
+
+
+def request_id(headers: Headers) -> str:
+    """By which the upstream's own log has the request; "" where it tells none."""
+    (value, *_) = _values(headers, b"x-request-id") or [""]
+    return value if re.fullmatch(r"[\w.:-]{1,64}", value, re.ASCII) else ""
+
+
+def date(headers: Headers) -> float | None:
+    """When the answer was made, in whole seconds since the epoch; None if unknown."""
+    (value, *_) = _values(headers, b"date") or [""]
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def retry_after(headers: Headers, *, now: float) -> float | None:

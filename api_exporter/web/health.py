@@ -77,4 +77,5 @@ def _entry(standing: Freshness) -> dict[str, object]:
         "last_success_timestamp_seconds": standing.last_success,
         "records": standing.records if standing.last_success else None,
         "last_error_reason": standing.error.reason if standing.error else None,
+        "last_error_request_id": (standing.error and standing.error.request_id) or None,
     }

@@ -83,7 +83,7 @@ class RulesTests(SynchronousTestCase):
         text = self.made("rules", groups=groups)
         # Prometheus takes no letter in halves, as Python's reader does.
         self.assertNotRegex(text, r"\\ud[89a-f]")
-        rules = yaml.safe_load(text)["groups"][-1]["rules"]
+        rules = yaml.safe_load(text)["groups"][1]["rules"]
         self.assertEqual(
             [*((name, "important") for name in names), ("db", "routers")],
             [(rule["labels"]["group"], rule["labels"]["role"]) for rule in rules],

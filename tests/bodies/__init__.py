@@ -31,6 +31,9 @@ def body(name: str) -> bytes:
     return (FOLDER / f"{name}.json").read_bytes()
 
 
+NOON = 1_779_451_650.0
+"""When the made-up ones were sent, 2026-05-22 12:07:30 UTC."""
+
 STOCK_TIME = 1_795_349_280.0
 """When the bodies of the stock account were sent, 2026-11-22 12:08 UTC."""
 
@@ -66,11 +69,15 @@ def decoded(resource: str, raw: bytes) -> Decoded:
 
 def inventory(*, personal: bool = False, **others: str) -> Inventory:
     """All that the bodies tell; `accounts="accounts_sparse"` takes another body."""
-    known = Inventory(personal=frozenset(PERSONAL if personal else ()))
+    known = Inventory(personal=frozenset(PERSONAL if personal else ()), now=NOON)
     for resource in EVERYTHING:
-        raw = body(others.get(resource.name, resource.name))
-        found = finish(resource.body.decode(raw)).records
-        known = known.with_(resource.name, found)
+        name = others.get(resource.name, resource.name)
+        # What was used this month stands in two answers.
+        names = (f"{name}_earlier", name) if name == "agent_usage" else (name,)
+        for each in names:
+            before = getattr(known, resource.name) or ()
+            found = finish(resource.body.decode(body(each), before, now=NOON)).records
+            known = known.with_(resource.name, found)
     return known
 
 

@@ -5,7 +5,12 @@ from datetime import UTC, datetime
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Account, AccountSettings, InstanceVersion
+from api_exporter.netbird.records import (
+    Account,
+    AccountSettings,
+    ExtraSettings,
+    InstanceVersion,
+)
 from tests.collectors.samples import told
 
 ME = '{account_id="a1"}'
@@ -29,6 +34,8 @@ class AccountTests(SynchronousTestCase):
                 peer_login_expiration=86_400,
                 peer_inactivity_expiration_enabled=True,
                 peer_inactivity_expiration=600,
+                local_mfa_enabled=False,
+                extra=ExtraSettings(user_approval_required=True),
             ),
         )
         self.assertEqual(
@@ -39,6 +46,15 @@ class AccountTests(SynchronousTestCase):
                 "account_peer_inactivity_expiration_enabled": [f"{ME} 1"],
                 "account_peer_login_expiration_seconds": [f"{ME} 86400"],
                 "account_peer_inactivity_expiration_seconds": [f"{ME} 600"],
+                "account_setting_enabled": [
+                    f'{{account_id="a1",setting="{name}"}} {value}'
+                    for name, value in (
+                        ("peer_login_expiration_enabled", 1),
+                        ("peer_inactivity_expiration_enabled", 1),
+                        ("local_mfa_enabled", 0),
+                        ("extra.user_approval_required", 1),
+                    )
+                ],
                 "account_network_addresses": [f"{ME} 65534"],
             },
             told("account", Inventory(accounts=(account,))),

@@ -4,8 +4,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.netbird.records import GroupedPeer
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.netbird.resources import OFF, RESOURCES
 from tests.bodies import finish
 
 
@@ -45,9 +46,21 @@ class SelectionTests(SynchronousTestCase):
         """What is omitted is not asked for, although a collector would read it."""
         selected = selection({"users"}, {}, {"access_tokens"})
         self.assertEqual(
-            ["peers", "groups", "users"], [r.name for r in selected.resources]
+            ["peers", "groups", "users", "user_invites", "identity_providers"],
+            [r.name for r in selected.resources],
         )
         self.assertNotIn("access_tokens", selected.periods)
+
+    def test_off(self) -> None:
+        """What is off is not asked for; without providers nothing of agents is."""
+        everything = {r.name for r in selection({"agent_network"}, {}).resources}
+        for name, gone in (
+            ("agent_consumption", {"agent_consumption"}),
+            ("agent_providers", {"agent_providers", *OF_AGENTS}),
+        ):
+            selected = selection({"agent_network"}, {name: OFF})
+            self.assertEqual(everything - gone, {r.name for r in selected.resources})
+            self.assertEqual(everything - gone, set(selected.periods))
 
     def test_periods(self) -> None:
         """Intervals are for what is named, and only for what is read."""

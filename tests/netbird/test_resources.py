@@ -8,7 +8,7 @@ from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import OF_AGENTS, Inventory
 from api_exporter.netbird.records import User
 from api_exporter.netbird.resources import BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
@@ -25,7 +25,8 @@ class ResourcesTests(SynchronousTestCase):
         """The peers come first; what has no endpoint is no resource."""
         self.assertEqual("peers", next(iter(BY_NAME)))
         others = {field.name for field in fields(Inventory)} - set(BY_NAME)
-        self.assertEqual({"personal", "changes", "detail"}, others)
+        told = {"personal", "changes", "detail", "now", "consumption_period"}
+        self.assertEqual(told, others)
 
     def test_read(self) -> None:
         """Each resource is read by a collector, and nothing else is."""
@@ -38,26 +39,33 @@ class ResourcesTests(SynchronousTestCase):
         for resource in RESOURCES:
             if resource is not TOKENS:
                 self.assertFalse(resource.optional)
-                self.assertEqual(resource.path, resource.located(Inventory()))
+                located = resource.located(Inventory(), 0.0)
+                dormant = resource.name in OF_AGENTS
+                self.assertEqual(None if dormant else resource.path, located)
 
     def test_absent(self) -> None:
         """What an upstream lacks is told from what it refuses, and both from failures.
 
-        Peers are never lacking, and only our own tokens may be refused.
+        Peers are never lacking; a role may not be allowed to read anything else.
         """
         unknown_path = UpstreamError("not_found", "404", unsupported=True)
         routers = "network: routers not found"
         too_old = UpstreamError("not_found", f"404: {routers}", said=routers)
         forbidden = UpstreamError("forbidden", "403: no")
         gone = UpstreamError("not_found", "404: gone", said="gone")
+        unknown_role = "user role: billing_admin not found"
+        role = UpstreamError("not_found", f"404: {unknown_role}", said=unknown_role)
+        message = "invite links are only available with embedded identity provider"
+        not_embedded = UpstreamError("http_4xx", f"412: {message}", said=message)
         for name, absent, refused in (
             ("peers", (), ()),
-            ("groups", (unknown_path,), ()),
-            ("network_routers", (unknown_path, too_old), ()),
-            ("access_tokens", (unknown_path,), (too_old, forbidden, gone)),
+            ("groups", (unknown_path,), (forbidden, role)),
+            ("network_routers", (unknown_path, too_old), (forbidden, role)),
+            ("user_invites", (unknown_path, not_embedded), (forbidden, role)),
+            ("access_tokens", (unknown_path,), (too_old, forbidden, gone, role)),
         ):
             resource = BY_NAME[name]
-            for error in (unknown_path, too_old, forbidden, gone):
+            for error in (unknown_path, too_old, forbidden, gone, role, not_embedded):
                 case = f"{name}, {error}"
                 self.assertEqual(error in absent, resource.absent(error), case)
                 self.assertEqual(error in refused, resource.refused(error), case)
@@ -72,7 +80,7 @@ class AccessTokensTests(SynchronousTestCase):
         """While it is unknown who we are, there is no path to our tokens."""
         self.assertTrue(TOKENS.optional)
         for users in (None, (), (User(id="someone"),)):
-            self.assertIsNone(TOKENS.located(Inventory(users=users)))
+            self.assertIsNone(TOKENS.located(Inventory(users=users), 0.0))
 
     def test_percent_encoding(self) -> None:
         """An id is one segment of the path, whatever is in it."""
@@ -85,13 +93,13 @@ class AccessTokensTests(SynchronousTestCase):
             ("{current_user}", "%7Bcurrent_user%7D"),
         ):
             self.assertEqual(
-                f"api/users/{segment}/tokens", TOKENS.located(as_user(id_)), id_
+                f"api/users/{segment}/tokens", TOKENS.located(as_user(id_), 0.0), id_
             )
 
     @given(st.text(min_size=1).filter(lambda id_: id_ not in {".", ".."}))
     def test_any_id(self, id_: str) -> None:
         """Any id can be read back from the path, which has always four segments."""
-        path = TOKENS.located(as_user(id_)) or ""
+        path = TOKENS.located(as_user(id_), 0.0) or ""
         self.assertTrue(path.isascii())
         self.assertEqual(
             ["api", "users", id_, "tokens"], [*map(unquote, path.split("/"))]

@@ -8,6 +8,7 @@ COLLECTORS; a new field of a record stands in `shapes.py`.
 from collections.abc import Callable, Mapping
 
 from tests.reference.account import account
+from tests.reference.agent_network import agent_network
 from tests.reference.bodies import Known, known
 from tests.reference.dns import dns
 from tests.reference.drop_in import drop_in
@@ -34,6 +35,7 @@ COLLECTORS: tuple[Callable[[Known, Settings], Page], ...] = (
     dns,
     account,
     reverse_proxy,
+    agent_network,
     memberships,
     events,
     drop_in,

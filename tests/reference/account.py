@@ -5,6 +5,7 @@ import re
 from tests.reference.bodies import Known
 from tests.reference.fields import flag, instant, number, part, text
 from tests.reference.page import Page, Settings
+from tests.reference.shapes import EXTRA, SETTINGS
 
 
 def account(known: Known, _settings: Settings) -> Page:
@@ -28,6 +29,18 @@ def account(known: Known, _settings: Settings) -> Page:
             values[f"{field}_seconds"] = number(settings, field)
         for family, value in values.items():
             page.put(f"netbird_api_account_{family}", value, account_id=id_)
+        for prefix, part_, names in (
+            ("", settings, SETTINGS),
+            ("extra.", part(settings, "extra"), EXTRA),
+        ):
+            for name in names.split():
+                if name in part_:
+                    page.put(
+                        "netbird_api_account_setting_enabled",
+                        flag(part_, name),
+                        account_id=id_,
+                        setting=prefix + name,
+                    )
     for server in known.get("instance_version", []):
         available = flag(server, "management_update_available")
         page.put(

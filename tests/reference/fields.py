@@ -36,6 +36,13 @@ def number(record: Record, name: str) -> int:
     return value
 
 
+def amount(record: Record, name: str) -> float:
+    """A number that need not be whole."""
+    value = record.get(name, 0)
+    assert isinstance(value, int | float)
+    return value
+
+
 def instant(record: Record, name: str) -> Fraction | None:
     """Seconds since 1970; None for never."""
     if name not in record:

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 
 Key = tuple[str, frozenset[tuple[str, str]]]
+
+NOON = 1_779_451_650.0
+"""2026-05-22 12:07:30 UTC, of which the made-up bodies tell."""
 
 LONGEST = 4096
 """Bytes of a label's value."""
@@ -18,10 +22,16 @@ class Settings:
         personal: the kinds of personal data that may be told.
         detail: names and ids of the groups whose peers have series of their own; None
             for all peers.
+        asked: when the bodies were asked for, seconds since 1970.
+        now: when it is told.
+        consumption_interval: seconds between two readings of what agents used.
     """
 
     personal: frozenset[str] = frozenset()
     detail: frozenset[str] | None = None
+    asked: float = NOON
+    now: float = NOON
+    consumption_interval: float = 600
 
 
 class Page(dict[Key, float | Fraction]):
@@ -64,6 +74,11 @@ class Page(dict[Key, float | Fraction]):
             self.put(family, 0, **of, **{label: state})
         if current:
             self.put(family, 1, **of, **{label: current})
+
+
+def date(instant: float) -> str:
+    """In UTC."""
+    return datetime.fromtimestamp(instant, UTC).strftime("%Y-%m-%d")
 
 
 def boolean(value: bool, /) -> str:

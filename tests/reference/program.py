@@ -20,15 +20,26 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
         {},
         choice=MetricFilter(detail=settings.detail),
     )
-    inventory = Inventory(personal=settings.personal, detail=settings.detail)
+    asked = settings.asked
+    inventory = Inventory(
+        personal=settings.personal,
+        detail=settings.detail,
+        now=settings.now,
+        consumption_period=settings.consumption_interval,
+    )
     for resource in on.resources:
-        if resource.name not in bodies or resource.located(inventory) is None:
-            continue
-        try:
-            decoded = finish(resource.body.decode(bodies[resource.name]))
-        except UpstreamError:
-            continue
-        inventory = inventory.with_(resource.name, decoded.records)
+        while resource.name in bodies and (path := resource.located(inventory, asked)):
+            body = bodies[resource.name]
+            if "end_date" in path:
+                body = bodies.get(f"{resource.name}_earlier", b"[]")
+            before = getattr(inventory, resource.name) or ()
+            try:
+                decoded = finish(resource.body.decode(body, before, now=asked))
+            except UpstreamError:
+                break
+            inventory = inventory.with_(resource.name, decoded.records)
+            if resource.located(inventory, asked) == path:
+                break
     samples = parsed(page(inventory, on.collectors))
     twice = [
         key for key, count in Counter(key for key, _ in samples).items() if count > 1

@@ -24,6 +24,14 @@ def a_count(value: object) -> bool:
     return isinstance(value, int) and not a_yes(value) and abs(value) <= LARGEST
 
 
+def an_amount(value: object) -> bool:
+    return (
+        isinstance(value, int | float)
+        and not a_yes(value)
+        and abs(float(value)) <= LARGEST
+    )
+
+
 def a_time(value: object) -> bool:
     try:
         parse(value if isinstance(value, str) else "")
@@ -49,7 +57,12 @@ def mapping(kind: Kind) -> Kind:
 
 
 def thing(
-    words: str = "", yes: str = "", counts: str = "", times: str = "", **others: Kind
+    words: str = "",
+    yes: str = "",
+    counts: str = "",
+    times: str = "",
+    amounts: str = "",
+    **others: Kind,
 ) -> Kind:
     """An object with fields of these types; all others may hold what they like."""
     kinds = others | {
@@ -59,6 +72,7 @@ def thing(
             (yes, a_yes),
             (counts, a_count),
             (times, a_time),
+            (amounts, an_amount),
         )
         for name in names.split()
     }
@@ -75,6 +89,34 @@ _TYPED = thing("id type")
 _GROUPS = many(thing("id"))
 _WAY = either(thing(yes="enabled"), scalar)
 
+SETTINGS = (
+    "peer_login_expiration_enabled peer_inactivity_expiration_enabled"
+    " regular_users_view_blocked groups_propagation_enabled jwt_groups_enabled"
+    " routing_peer_dns_resolution_enabled peer_expose_enabled lazy_connection_enabled"
+    " auto_update_always metrics_push_enabled agent_network_only embedded_idp_enabled"
+    " local_auth_disabled local_mfa_enabled"
+)
+EXTRA = (
+    "peer_approval_enabled user_approval_required network_traffic_logs_enabled"
+    " network_traffic_packet_counter_enabled"
+)
+"""What of an account's settings is yes or no, as `openapi.yml` names it."""
+
+_LIMITS = thing(
+    token_limit=thing(yes="enabled", counts="group_cap user_cap window_seconds"),
+    budget_limit=thing(
+        yes="enabled",
+        counts="window_seconds",
+        amounts="group_cap_usd user_cap_usd",
+    ),
+)
+_USAGE = thing(
+    "period_start",
+    counts="input_tokens output_tokens cached_input_tokens cache_creation_tokens",
+    amounts="input_cost_usd output_cost_usd cached_input_cost_usd"
+    " cache_creation_cost_usd",
+)
+
 RECORDS: dict[str, Kind] = {
     "peers": thing(
         "id name dns_label hostname ip ipv6 connection_ip country_code city_name"
@@ -90,8 +132,9 @@ RECORDS: dict[str, Kind] = {
         times="created_at",
         settings=thing(
             "network_range",
-            "peer_login_expiration_enabled peer_inactivity_expiration_enabled",
+            SETTINGS,
             "peer_login_expiration peer_inactivity_expiration",
+            extra=thing(yes=EXTRA),
         ),
     ),
     "groups": thing(
@@ -171,11 +214,53 @@ RECORDS: dict[str, Kind] = {
         "management_update_available",
     ),
     "events": thing("id activity_code", times="timestamp"),
+    "user_invites": thing("id email name role", "expired", times="expires_at"),
+    "identity_providers": thing("id name type"),
+    "agent_providers": thing(
+        "id name provider_id", "enabled skip_tls_verification", models=_GROUPS
+    ),
+    "agent_policies": thing(
+        "id name",
+        "enabled",
+        source_groups=_WORDS,
+        destination_provider_ids=_WORDS,
+        guardrail_ids=_WORDS,
+        limits=_LIMITS,
+    ),
+    "agent_budget_rules": thing(
+        "id name", "enabled", target_groups=_WORDS, target_users=_WORDS, limits=_LIMITS
+    ),
+    "agent_guardrails": thing("id"),
+    "agent_settings": thing(
+        yes="enable_log_collection enable_prompt_collection redact_pii dedicated",
+        counts="access_log_retention_days",
+    ),
+    "agent_consumption": thing(
+        "dimension_kind dimension_id",
+        counts="window_seconds tokens_input tokens_output",
+        times="window_start_utc",
+        amounts="cost_usd",
+    ),
+    "agent_usage": _USAGE,
+    "agent_usage_earlier": _USAGE,
+    "agent_denials": thing(counts="total_records"),
 }
 """The fields that are read, by resource."""
 
-OBJECTS = frozenset({"dns_settings", "instance_version"})
+OBJECTS = frozenset(
+    {"dns_settings", "instance_version", "agent_settings", "agent_denials"}
+)
 """Resources that are one object and no list."""
+
+IDENTITIES = {
+    "proxy_clusters": "address",
+    "agent_usage": "period_start",
+    "agent_usage_earlier": "period_start",
+}
+"""What tells records apart where it is no id, and may be missing."""
+
+ROWS = frozenset({"agent_consumption"})
+"""Lists whose records nothing tells apart."""
 
 NEVER_NULL = frozenset({"peers", "groups"})
 """Resources of which an empty list is never sent as `null`."""
@@ -183,16 +268,16 @@ NEVER_NULL = frozenset({"peers", "groups"})
 
 def identity(resource: str) -> str:
     """The field that tells a resource's records apart."""
-    return "address" if resource == "proxy_clusters" else "id"
+    return IDENTITIES.get(resource, "id")
 
 
 def readable(resource: str, record: object) -> bool:
     """Whether a record can be read: its types are right, and it has an id to go by."""
     if not isinstance(record, dict) or not RECORDS[resource](record):
         return False
-    if resource in OBJECTS:
+    if resource in OBJECTS | ROWS:
         return True
     own = record.get(identity(resource))
     if own is None:
-        return resource == "proxy_clusters"
+        return resource in IDENTITIES
     return isinstance(own, str) and len(own.encode()) <= LONGEST

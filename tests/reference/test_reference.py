@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -24,7 +25,7 @@ NOBODY = Settings(detail=frozenset())
 PUBLIC = Settings()
 PERSONAL = Settings(
     personal=frozenset(
-        ("email", "name", "hostname", "connection_ip", "city", "serial_number")
+        ["email", "name", "hostname", "connection_ip", "city", "serial_number", "usage"]
     )
 )
 SOME = Settings(
@@ -32,7 +33,15 @@ SOME = Settings(
 )
 EACH = (PUBLIC, PERSONAL, SOME, NOBODY)
 
-MADE_UP = MappingProxyType({r.name: body(r.name) for r in EVERYTHING})
+MADE_UP = MappingProxyType(
+    {
+        name: body(name)
+        for name in (*(r.name for r in EVERYTHING), "agent_usage_earlier")
+    }
+)
+
+NOON = 1_795_348_830.0
+"""2026-11-22, 12:00:30 UTC: in all windows of the newest recorded rows."""
 
 MONDAY = 1_799_625_600
 """2027-01-11, 00:00 UTC."""
@@ -48,18 +57,27 @@ def by_resource(sent: Mapping[str, bytes]) -> dict[str, bytes]:
         re.sub("users/.+/tokens", "tokens", resource.path): resource.name
         for resource in RESOURCES
     }
-    return {named[path]: text for path, text in there.items() if path in named}
+    found = {named[path]: text for path, text in there.items() if path in named}
+    days = json.loads(
+        there.get("api/agent-network/usage/overview/granularity-day", "[]")
+    )
+    found["agent_usage_earlier"] = encode(
+        [d for d in days if "2026-11-01" <= d["period_start"] < "2026-11-22"]
+    )
+    return found
 
 
 def simulated(peers: int, hour: float) -> dict[str, bytes]:
     """What the simulated company sends in an hour of its week, but for most events."""
-    network = SimulatedNetwork(peers)
+    network, at = SimulatedNetwork(peers), MONDAY + 3600 * hour
     bodies = {}
     for resource in RESOURCES:
         path = f"/{resource.path}".replace("{current_user}", EXPORTER_ID)
-        pieces = network.body(path, MONDAY + 3600 * hour)
+        pieces = network.body(path, at)
         assert pieces is not None
         bodies[resource.name] = b"".join(pieces)
+    earlier = network.body("/api/agent-network/usage/overview?end_date=", at)
+    bodies["agent_usage_earlier"] = b"".join(earlier or ())
     bodies["events"] = encode(json.loads(bodies["events"])[:200])
     return bodies
 
@@ -86,6 +104,8 @@ class SameTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """While one resource is not known, what is made of it is left out."""
         for resource in MADE_UP:
+            if resource == "agent_usage_earlier":  # it is asked for before today's
+                continue
             known = {name: text for name, text in MADE_UP.items() if name != resource}
             self.same(known, SOME)
 
@@ -96,12 +116,32 @@ class SameTests(SynchronousTestCase):
     def test_recorded(self) -> None:
         """A network with something of everything, and a small one."""
         self.same(by_resource(recorded("recorded")), PERSONAL, SOME)
-        self.same(by_resource(recorded("recorded_agents")))
+        bodies = by_resource(recorded("recorded_agents"))
+        self.same(bodies)
+        self.same(bodies, replace(PERSONAL, asked=NOON, now=NOON))
+        self.same(
+            bodies, replace(PERSONAL, asked=NOON, now=NOON, consumption_interval=1)
+        )
+
+    def test_passing_time(self) -> None:
+        """Windows, days and months that have ended since the answers."""
+        recorded_ = by_resource(recorded("recorded_agents"))
+        for bodies, asked in ((MADE_UP, PUBLIC.asked), (recorded_, NOON)):
+            for minutes in (0.5, 1, 59, 60, 12 * 60, 9 * 1440, 40 * 1440):
+                now = asked + 60 * minutes
+                self.same(bodies, replace(PERSONAL, asked=asked, now=now))
+
+    def test_months(self) -> None:
+        """On the first of a month there are no earlier days to ask for."""
+        for day in (19, 20, 21, 41):
+            time = PUBLIC.asked - day * 86400
+            self.same(MADE_UP, replace(PUBLIC, asked=time, now=time))
 
     def test_simulation(self) -> None:
         """The simulated company by night, at work, and when things go wrong."""
         for hour in (3, 10.5, 40, 87, 110, 150):
-            self.same(simulated(40, hour), PERSONAL)
+            at = MONDAY + 3600 * hour
+            self.same(simulated(40, hour), replace(PERSONAL, asked=at, now=at))
 
     def test_large(self) -> None:
         """A thousand peers."""

@@ -8,6 +8,17 @@ from tests.reference.page import Page, Settings, boolean
 
 def users(known: Known, settings: Settings) -> Page:
     page = Page()
+    _invites(page, known, settings)
+    for provider in known.get("identity_providers", []):
+        kind = text(provider, "type")
+        page.add("netbird_api_identity_providers", 1, idp_type=kind)
+        page.put(
+            "netbird_api_identity_provider_info",
+            1,
+            identity_provider_id=text(provider, "id"),
+            identity_provider=text(provider, "name"),
+            idp_type=kind,
+        )
     if not has(known, "users"):
         return page
     page.put(
@@ -67,3 +78,30 @@ def users(known: Known, settings: Settings) -> Page:
             **of,
         )
     return page
+
+
+def _invites(page: Page, known: Known, settings: Settings) -> None:
+    if not has(known, "user_invites"):
+        return
+    invites = known["user_invites"]
+    expired = [flag(invite, "expired") for invite in invites]
+    page.halves("netbird_api_user_invites", expired, "expired")
+    for invite in invites:
+        id_ = text(invite, "id")
+        personal = {
+            kind: text(invite, kind)
+            for kind in ("email", "name")
+            if kind in settings.personal
+        }
+        page.put(
+            "netbird_api_user_invite_info",
+            1,
+            user_invite_id=id_,
+            role=text(invite, "role"),
+            **personal,
+        )
+        page.put(
+            "netbird_api_user_invite_expiration_timestamp_seconds",
+            instant(invite, "expires_at"),
+            user_invite_id=id_,
+        )

@@ -38,6 +38,7 @@ class Bench:
             fetch=lambda _path, _patience: succeed(self.body),
             pages=self.pages,
             slicer=Slicer(self.clock),
+            now=self.clock.seconds,
             page_max_bytes=page_max_bytes,
             failed=self.failures.append,
         )

@@ -31,8 +31,8 @@ LIMITS = st.tuples(st.integers(1, 1000), st.integers(1, 1000))
 class StretchedTests(SynchronousTestCase):
     def test_room(self) -> None:
         """What fits stays as it is, and nothing is said."""
-        self.assertEqual([DEFAULT], stretched([DEFAULT], (6, 30)))
-        self.assertEqual("", describe_stretched(DEFAULT, DEFAULT, (6, 30)))
+        self.assertEqual([DEFAULT], stretched([DEFAULT], (7, 30)))
+        self.assertEqual("", describe_stretched(DEFAULT, DEFAULT, (7, 30)))
 
     def test_longest_first(self) -> None:
         """The longest intervals give way first, and only as far as is needed."""
@@ -46,9 +46,9 @@ class StretchedTests(SynchronousTestCase):
             if groups > 300.0:
                 self.assertAlmostEqual(LONGEST, after["users"])
 
-    def test_forty(self) -> None:
-        """Forty accounts at 120 a minute keep the peers' thirty seconds."""
-        after = stretched([DEFAULT] * 40, (120, 1200))
+    def test_many(self) -> None:
+        """Thirty-eight accounts at 120 a minute keep the peers' thirty seconds."""
+        after = stretched([DEFAULT] * 38, (120, 1200))
         self.assertEqual({30.0}, {periods["peers"] for periods in after})
         self.assertEqual({LONGEST}, {round(p["users"], 6) for p in after})
         self.assertAlmostEqual(PLANNED * 120, per_minute(after))

@@ -11,6 +11,7 @@ from api_exporter.attention.thresholds import Thresholds, shipped
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.resources import OFF
 from api_exporter.settings.addresses import Address, Endpoint, address
 from api_exporter.settings.definitions import (
     BY_NAME,
@@ -219,6 +220,10 @@ class AcceptedTests(SynchronousTestCase):
                 "": {},
                 "peers=15s,groups=1m": {"peers": 15.0, "groups": 60.0},
                 " peers = 1s , ": {"peers": 1.0},
+                "agent_consumption=off,users= OFF": {
+                    "agent_consumption": OFF,
+                    "users": OFF,
+                },
             },
         )
 
@@ -578,6 +583,8 @@ class RefusedTests(SynchronousTestCase):
             "peers=often": "'peers=often': no duration",
             "groups=1m,peers=15": "'peers=15': add a unit: 15s?",
             "peers=999ms": "'peers=999ms': at least 1s",
+            "peers=off": "'peers=off': service discovery is made of it",
+            "groups=off": "'groups=off': service discovery is made of it",
         }.items():
             self.refuses("REFRESH_INTERVALS", [text], words)
 

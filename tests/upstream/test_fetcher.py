@@ -17,9 +17,12 @@ from twisted.web.client import Agent
 from twisted.web.server import Request
 from zope.interface import implementer
 
+from api_exporter.netbird.resources import BOUNDS
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token
+from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import Fetcher
+from tests.logbook import logbook
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
 
 TIMEOUT = 30.0
@@ -365,6 +368,65 @@ class FetchTests(SynchronousTestCase):
             self.assertNotIn(SECRET, str(error.value))
             self.assertNotIn(SECRET, error.getTraceback())
             self.assertNotIn("nbp_", str(error.value) + repr(bench.seen))
+
+
+class RequestIdTests(SynchronousTestCase):
+    def test_refused(self) -> None:
+        """A refusal has the id by which the upstream's log has the request."""
+        for status in (401, 403, 404, 412, 422, 429, 500):
+            answer = says(
+                status, b'{"message":"no"}', X_Request_Id="dc1djo5qmd2oq13d8pj0"
+            )
+            bench = Bench(answer, attempts=1)
+            error = self.failureResultOf(bench.fetch(), UpstreamError).value
+            self.assertEqual("dc1djo5qmd2oq13d8pj0", error.request_id)
+            self.assertNotIn("dc1djo5", str(error))
+            self.assertIn("(request id dc1djo5qmd2oq13d8pj0)", error.traced)
+            [attempt] = bench.seen
+            self.assertEqual("dc1djo5qmd2oq13d8pj0", attempt.request_id)
+
+    def test_none(self) -> None:
+        """A plain 404 and a gateway tell none."""
+        bench = Bench(says(404, b"404 page not found", "text/plain"), attempts=1)
+        error = self.failureResultOf(bench.fetch(), UpstreamError).value
+        self.assertEqual(("", str(error)), (error.request_id, error.traced))
+
+
+class ClockTests(SynchronousTestCase):
+    def test_difference(self) -> None:
+        """Once, where the upstream's clock differs from ours by more than a second."""
+        right = "Fri, 15 Jan 2027 08:00:00 GMT"  # 1,800,000,000
+        behind, ahead = "Fri, 15 Jan 2027 07:59:57 GMT", "Fri, 15 Jan 2027 08:00:05 GMT"
+        log = logbook(self)
+        dates = [right, behind, behind, right, ahead]
+        bench = Bench(*(says(200, Date=date) for date in dates))
+        for _ in dates:
+            self.successResultOf(bench.fetch())
+        told = [line for line in log.lines() if "clock" in line]
+        self.assertEqual(2, len(told))
+        self.assertIn("the upstream's clock is 2 s behind ours", told[0])
+        self.assertIn("the upstream's clock is 5 s ahead of ours", told[1])
+
+
+class BoundTests(SynchronousTestCase):
+    def test_consumption(self) -> None:
+        """A body with a bound of its own is cut off there."""
+        [path] = BOUNDS
+        bench = Bench(longest_body=10**9)
+        bench.api.answers["consumption"] = [says(200, b" " * (BOUNDS[path] + 1))]
+        fetched = bench.upstream.fetch(path, 60.0)
+        bench.agent.flush()
+        error = self.failureResultOf(fetched, UpstreamError).value
+        self.assertEqual("too_large", error.reason)
+        self.assertIn("agent_consumption=off", advice(error))
+
+    def test_account(self) -> None:
+        """Another account is asked for behind a query, too."""
+        bench = Bench(account="a1")
+        bench.api.answers["x"] = [says(200)]
+        bench.upstream.fetch("api/x?start_date=1", 60.0)
+        bench.agent.flush()
+        self.assertEqual(["?start_date=1&account=a1"], bench.api.queries)
 
 
 class ProbeTests(SynchronousTestCase):

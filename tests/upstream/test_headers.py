@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
-from api_exporter.upstream.headers import codings, media_type, retry_after
+from api_exporter.upstream.headers import (
+    codings,
+    date,
+    media_type,
+    request_id,
+    retry_after,
+)
 
 NOW = 1_800_000_000.0
 
@@ -28,9 +34,40 @@ class HeadersTests(SynchronousTestCase):
     def test_any_bytes(self, value: bytes | str) -> None:
         """No bytes in a header do harm."""
         raw = value.encode("utf-8") if isinstance(value, str) else value
-        names = (b"Content-Type", b"Retry-After", b"Content-Encoding")
+        names = (
+            b"Content-Type",
+            b"Retry-After",
+            b"Content-Encoding",
+            b"Date",
+            b"X-Request-Id",
+        )
         headers = Headers({name: [raw] for name in names})
         self.assertIsInstance(media_type(headers), str)
         self.assertIsInstance(codings(headers), list)
+        self.assertIsInstance(date(headers), float | None)
+        self.assertTrue(request_id(headers).isascii())
         seconds = retry_after(headers, now=NOW)
         self.assertTrue(seconds is None or seconds >= 0)
+
+    def test_request_id(self) -> None:
+        """NetBird's ids are told; what could be anything is not."""
+        for value, expected in (
+            (b"dc1djo5qmd2oq13d8pj0", "dc1djo5qmd2oq13d8pj0"),
+            (b"", ""),
+            (b"a b", ""),
+            (b"x" * 65, ""),
+            (b"<b>", ""),
+        ):
+            found = request_id(Headers({b"X-Request-Id": [value]}))
+            self.assertEqual(expected, found)
+        self.assertEqual("", request_id(Headers()))
+
+    def test_date(self) -> None:
+        """When an answer was made; None where it does not say, or says nonsense."""
+        for value, expected in (
+            (b"Sun, 22 Nov 2026 12:00:30 GMT", 1_795_348_830.0),
+            (b"yesterday", None),
+            (b"Sun, 99 Nov 2026 12:00:30 GMT", None),
+        ):
+            self.assertEqual(expected, date(Headers({b"Date": [value]})))
+        self.assertIsNone(date(Headers()))

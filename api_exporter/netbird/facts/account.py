@@ -1,9 +1,18 @@
 """What the account's settings mean: when logins end, and how many peers fit."""
 
+from collections.abc import Iterator
 from ipaddress import IPv4Network
 
+from msgspec.structs import fields
+
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.records import Account, Peer
+from api_exporter.netbird.records import (
+    Account,
+    AccountSettings,
+    Choice,
+    ExtraSettings,
+    Peer,
+)
 
 
 def login_lifetime(accounts: tuple[Account, ...]) -> int | None:
@@ -24,6 +33,24 @@ def login_end(lifetime: int | None, peer: Peer) -> float | None:
     if login is None or login + lifetime < 0:
         return None
     return login + lifetime
+
+
+def choices(account: Account) -> Iterator[tuple[str, bool]]:
+    """Its settings that are yes or no, as far as the upstream tells them."""
+    for prefix, part in (("", account.settings), ("extra.", account.settings.extra)):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, bool):
+                yield prefix + field.name, value
+
+
+CHOICES = tuple(
+    prefix + field.name
+    for prefix, part in (("", AccountSettings), ("extra.", ExtraSettings))
+    for field in fields(part)
+    if field.type == Choice
+)
+"""The names of all of them."""
 
 
 def addresses(network: str) -> int | None:

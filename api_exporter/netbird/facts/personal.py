@@ -2,8 +2,18 @@
 
 from collections.abc import Mapping
 
-PERSONAL = ("email", "name", "hostname", "connection_ip", "city", "serial_number")
-"""The kinds of personal data: labels that stand on `_info` series only on demand."""
+PERSONAL = (
+    "email",
+    "name",
+    "hostname",
+    "connection_ip",
+    "city",
+    "serial_number",
+    "usage",
+)
+"""The kinds of personal data: labels that stand on `_info` series only on demand, and
+what each user has used of the Agent Network.
+"""
 
 PEER = {
     "city_name": "city",
@@ -14,6 +24,8 @@ PEER = {
 """The kind of a peer's fields."""
 
 USER = {"name": "name", "email": "email"}
+
+INVITE = {"email": "email", "name": "name"}
 
 EVENT = {"initiator_email": "email", "initiator_name": "name"}
 

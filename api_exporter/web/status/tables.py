@@ -110,7 +110,7 @@ def _failure(
     told = "" if error.reason in advised else advice(error)
     advised.add(error.reason)
     since = formatting.clock(standing.failing_since or now, now)
-    return _because(len(_NUMBERS) + 2, f"Since {since}: {error}", told)
+    return _because(len(_NUMBERS) + 2, f"Since {since}: {error.traced}", told)
 
 
 def _records(standing: Freshness) -> Flattenable:

@@ -48,7 +48,7 @@ def verdict(
             tone="bad",
             short="Not working",
             headline=f"Not working since {since}",
-            why=str(peers.error),
+            why=peers.error.traced,
             notes=(
                 advice(peers.error),
                 _told(peers, inventory, now),

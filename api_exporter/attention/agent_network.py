@@ -1,0 +1,116 @@
+"""The Agent Network: budgets that are used up, and what is more open than it seems."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from api_exporter.attention.finding import Finding, Snapshot, counted, listed, plain
+from api_exporter.netbird.facts.agents import (
+    Limit,
+    Used,
+    enabled_providers,
+    listed_ids,
+    month_cost,
+    policy_misses,
+    rule_misses,
+    used,
+)
+
+_OF = {"policy": "Agent policy", "budget_rule": "Budget rule"}
+
+
+def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
+    """Those of which somebody whom they bind has used nearly all, or all."""
+    share = snapshot.thresholds.shares["agent_budget_used"]
+    shares = used(replace(snapshot.inventory, now=snapshot.now))
+    for limit, found in (yield from shares).items():
+        if found.most <= min(share, 1.0):
+            continue
+        spent = found.most >= 1
+        yield snapshot.finding(
+            "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
+            f"{_OF[limit.of]} {plain(limit.name or limit.id)}",
+            _words(snapshot, limit, found, 1.0 if spent else share),
+        )
+
+
+def _words(snapshot: Snapshot, limit: Limit, found: Used, share: float) -> str:
+    over = [id_ for id_, used in found.by.items() if used >= share]
+    cap = f"{limit.cap:,} tokens" if limit.unit == "tokens" else f"{limit.cap:,.2f} USD"
+    window = counted(limit.window, "second")
+    names = {group.id: group.name for group in snapshot.inventory.groups or ()}
+    which = listed(names[id_] or id_ for id_ in over) if limit.per == "group" else ""
+    verb = "has" if len(over) == 1 else "have"
+    return (
+        f"{counted(len(over), limit.per)} {verb} used {share:.0%} or more of {cap}, the"
+        f" limit of each in {window}{which}."
+    )
+
+
+def cost(snapshot: Snapshot) -> Iterator[Finding]:
+    """More than a month may cost, where a number says so."""
+    limit = snapshot.thresholds.dollars["agent_month"]
+    spent = month_cost(snapshot.inventory.agent_usage or (), snapshot.now)
+    if limit is not None and spent is not None and spent > limit:
+        yield snapshot.finding(
+            "NetBirdAgentCostHigh",
+            "Agent Network",
+            f"It has cost {spent:,.2f} USD this month, more than {limit:,.2f}.",
+        )
+
+
+def providers(snapshot: Snapshot) -> Iterator[Finding]:
+    """Enabled ones whose certificate nobody verifies."""
+    for provider in snapshot.inventory.agent_providers or ():
+        if provider.enabled and provider.skip_tls_verification:
+            yield snapshot.finding(
+                "NetBirdAgentTlsUnverified",
+                f"Agent provider {plain(provider.name or provider.id)}",
+                "Its certificate is not verified: whoever is on the way can read"
+                " prompts and the key.",
+            )
+
+
+def policies(snapshot: Snapshot) -> Iterator[Finding | None]:
+    """Enabled ones that lead nowhere: none of their providers is enabled."""
+    ids = yield from enabled_providers(snapshot.inventory)
+    for policy in snapshot.inventory.agent_policies or ():
+        if policy.enabled and not ids & set(policy.destination_provider_ids or ()):
+            yield snapshot.finding(
+                "NetBirdAgentPolicyWithoutProvider",
+                f"Agent policy {plain(policy.name or policy.id)}",
+                "It leads nowhere: none of its providers is enabled.",
+            )
+
+
+def references(snapshot: Snapshot) -> Iterator[Finding | None]:
+    """Enabled policies and rules that name what is gone."""
+    ids = yield from listed_ids(snapshot.inventory)
+    for policy in snapshot.inventory.agent_policies or ():
+        if policy.enabled and (missing := policy_misses(ids, policy)):
+            yield snapshot.finding(
+                "NetBirdAgentReferenceMissing",
+                f"Agent policy {plain(policy.name or policy.id)}",
+                f"It names {counted(missing, 'thing')} that no longer exists. Without"
+                " its only allow-list a policy is unrestricted.",
+            )
+    for rule in snapshot.inventory.agent_budget_rules or ():
+        if rule.enabled and (missing := rule_misses(ids, rule)):
+            yield snapshot.finding(
+                "NetBirdAgentReferenceMissing",
+                f"Budget rule {plain(rule.name or rule.id)}",
+                f"It names {counted(missing, 'thing')} that no longer exists: it binds"
+                " fewer than it seems to.",
+            )
+
+
+def prompts(snapshot: Snapshot) -> Iterator[Finding]:
+    """Prompts that are kept as they are."""
+    for settings in snapshot.inventory.agent_settings or ():
+        if settings.enable_prompt_collection and not settings.redact_pii:
+            yield snapshot.finding(
+                "NetBirdAgentPromptsUnredacted",
+                "Agent Network",
+                "Prompts are kept without redaction: whatever people type is in the"
+                " access log.",
+            )

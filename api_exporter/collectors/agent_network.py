@@ -1,0 +1,377 @@
+"""The Agent Network, a gateway to language models: what it cost, and its limits."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from api_exporter.collectors.rows import ObjectKind, Row, length
+from api_exporter.exposition.text import Family, Labels, Metric, Sample, labels
+from api_exporter.netbird.agent_bodies import Consumption
+from api_exporter.netbird.agent_records import (
+    AgentBudgetRule,
+    AgentPolicy,
+    AgentProvider,
+    AgentSettings,
+    ConsumptionRow,
+    UsageBucket,
+)
+from api_exporter.netbird.facts.agents import (
+    Limit,
+    Used,
+    denied,
+    enabled_providers,
+    limits,
+    listed_ids,
+    policy_misses,
+    rule_misses,
+    running,
+    usage,
+    used,
+)
+from api_exporter.netbird.facts.members import Steps
+from api_exporter.netbird.inventory import Inventory
+
+DAY = 86400
+
+PROVIDERS = ObjectKind[AgentProvider](
+    "agent_providers",
+    "agent-network/providers[]",
+    lambda p: labels(agent_provider_id=p.id, agent_provider=p.name),
+)
+POLICIES = ObjectKind[AgentPolicy](
+    "agent_policies",
+    "agent-network/policies[]",
+    lambda policy: labels(agent_policy_id=policy.id, agent_policy=policy.name),
+)
+RULES = ObjectKind[AgentBudgetRule](
+    "agent_budget_rules",
+    "agent-network/budget-rules[]",
+    lambda rule: labels(agent_budget_rule_id=rule.id, agent_budget_rule=rule.name),
+)
+SETTINGS = ObjectKind[AgentSettings]("agent_settings", "agent-network/settings")
+CONSUMPTION = ObjectKind[Consumption]("agent_consumption", "agent-network/consumption")
+
+
+def _limit(limit: Limit, **more: str) -> Labels:
+    return labels(
+        limit_of=limit.of,
+        limit_id=limit.id,
+        limit=limit.name,
+        per=limit.per,
+        window_seconds=str(limit.window),
+        **more,
+    )
+
+
+LIMITS = ObjectKind[Limit](
+    "agent_policies",
+    "agent-network/{policies,budget-rules}[].limits",
+    _limit,
+    find=limits,
+    needs=("agent_budget_rules",),
+)
+
+
+def _share(shares: Mapping[Limit, Used], limit: Limit) -> float | None:
+    return shares[limit].most if limit in shares else None
+
+
+class Spent(Struct, frozen=True):
+    """What somebody has used in a window that is current.
+
+    Attributes:
+        of: labels that say who.
+    """
+
+    of: Mapping[str, str]
+    row: ConsumptionRow
+
+    def labels(self, **more: str) -> Labels:
+        return labels(**self.of, window_seconds=str(self.row.window_seconds), **more)
+
+
+def _of_groups(inventory: Inventory) -> Steps[Iterable[Spent]]:
+    yield from ()
+    names = {group.id: group.name for group in inventory.groups or ()}
+    return [
+        Spent({"group_id": row.dimension_id, "group": names[row.dimension_id]}, row)
+        for row in running(inventory.agent_consumption or (), inventory.now)
+        if row.dimension_kind == "group" and row.dimension_id in names
+    ]
+
+
+def _of_consumers(inventory: Inventory) -> Steps[Iterable[Spent]]:
+    """Of nobody, unless that may be told."""
+    if "usage" not in inventory.personal:
+        return []
+    listed = yield from listed_ids(inventory)
+    return [
+        Spent({"consumer_id": row.dimension_id}, row)
+        for row in running(inventory.agent_consumption or (), inventory.now)
+        if row.dimension_kind == "user"
+        and (row.dimension_id in listed["users"] or row.dimension_id in listed["peers"])
+    ]
+
+
+def _tokens(metric: Metric, every: Iterable[Spent]) -> Family:
+    def samples() -> Iterator[Sample]:
+        for spent in every:
+            yield spent.labels(direction="input"), spent.row.tokens_input
+            yield spent.labels(direction="output"), spent.row.tokens_output
+
+    return Family(metric, samples())
+
+
+def _cost(metric: Metric, every: Iterable[Spent]) -> Family:
+    return Family(metric, ((spent.labels(), spent.row.cost_usd) for spent in every))
+
+
+GROUPS = ObjectKind[Spent](
+    "agent_consumption",
+    "agent-network/consumption[], of listed groups",
+    find=_of_groups,
+    needs=("groups",),
+)
+CONSUMERS = ObjectKind[Spent](
+    "agent_consumption",
+    "agent-network/consumption[], of listed users and peers",
+    find=_of_consumers,
+    needs=("users", "peers"),
+)
+
+Period = tuple[str, UsageBucket]
+
+KINDS = ("input", "output", "cached_input", "cache_creation")
+
+
+def _usage(inventory: Inventory) -> Steps[Iterable[Period]]:
+    yield from ()
+    return list(usage(inventory.agent_usage or (), inventory.now))
+
+
+def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
+    return Family(
+        metric,
+        (
+            (labels(period=period, kind=kind), getattr(used, f"{kind}_{field}"))
+            for period, used in periods
+            for kind in KINDS
+        ),
+    )
+
+
+USAGE = ObjectKind[Period]("agent_usage", "agent-network/usage/overview[]", find=_usage)
+
+
+def _denied(inventory: Inventory) -> Steps[Iterable[int]]:
+    yield from ()
+    number = denied(inventory)
+    return () if number is None else (number,)
+
+
+DENIALS = ObjectKind[int](
+    "agent_denials",
+    "agent-network/access-logs",
+    find=_denied,
+    needs=("agent_settings",),
+)
+
+YES_OR_NO = (
+    "enable_log_collection",
+    "enable_prompt_collection",
+    "redact_pii",
+    "dedicated",
+)
+
+
+def _settings(metric: Metric, every: Iterable[AgentSettings]) -> Family:
+    return Family(
+        metric,
+        (
+            (labels(setting=name), int(getattr(settings, name)))
+            for settings in every
+            for name in YES_OR_NO
+        ),
+    )
+
+
+ROWS: tuple[Row, ...] = (
+    PROVIDERS.halves(
+        "netbird_api_agent_providers",
+        "Number of Agent Network providers by whether they are enabled.",
+        "enabled",
+    ),
+    PROVIDERS.each(
+        "netbird_api_agent_provider_info",
+        "Properties of an Agent Network provider, to be joined by agent_provider_id."
+        " Always 1.",
+        "agent-network/providers[]",
+        labels=lambda p: labels(
+            agent_provider_id=p.id, agent_provider=p.name, catalog_id=p.provider_id
+        ),
+    ),
+    PROVIDERS.field(
+        "netbird_api_agent_provider_enabled",
+        "Whether the provider is enabled.",
+        "enabled",
+    ),
+    PROVIDERS.each(
+        "netbird_api_agent_provider_tls_verified",
+        "Whether the certificate of the provider is verified.",
+        "agent-network/providers[].skip_tls_verification",
+        lambda provider: int(not provider.skip_tls_verification),
+        alert="0: whoever is on the way reads prompts and the key",
+    ),
+    PROVIDERS.field(
+        "netbird_api_agent_provider_models",
+        "Number of models that the provider is limited to; 0 for all of its catalog.",
+        "models",
+        length,
+    ),
+    POLICIES.halves(
+        "netbird_api_agent_policies",
+        "Number of Agent Network policies by whether they are enabled.",
+        "enabled",
+    ),
+    RULES.halves(
+        "netbird_api_agent_budget_rules",
+        "Number of Agent Network budget rules by whether they are enabled.",
+        "enabled",
+    ),
+    POLICIES.field(
+        "netbird_api_agent_policy_enabled",
+        "Whether the Agent Network policy is enabled.",
+        "enabled",
+    ),
+    POLICIES.joined(
+        "netbird_api_agent_policy_providers_enabled",
+        "Number of enabled providers that the Agent Network policy leads to.",
+        "agent-network/policies[].destination_provider_ids among"
+        " agent-network/providers[].enabled",
+        enabled_providers,
+        lambda ids, policy: len(ids & set(policy.destination_provider_ids or ())),
+        needs=("agent_providers",),
+        alert="0 for an enabled policy: it leads nowhere",
+    ),
+    POLICIES.joined(
+        "netbird_api_agent_policy_missing_references",
+        "Number of groups, providers and guardrails that the Agent Network policy names"
+        " and that do not exist.",
+        "agent-network/policies[].{source_groups,destination_provider_ids,"
+        "guardrail_ids} among groups[], agent-network/{providers,guardrails}[]",
+        listed_ids,
+        policy_misses,
+        needs=("agent_providers", "agent_guardrails", "groups"),
+        alert="above 0: without its only allow-list a policy is unrestricted",
+    ),
+    RULES.field(
+        "netbird_api_agent_budget_rule_enabled",
+        "Whether the Agent Network budget rule is enabled.",
+        "enabled",
+    ),
+    RULES.joined(
+        "netbird_api_agent_budget_rule_missing_references",
+        "Number of groups and users that the Agent Network budget rule names and that"
+        " do not exist.",
+        "agent-network/budget-rules[].{target_groups,target_users} among groups[],"
+        " users[], peers[]",
+        listed_ids,
+        rule_misses,
+        needs=("groups", "users", "peers"),
+        alert="above 0: the rule binds fewer than it seems to",
+    ),
+    LIMITS.each(
+        "netbird_api_agent_limit_tokens",
+        "Tokens that each group or each user may use in a window, by an enabled policy"
+        " or budget rule.",
+        "agent-network/{policies,budget-rules}[].limits.token_limit",
+        lambda limit: limit.cap if limit.unit == "tokens" else None,
+    ),
+    LIMITS.each(
+        "netbird_api_agent_limit_usd",
+        "US dollars that each group or each user may use in a window, by an enabled"
+        " policy or budget rule.",
+        "agent-network/{policies,budget-rules}[].limits.budget_limit",
+        lambda limit: limit.cap if limit.unit == "usd" else None,
+    ),
+    LIMITS.joined(
+        "netbird_api_agent_limit_used_ratio",
+        "Largest share of the limit that a group or user whom it binds has used in the"
+        " current window; absent where nobody is known to be bound.",
+        "agent-network/{policies,budget-rules}[].limits, agent-network/consumption[],"
+        " groups[], users[], peers[]",
+        used,
+        _share,
+        labels=lambda _, limit: _limit(limit, unit=limit.unit),
+        needs=("agent_consumption", "groups", "users", "peers"),
+        alert="0.9: requests are denied from 1 on",
+    ),
+    GROUPS.family(
+        "netbird_api_agent_group_tokens",
+        "Tokens that the group has used in its current window.",
+        "agent-network/consumption[].{tokens_input,tokens_output}",
+        _tokens,
+    ),
+    GROUPS.family(
+        "netbird_api_agent_group_cost_usd",
+        "US dollars that the group has used in its current window.",
+        "agent-network/consumption[].cost_usd",
+        _cost,
+    ),
+    CONSUMERS.family(
+        "netbird_api_agent_consumer_tokens",
+        "Tokens that a user, or a peer without one, has used in the current window.",
+        "agent-network/consumption[].{tokens_input,tokens_output}, where personal data"
+        " of the kind usage may be told",
+        _tokens,
+    ),
+    CONSUMERS.family(
+        "netbird_api_agent_consumer_cost_usd",
+        "US dollars that a user, or a peer without one, has used in the current"
+        " window.",
+        "agent-network/consumption[].cost_usd, where personal data of the kind usage"
+        " may be told",
+        _cost,
+    ),
+    USAGE.family(
+        "netbird_api_agent_usage_tokens",
+        "Tokens since 00:00 UTC of today and of the first of the month. The kinds"
+        " overlap.",
+        "agent-network/usage/overview[].*_tokens",
+        lambda metric, periods: _by_kind("tokens", metric, periods),
+    ),
+    USAGE.family(
+        "netbird_api_agent_usage_cost_usd",
+        "US dollars since 00:00 UTC of today and of the first of the month. The kinds"
+        " add up.",
+        "agent-network/usage/overview[].*_cost_usd",
+        lambda metric, periods: _by_kind("cost_usd", metric, periods),
+        alert="more than a month may cost",
+    ),
+    DENIALS.family(
+        "netbird_api_agent_denied_requests",
+        "Number of requests that were denied since 00:00 UTC; absent where the access"
+        " log is off.",
+        "agent-network/access-logs.total_records, of those denied",
+        lambda metric, numbers: Family(metric, (("", number) for number in numbers)),
+        alert="many more than usual",
+    ),
+    CONSUMPTION.field(
+        "netbird_api_agent_consumption_rows",
+        "Number of rows of the list of what was used; the server deletes none.",
+        "rows",
+        alert="100000: leave the list out before it is too long",
+    ),
+    SETTINGS.family(
+        "netbird_api_agent_setting_enabled",
+        "Whether a setting of the Agent Network is on.",
+        "agent-network/settings",
+        _settings,
+    ),
+    SETTINGS.field(
+        "netbird_api_agent_access_log_retention_seconds",
+        "How long requests stay in the access log; absent where that is for ever.",
+        "access_log_retention_days",
+        lambda days: days * DAY if days > 0 else None,
+    ),
+)

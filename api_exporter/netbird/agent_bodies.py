@@ -1,0 +1,212 @@
+"""From those bodies of the Agent Network that need more than to be decoded.
+
+Rows of past windows are dropped at once, buckets are added up, and of a page of the
+access log only the number of records is read: its one row may hold a prompt.
+"""
+
+from collections.abc import Generator, Sequence
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from api_exporter.exposition.text import timestamp
+from api_exporter.netbird.agent_records import ConsumptionRow, RequestCount, UsageBucket
+from api_exporter.netbird.bodies import Decoded, Listing
+from api_exporter.netbird.elements import FAILURES, mend
+from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
+from api_exporter.ports import UpstreamError
+
+DAY = 86400
+
+
+class Consumption(Struct, frozen=True, kw_only=True):
+    """What was used, as far as it counts against limits.
+
+    Attributes:
+        rows: how many the list had.
+        current: those of windows that held the time of the answer.
+    """
+
+    rows: int
+    current: tuple[ConsumptionRow, ...] = ()
+
+
+class Period(Struct, frozen=True, kw_only=True):
+    """What was used in some days, which are counted in UTC."""
+
+    first: str
+    last: str
+    used: UsageBucket
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """What was used this month. Each part is None before it was read."""
+
+    earlier: Period | None = None
+    today: Period | None = None
+
+
+class Denials(Struct, frozen=True, kw_only=True):
+    """How many requests were denied on a day."""
+
+    day: str
+    requests: int
+
+
+def day(now: float) -> str:
+    """The date in UTC, given seconds since the epoch."""
+    return datetime.fromtimestamp(now, UTC).date().isoformat()
+
+
+def midnight(now: float) -> float:
+    """When the next day begins."""
+    return (now // DAY + 1) * DAY
+
+
+def start(row: ConsumptionRow) -> float:
+    """When its window began; never for one that cannot be."""
+    return timestamp(row.window_start_utc) or 0.0
+
+
+def is_current(row: ConsumptionRow, now: float) -> bool:
+    """Whether its window holds that time. Windows count from the Unix epoch."""
+    length = row.window_seconds
+    return length > 0 and start(row) == now // length * length
+
+
+def window_end(consumption: Sequence[Consumption], now: float) -> float | None:
+    """When the first of the windows ends that have not ended."""
+    ends = (
+        start(row) + row.window_seconds
+        for found in consumption
+        for row in found.current
+    )
+    return min((end for end in ends if end > now), default=None)
+
+
+_AMOUNTS = [f.name for f in fields(UsageBucket) if f.type is not str]
+
+
+def added(buckets: Sequence[UsageBucket]) -> UsageBucket:
+    """Their sum."""
+    return UsageBucket(
+        **{name: sum(getattr(b, name) for b in buckets) for name in _AMOUNTS}
+    )
+
+
+def wanted_period(usage: Usage | None, now: float) -> tuple[str, str]:
+    """The first and the last day to ask for: of the earlier days once a day, else
+    today.
+    """
+    today = datetime.fromtimestamp(now, UTC).date()
+    first, last = today.replace(day=1), today - timedelta(1)
+    wanted = first.isoformat(), last.isoformat()
+    earlier = usage and usage.earlier
+    if today == first or (earlier and (earlier.first, earlier.last) == wanted):
+        return today.isoformat(), today.isoformat()
+    return wanted
+
+
+def usage_query(known: Sequence[Usage], now: float) -> str:
+    """What asks for it. Without its begin the server would read 90 days."""
+    first, last = wanted_period(next(iter(known), None), now)
+    end = "" if last == day(now) else f"&end_date={last}T23:59:59.999999999Z"
+    return f"?granularity=day&start_date={first}T00:00:00Z{end}"
+
+
+def denials_query(now: float) -> str:
+    """What asks for the number of today's."""
+    return f"?decision=deny&page_size=1&start_date={day(now)}T00:00:00Z"
+
+
+class _CurrentRows(Listing):
+    """Rows of windows that hold a time; all others are read and dropped.
+
+    Attributes:
+        count: how many could be read.
+    """
+
+    def __init__(self, now: float) -> None:
+        super().__init__(ConsumptionRow, key=self._window)
+        self.count = 0
+        self._now = now
+
+    def read(self, raw: msgspec.Raw) -> Struct:
+        row = super().read(raw)
+        self.count += 1
+        return row
+
+    def _window(self, row: ConsumptionRow) -> str:
+        """Whose it is, and how long; "" for a window that is not wanted."""
+        if not is_current(row, self._now):
+            return ""
+        return f"{row.dimension_kind}\0{row.window_seconds}\0{row.dimension_id}"
+
+
+class ConsumptionBody:
+    """The list of what was used in all windows that there ever were."""
+
+    def decode(
+        self,
+        body: bytes,
+        before: Sequence[Struct] = (),  # noqa: ARG002 - few rows stay as they were
+        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
+        now: float = 0.0,
+    ) -> Generator[bool, None, Decoded]:
+        """One Consumption."""
+        rows = _CurrentRows(now)
+        found = yield from rows.decode(body)
+        current = tuple(r for r in found.records if isinstance(r, ConsumptionRow))
+        consumption = Consumption(rows=rows.count, current=current)
+        return Decoded(
+            (consumption,), found.rejected, found.complaints, unread=rows.count - 1
+        )
+
+
+class UsageBody:
+    """The buckets of the period that was asked for."""
+
+    def __init__(self) -> None:
+        self._buckets = Listing(UsageBucket, key="period_start")
+
+    def decode(
+        self,
+        body: bytes,
+        before: Sequence[Struct] = (),
+        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - it is small
+        now: float = 0.0,
+    ) -> Generator[bool, None, Decoded]:
+        """One Usage, with the part of `before` that was not asked for."""
+        known = next((usage for usage in before if isinstance(usage, Usage)), Usage())
+        first, last = wanted_period(known, now)
+        buckets = yield from self._buckets.decode(body)
+        every = [b for b in buckets.records if isinstance(b, UsageBucket)]
+        period = Period(first=first, last=last, used=added(every))
+        if last == day(now):
+            known = replace(known, today=period)
+        else:
+            known = replace(known, earlier=period)
+        return Decoded((known,), buckets.rejected, buckets.complaints)
+
+
+class DenialsBody:
+    """A page of the access log, whose one row is neither read nor kept."""
+
+    _decoder = msgspec.json.Decoder(RequestCount)
+
+    def decode(
+        self,
+        body: bytes,
+        before: Sequence[Struct] = (),  # noqa: ARG002 - it is small
+        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
+        now: float = 0.0,
+    ) -> Generator[bool, None, Decoded]:
+        """One Denials."""
+        yield False
+        try:
+            count = self._decoder.decode(mend(body).decode("utf-8", "replace"))
+        except FAILURES as error:
+            raise UpstreamError("decode", str(error)) from None
+        return Decoded((Denials(day=day(now), requests=count.total_records or 0),))

@@ -1,0 +1,163 @@
+"""Findings of the Agent Network, by the bodies of a real server."""
+
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.attention.thresholds import shipped
+from api_exporter.netbird.agent_records import AgentSettings
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import Account, AccountSettings, UserInvite
+from tests.attention.looking import at, found, seen
+from tests.collectors.test_agent_network import NOON, known
+
+Found = list[tuple[str, str, str]]
+
+
+def looked(inventory: Inventory, **dollars: float) -> Found:
+    thresholds = replace(shipped(), dollars=shipped().dollars | dollars)
+    return found(seen(inventory, now=NOON, thresholds=thresholds))
+
+
+def of(every: Found, alert: str) -> list[tuple[str, str]]:
+    return [(object_, words) for name, object_, words in every if name == alert]
+
+
+class BudgetTests(SynchronousTestCase):
+    def test_who(self) -> None:
+        """A group is named, users are only counted."""
+        every = looked(known())
+        self.assertEqual(
+            [
+                (
+                    "Agent policy Engineering",
+                    "1 user has used 100% or more of 500,000 tokens, the limit of each"
+                    " in 86,400 seconds.",
+                ),
+                (
+                    "Budget rule Gone and Ben",
+                    "1 user has used 100% or more of 50,000 tokens, the limit of each"
+                    " in 3,600 seconds.",
+                ),
+            ],
+            of(every, "NetBirdAgentBudgetExhausted"),
+        )
+        self.assertEqual(
+            [
+                (
+                    "Budget rule Contractors",
+                    "1 group has used 90% or more of 100,000 tokens, the limit of each"
+                    " in 86,400 seconds: contractors.",
+                ),
+                (
+                    "Budget rule Contractors",
+                    "1 group has used 90% or more of 10.00 USD, the limit of each in"
+                    " 86,400 seconds: contractors.",
+                ),
+            ],
+            of(every, "NetBirdAgentBudgetNearlyUsed"),
+        )
+
+    def test_ended(self) -> None:
+        """A window that has ended is no finding any more."""
+        thresholds = shipped()
+        later = seen(known(), now=NOON + 86400, thresholds=thresholds)
+        alerts = {name for name, _, _ in found(later)}
+        self.assertNotIn("NetBirdAgentBudgetExhausted", alerts)
+        self.assertNotIn("NetBirdAgentBudgetNearlyUsed", alerts)
+
+    def test_cost(self) -> None:
+        """The month's cost is told where a figure says how much is too much."""
+        self.assertEqual([], of(looked(known()), "NetBirdAgentCostHigh"))
+        self.assertEqual(
+            [("Agent Network", "It has cost 8.14 USD this month, more than 8.00.")],
+            of(looked(known(), agent_month=8.0), "NetBirdAgentCostHigh"),
+        )
+        for limit in (8.2, 1e6):
+            every = looked(known(), agent_month=limit)
+            self.assertEqual([], of(every, "NetBirdAgentCostHigh"))
+
+
+class OpenTests(SynchronousTestCase):
+    def test_missing(self) -> None:
+        """References that are gone, of what is enabled."""
+        self.assertEqual(
+            [
+                "Agent policy Support",
+                "Budget rule Contractors",
+                "Budget rule Gone and Ben",
+            ],
+            [o for o, _ in of(looked(known()), "NetBirdAgentReferenceMissing")],
+        )
+
+    def test_verification(self) -> None:
+        """An enabled provider whose certificate is not verified."""
+        self.assertEqual(
+            ["Agent provider vLLM on-prem"],
+            [o for o, _ in of(looked(known()), "NetBirdAgentTlsUnverified")],
+        )
+
+    def test_without_provider(self) -> None:
+        """An enabled policy of which no provider is; not a disabled one."""
+        inventory = known()
+        self.assertEqual([], of(looked(inventory), "NetBirdAgentPolicyWithoutProvider"))
+        off = tuple(
+            replace(provider, enabled=False)
+            for provider in inventory.agent_providers or ()
+        )
+        found_ = looked(inventory.with_("agent_providers", off))
+        self.assertEqual(5, len(of(found_, "NetBirdAgentPolicyWithoutProvider")))
+
+    def test_prompts(self) -> None:
+        """Prompts that are kept without redaction."""
+        for kept, redacted, number in (
+            (True, False, 1),
+            (True, True, 0),
+            (False, False, 0),
+        ):
+            settings = AgentSettings(enable_prompt_collection=kept, redact_pii=redacted)
+            every = looked(known().with_("agent_settings", (settings,)))
+            self.assertEqual(number, len(of(every, "NetBirdAgentPromptsUnredacted")))
+
+
+class AccountTests(SynchronousTestCase):
+    def test_settings(self) -> None:
+        """A setting that is not what it must be; one that is not told is no finding."""
+        settings = AccountSettings(
+            local_mfa_enabled=False, lazy_connection_enabled=True
+        )
+        inventory = Inventory(accounts=(Account(id="a", settings=settings),))
+        wanted = {
+            "local_mfa_enabled": True,
+            "lazy_connection_enabled": True,
+            "auto_update_always": True,
+        }
+        thresholds = replace(shipped(), settings=wanted)
+        self.assertEqual(
+            [
+                (
+                    "NetBirdSettingDiffers",
+                    "Setting local_mfa_enabled",
+                    "It is off, and must not be.",
+                )
+            ],
+            found(seen(inventory, thresholds=thresholds)),
+        )
+        self.assertEqual([], found(seen(inventory)))
+
+    def test_invites(self) -> None:
+        """Invites that have expired."""
+        invites = (
+            UserInvite(id="1", expired=True, expires_at=at(-60)),
+            UserInvite(id="2", expired=True),
+            UserInvite(id="3", expires_at=at(60)),
+        )
+        self.assertEqual(
+            [
+                (
+                    "NetBirdInviteExpired",
+                    "Invites",
+                    "2 invites have expired and cannot be accepted.",
+                )
+            ],
+            found(seen(Inventory(user_invites=invites))),
+        )

@@ -1,0 +1,126 @@
+"""Bodies of the Agent Network: rows by the hundred thousand, and prompts."""
+
+import json
+import tracemalloc
+from collections.abc import Generator
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.agent_bodies import (
+    Consumption,
+    ConsumptionBody,
+    Denials,
+    DenialsBody,
+)
+from api_exporter.netbird.bodies import Decoded
+from api_exporter.netbird.resources import BOUNDS, BY_NAME
+from api_exporter.ports import UpstreamError
+from tests.bodies import finish
+
+NOON = 1_795_348_830.0
+"""2026-11-22, 12:00:30 UTC."""
+
+CANARY = "a prompt that nobody may see"
+
+ROW = (
+    b'{"cost_usd":0.4,"dimension_id":"%d","dimension_kind":"user","tokens_input":49000,'
+    b'"tokens_output":1000,"updated_at":"2026-11-22T11:58:33.749795Z",'
+    b'"window_seconds":3600,"window_start_utc":"%s"}'
+)
+
+
+def _noting(
+    steps: Generator[object, None, Decoded], pauses: list[object]
+) -> Generator[object, None, Decoded]:
+    """The same steps, each of which is put into the list."""
+    try:
+        while True:
+            pauses.append(next(steps))
+            yield None
+    except StopIteration as end:
+        decoded: Decoded = end.value
+        return decoded
+
+
+class ConsumptionTests(SynchronousTestCase):
+    def test_memory(self) -> None:
+        """120,000 rows of past windows cost next to nothing beside their body."""
+        past = [ROW % (n, b"2026-11-22T11:00:00Z") for n in range(120_000)]
+        body = b"[" + b",".join([*past, ROW % (1, b"2026-11-22T12:00:00Z")]) + b"]"
+        del past
+        self.assertLess(len(body), BOUNDS[BY_NAME["agent_consumption"].path])
+        tracemalloc.start()
+        try:
+            pauses: list[object] = []
+            steps = ConsumptionBody().decode(body, now=NOON)
+            decoded = finish(_noting(steps, pauses))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        [found] = decoded.records
+        assert isinstance(found, Consumption)
+        self.assertEqual((120_001, 1), (found.rows, len(found.current)))
+        self.assertEqual(120_001, 1 + decoded.unread)
+        self.assertLess(peak, 4 * 1024 * 1024)
+        self.assertLess(100, len(pauses))
+
+    def test_windows(self) -> None:
+        """Rows of the window that holds the time, of two with one key the last."""
+        rows = [
+            {
+                "dimension_id": "a",
+                "window_seconds": 60,
+                "window_start_utc": start,
+                **more,
+            }
+            for start, more in (
+                ("2026-11-22T11:59:00Z", {}),
+                ("2026-11-22T12:00:00Z", {"tokens_input": 1}),
+                ("2026-11-22T13:00:00+01:00", {"tokens_input": 2}),
+                ("2026-11-22T12:01:00Z", {}),
+                ("2026-11-22T12:00:10Z", {}),
+                ("0001-01-01T00:00:00Z", {}),
+            )
+        ]
+        rows += [{"window_seconds": 0}, {"window_seconds": -60}, {"cost_usd": "x"}]
+        decoded = finish(ConsumptionBody().decode(json.dumps(rows).encode(), now=NOON))
+        [found] = decoded.records
+        assert isinstance(found, Consumption)
+        self.assertEqual([2], [row.tokens_input for row in found.current])
+        self.assertEqual((8, 1), (found.rows, decoded.rejected))
+
+    def test_null(self) -> None:
+        """No row at all."""
+        [found] = finish(ConsumptionBody().decode(b"null", now=NOON)).records
+        self.assertEqual(Consumption(rows=0), found)
+
+
+class DenialsTests(SynchronousTestCase):
+    def test_number(self) -> None:
+        """Only the number is read, whatever the prompt holds."""
+        for prompt in (CANARY, '"total_records":9', "\ud83d", "x" * 3_000_000, None):
+            row = {"request_prompt": prompt, "total_records": 7}
+            text = json.dumps({"data": [row], "total_records": 3}).encode()
+            decoded = finish(DenialsBody().decode(text, now=NOON))
+            day = Denials(day="2026-11-22", requests=3)
+            self.assertEqual((day,), decoded.records)
+            self.assertNotIn(CANARY, repr(decoded))
+
+    def test_not_utf8(self) -> None:
+        """Nor do bytes matter that are no text."""
+        text = b'{"data":[{"request_prompt":"\xff\xfe"}],"total_records":3}'
+        [found] = finish(DenialsBody().decode(text, now=NOON)).records
+        self.assertEqual(Denials(day="2026-11-22", requests=3), found)
+
+    def test_error(self) -> None:
+        """No error repeats what was sent."""
+        for text in (
+            f'{{"data":[{{"request_prompt":"{CANARY}"}}],"total_records":"{CANARY}"}}',
+            f'{{"data":[{{"request_prompt":"{CANARY}',
+            f'["{CANARY}"]',
+            f'{{"total_records":1.5,"x":"{CANARY}"}}',
+        ):
+            with self.assertRaises(UpstreamError) as caught:
+                finish(DenialsBody().decode(text.encode(), now=NOON))
+            self.assertEqual("decode", caught.exception.reason)
+            self.assertNotIn("prompt", str(caught.exception))

@@ -1,0 +1,291 @@
+"""The Agent Network: providers, limits and what was used of them."""
+
+from collections.abc import Iterator
+
+from tests.reference.bodies import Known
+from tests.reference.fields import (
+    Record,
+    amount,
+    flag,
+    ids,
+    instant,
+    number,
+    objects,
+    part,
+    text,
+)
+from tests.reference.joins import has, members, named
+from tests.reference.page import Page, Settings, date
+
+PREFIX = "netbird_api_agent_"
+KINDS = ("input", "output", "cached_input", "cache_creation")
+
+
+def agent_network(known: Known, settings: Settings) -> Page:
+    page = Page()
+    _providers(page, known)
+    if not known.get("agent_providers"):
+        return page  # nothing else is asked for
+    _policies(page, known)
+    _rules(page, known)
+    if has(known, "agent_policies", "agent_budget_rules"):
+        _limits(page, known, settings)
+    if has(known, "agent_consumption"):
+        _consumption(page, known, settings)
+    _usage(page, known, settings)
+    for chosen in known.get("agent_settings", []):
+        for name in (
+            "enable_log_collection",
+            "enable_prompt_collection",
+            "redact_pii",
+            "dedicated",
+        ):
+            page.put(f"{PREFIX}setting_enabled", flag(chosen, name), setting=name)
+        days = number(chosen, "access_log_retention_days")
+        if days > 0:
+            page.put(f"{PREFIX}access_log_retention_seconds", 86400 * days)
+        for denials in known.get("agent_denials", []):
+            if flag(chosen, "enable_log_collection"):
+                same = date(settings.asked) == date(settings.now)
+                page.put(
+                    f"{PREFIX}denied_requests",
+                    number(denials, "total_records") if same else 0,
+                )
+    return page
+
+
+def _providers(page: Page, known: Known) -> None:
+    if not has(known, "agent_providers"):
+        return
+    providers = known["agent_providers"]
+    page.halves(
+        f"{PREFIX}providers", [flag(p, "enabled") for p in providers], "enabled"
+    )
+    for provider in providers:
+        of = {
+            "agent_provider_id": text(provider, "id"),
+            "agent_provider": text(provider, "name"),
+        }
+        catalog = text(provider, "provider_id")
+        page.put(f"{PREFIX}provider_info", 1, **of, catalog_id=catalog)
+        page.put(f"{PREFIX}provider_enabled", flag(provider, "enabled"), **of)
+        verified = not flag(provider, "skip_tls_verification")
+        page.put(f"{PREFIX}provider_tls_verified", verified, **of)
+        page.put(f"{PREFIX}provider_models", len(objects(provider, "models")), **of)
+
+
+def _policies(page: Page, known: Known) -> None:
+    if not has(known, "agent_policies"):
+        return
+    policies = known["agent_policies"]
+    page.halves(f"{PREFIX}policies", [flag(p, "enabled") for p in policies], "enabled")
+    providers = named(known["agent_providers"])
+    for policy in policies:
+        of = {
+            "agent_policy_id": text(policy, "id"),
+            "agent_policy": text(policy, "name"),
+        }
+        page.put(f"{PREFIX}policy_enabled", flag(policy, "enabled"), **of)
+        enabled = [
+            id_
+            for id_ in ids(policy, "destination_provider_ids")
+            if id_ in providers and flag(providers[id_], "enabled")
+        ]
+        page.put(f"{PREFIX}policy_providers_enabled", len(enabled), **of)
+        if has(known, "agent_guardrails", "groups"):
+            missing = 0
+            for field, resource in (
+                ("source_groups", "groups"),
+                ("destination_provider_ids", "agent_providers"),
+                ("guardrail_ids", "agent_guardrails"),
+            ):
+                there = named(known[resource])
+                missing += sum(id_ not in there for id_ in ids(policy, field))
+            page.put(f"{PREFIX}policy_missing_references", missing, **of)
+
+
+def _rules(page: Page, known: Known) -> None:
+    if not has(known, "agent_budget_rules"):
+        return
+    rules = known["agent_budget_rules"]
+    page.halves(f"{PREFIX}budget_rules", [flag(r, "enabled") for r in rules], "enabled")
+    for rule in rules:
+        of = {
+            "agent_budget_rule_id": text(rule, "id"),
+            "agent_budget_rule": text(rule, "name"),
+        }
+        page.put(f"{PREFIX}budget_rule_enabled", flag(rule, "enabled"), **of)
+        if has(known, "groups", "users", "peers"):
+            groups, consumers = named(known["groups"]), _listed(known)
+            page.put(
+                f"{PREFIX}budget_rule_missing_references",
+                sum(id_ not in groups for id_ in ids(rule, "target_groups"))
+                + sum(id_ not in consumers for id_ in ids(rule, "target_users")),
+                **of,
+            )
+
+
+def _limits(page: Page, known: Known, settings: Settings) -> None:
+    for limit_of, resource in (
+        ("policy", "agent_policies"),
+        ("budget_rule", "agent_budget_rules"),
+    ):
+        for record in known[resource]:
+            if flag(record, "enabled"):
+                for per, unit, window, cap in _caps(record):
+                    of = {
+                        "limit_of": limit_of,
+                        "limit_id": text(record, "id"),
+                        "limit": text(record, "name"),
+                        "per": per,
+                        "window_seconds": str(window),
+                    }
+                    page.put(f"{PREFIX}limit_{unit}", cap, **of)
+                    if has(known, "agent_consumption", "groups", "users", "peers"):
+                        page.put(
+                            f"{PREFIX}limit_used_ratio",
+                            _ratio(
+                                known,
+                                settings,
+                                limit_of,
+                                record,
+                                (per, unit, window, cap),
+                            ),
+                            **of,
+                            unit=unit,
+                        )
+
+
+Cap = tuple[str, str, int, float]
+
+
+def _caps(record: Record) -> Iterator[Cap]:
+    limits = part(record, "limits")
+    for name, unit, suffix in (
+        ("token_limit", "tokens", ""),
+        ("budget_limit", "usd", "_usd"),
+    ):
+        half = part(limits, name)
+        for per in ("group", "user"):
+            cap = amount(half, f"{per}_cap{suffix}")
+            if flag(half, "enabled") and cap > 0:
+                yield per, unit, number(half, "window_seconds"), cap
+
+
+def _ratio(
+    known: Known, settings: Settings, limit_of: str, record: Record, limit: Cap
+) -> float | None:
+    per, unit, window, cap = limit
+    if window < settings.consumption_interval:
+        return None
+    if limit_of == "policy" and unit == "usd":
+        halves = part(record, "limits")
+        tokens, budget = part(halves, "token_limit"), part(halves, "budget_limit")
+        if flag(tokens, "enabled") and (
+            number(tokens, "window_seconds") != number(budget, "window_seconds")
+        ):
+            return None
+    bound = _bound(known, limit_of, record, per)
+    if not bound:
+        return None
+    shares = [0.0]
+    for row in _current(known, settings):
+        if (
+            text(row, "dimension_kind") == per
+            and number(row, "window_seconds") == window
+            and text(row, "dimension_id") in bound
+        ):
+            spent = number(row, "tokens_input") + number(row, "tokens_output")
+            shares.append(
+                (spent if unit == "tokens" else amount(row, "cost_usd")) / cap
+            )
+    return max(shares)
+
+
+def _bound(known: Known, limit_of: str, record: Record, per: str) -> set[str]:
+    groups = named(known["groups"])
+    names = ids(record, "source_groups" if limit_of == "policy" else "target_groups")
+    if per == "group":
+        return {name for name in names if name in groups}
+    users = ids(record, "target_users") if limit_of == "budget_rule" else []
+    if limit_of == "budget_rule" and not names and not users:
+        return _listed(known)
+    bound = {user for user in users if user in _listed(known)}
+    peers = named(known["peers"])
+    for name in names:
+        for member in members(groups[name]) if name in groups else ():
+            if member in peers:
+                bound |= {member, text(peers[member], "user_id")} - {""}
+    return bound
+
+
+def _listed(known: Known) -> set[str]:
+    """Users and peers."""
+    return set(named(known["users"])) | set(named(known["peers"]))
+
+
+def _current(known: Known, settings: Settings) -> list[Record]:
+    """Rows of windows that held the time of the answer, empty if they have ended."""
+    found: dict[tuple[str, str, int], Record] = {}
+    for row in known["agent_consumption"]:
+        window, begin = number(row, "window_seconds"), instant(row, "window_start_utc")
+        if window <= 0 or begin is None or begin % window:
+            continue
+        if begin <= settings.asked < begin + window:
+            key = text(row, "dimension_kind"), text(row, "dimension_id")
+            ended: Record = {
+                "dimension_kind": key[0],
+                "dimension_id": key[1],
+                "window_seconds": window,
+            }
+            found[(*key, window)] = row if settings.now < begin + window else ended
+    return list(found.values())
+
+
+def _consumption(page: Page, known: Known, settings: Settings) -> None:
+    page.put(f"{PREFIX}consumption_rows", len(known["agent_consumption"]))
+    for row in _current(known, settings):
+        kind, id_ = text(row, "dimension_kind"), text(row, "dimension_id")
+        window = {"window_seconds": str(number(row, "window_seconds"))}
+        if kind == "group" and has(known, "groups") and id_ in named(known["groups"]):
+            name = text(named(known["groups"])[id_], "name")
+            of = {"group_id": id_, "group": name, **window}
+        elif (
+            kind == "user"
+            and "usage" in settings.personal
+            and has(known, "users", "peers")
+            and id_ in _listed(known)
+        ):
+            kind = "consumer"
+            of = {"consumer_id": id_, **window}
+        else:
+            continue
+        for direction in ("input", "output"):
+            page.put(
+                f"{PREFIX}{kind}_tokens",
+                number(row, f"tokens_{direction}"),
+                **of,
+                direction=direction,
+            )
+        page.put(f"{PREFIX}{kind}_cost_usd", amount(row, "cost_usd"), **of)
+
+
+def _usage(page: Page, known: Known, settings: Settings) -> None:
+    """The earlier days count in the month in which they were asked for."""
+    if not has(known, "agent_usage"):
+        return
+    same_day = date(settings.asked) == date(settings.now)
+    same_month = date(settings.asked)[:7] == date(settings.now)[:7]
+    today = known["agent_usage"]
+    earlier = known.get("agent_usage_earlier", [])
+    if date(settings.asked).endswith("-01"):
+        earlier = []
+    for period, buckets in (
+        ("day", today if same_day else []),
+        ("month", [*earlier, *today] if same_month else []),
+    ):
+        for kind in KINDS:
+            of = {"period": period, "kind": kind}
+            for unit in ("tokens", "cost_usd"):
+                total = sum(amount(bucket, f"{kind}_{unit}") for bucket in buckets)
+                page.put(f"{PREFIX}usage_{unit}", total, **of)

@@ -1,0 +1,240 @@
+"""The Agent Network as it is refreshed: dormant, at its cost, and over days' ends."""
+
+import re
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from prometheus_client import CollectorRegistry, generate_latest
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.task import Clock, deferLater
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.inventory import OF_AGENTS
+from api_exporter.netbird.resources import BY_NAME
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
+from tests.bodies import recorded
+from tests.parts import quota
+
+NOON = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC).timestamp()
+MINUTE, HOUR = 60, 3600
+
+Reply = bytes | UpstreamError
+
+
+def _answer(reply: Reply) -> Deferred[bytes]:
+    return fail(reply) if isinstance(reply, UpstreamError) else succeed(reply)
+
+
+class Agents(Network):
+    """An exporter of the recorded server.
+
+    Attributes:
+        took: seconds that each answer takes, by resource.
+        asked: when what was asked for, beside the peers.
+    """
+
+    def __init__(self, *, begin: float = NOON, **replies: Reply) -> None:
+        self.replies: dict[str, Reply] = dict(recorded("recorded_agents"))
+        for name, reply in replies.items():
+            self.replies[BY_NAME[name].path] = reply
+        self.took: dict[str, float] = {}
+        self.asked: list[tuple[float, str]] = []
+        self.clock = Clock()
+        self.registry = CollectorRegistry()
+        super().__init__(
+            fetch=self.fetch,
+            quota=quota(("peers", "groups", "users", "agent_network")),
+            clock=self.clock,
+            now=lambda: begin + self.clock.seconds(),
+            jitter=lambda: 0.5,
+            registry=self.registry,
+        )
+        self.startService()
+        self.advance(2)
+
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+        plain = path.partition("?")[0]
+        if plain.startswith("api/agent-network"):
+            self.asked.append((self.clock.seconds(), path.partition("network/")[2]))
+        reply = self.replies.get(plain, b"[]")
+        if "end_date" in path and not isinstance(reply, UpstreamError):
+            reply = b"[]"
+        seconds = self.took.get(plain.rpartition("/")[2], 0.0)
+        if seconds:
+            return deferLater(self.clock, seconds).addCallback(lambda _: _answer(reply))
+        return _answer(reply)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass in steps of half a minute, and all that is due be done."""
+        steps = [30.0] * int(seconds // 30) + [seconds % 30]
+        for step in steps:
+            self.clock.advance(step)
+            for _ in range(60):
+                self.clock.advance(0)
+
+    def since(self, begin: float, of: str = "") -> list[str]:
+        return [path for at, path in self.asked if at >= begin and path.startswith(of)]
+
+    def times(self, of: str) -> list[float]:
+        return [at for at, path in self.asked if path.startswith(of)]
+
+    def sample(self, name: str) -> list[str]:
+        """Values of a family on the page."""
+        lines = self.text().decode().split("\n")
+        return [line for line in lines if line.startswith(f"netbird_api_{name}")]
+
+    def resources(self) -> set[str]:
+        """Those that the exporter's own metrics tell of."""
+        text = generate_latest(self.registry).decode()
+        return set(
+            re.findall(
+                r'api_exporter_(?:resource_\w+|refresh\w+)\{resource="(\w+)"', text
+            )
+        )
+
+
+class DormantTests(SynchronousTestCase):
+    def test_stock(self) -> None:
+        """Without a provider it costs two requests an hour, and has no series."""
+        network = Agents(agent_providers=b"[]")
+        network.advance(4 * HOUR)
+        self.assertEqual({"providers"}, {path for _, path in network.asked})
+        self.assertEqual(2, len(network.since(HOUR + MINUTE)) // 3)
+        self.assertEqual(
+            set(), network.resources() & set(OF_AGENTS), "dormant resources have series"
+        )
+        self.assertIn("agent_providers", network.resources())
+        self.assertEqual("fresh", self.state(network))
+
+    def state(self, network: Agents) -> str:
+        standing = network.telemetry.standings["agent_providers"]
+        return standing.state(NOON + network.clock.seconds())
+
+    def test_never_late(self) -> None:
+        """Half an hour without a request is no delay, where there is no provider."""
+        network = Agents(agent_providers=b"[]")
+        for _ in range(8):
+            network.advance(15 * MINUTE)
+            self.assertEqual("fresh", self.state(network))
+
+    def test_in_use(self) -> None:
+        """With providers: three resources every 10 minutes, five every 15."""
+        network = Agents()
+        self.assertEqual(set(), set(OF_AGENTS) - network.resources())
+        begin = network.clock.seconds()
+        network.advance(2 * HOUR)
+        asked = network.since(begin)
+        self.assertLessEqual(len(asked), 0.75 * 120)
+        self.assertLess(0.5 * 120, len(asked))
+        self.assertIn(len(network.since(begin, "consumption")), {12, 13})
+        self.assertIn(len(network.since(begin, "policies")), {8, 9})
+
+    def test_awakened(self) -> None:
+        """A first provider has all asked for at once, and the last one ends all."""
+        network = Agents(agent_providers=b"[]")
+        network.replies[BY_NAME["agent_providers"].path] = recorded("recorded_agents")[
+            BY_NAME["agent_providers"].path
+        ]
+        network.advance(31 * MINUTE)
+        self.assertLess(0, len(network.sample("agent_limit_used_ratio")))
+        network.replies[BY_NAME["agent_providers"].path] = b"[]"
+        network.advance(16 * MINUTE)
+        self.assertEqual([], network.sample("agent_limit"))
+        self.assertEqual(set(), network.resources() & set(OF_AGENTS))
+        begin = network.clock.seconds()
+        network.advance(2 * HOUR)
+        self.assertEqual({"providers"}, set(network.since(begin)))
+
+
+class CostTests(SynchronousTestCase):
+    def test_rest(self) -> None:
+        """Consumption comes again no earlier than 100 times its answer's time."""
+        network = Agents()
+        network.took["consumption"] = 12.0
+        network.advance(3 * HOUR)
+        times = network.times("consumption")[1:]
+        self.assertLessEqual(3, len(times))
+        for first, second in pairwise(times):
+            self.assertGreaterEqual(second - first, 1200)
+        standing = network.telemetry.standings["agent_consumption"]
+        self.assertIs(True, standing.up)
+        self.assertLessEqual(1200, standing.period)
+
+    def test_failing(self) -> None:
+        """An answer that is too long costs as much."""
+        long = UpstreamError("too_large", "the body is longer than 33554432 bytes")
+        network = Agents(agent_consumption=long)
+        network.took["consumption"] = 5.0
+        network.advance(HOUR)
+        times = network.times("consumption")[1:]
+        for first, second in pairwise(times):
+            self.assertGreaterEqual(second - first, 500)
+
+
+class EndsTests(SynchronousTestCase):
+    def hourly(self, network: Agents) -> str:
+        """What Ben has used of an hour's limit."""
+        [line] = [
+            line
+            for line in network.sample("agent_limit_used_ratio")
+            if 'window_seconds="3600"' in line and 'per="user"' in line
+        ]
+        return line.rpartition(" ")[2]
+
+    def test_window(self) -> None:
+        """A window ends on the page without a request, at its end."""
+        network = Agents(begin=NOON + 54 * MINUTE)  # it ends at 13:00
+        self.assertEqual("1", self.hourly(network))
+        asked = len(network.times("consumption"))
+        network.advance(5 * MINUTE + 20)
+        self.assertEqual("1", self.hourly(network))
+        network.advance(10)
+        self.assertEqual("0", self.hourly(network))
+        self.assertEqual(asked, len(network.times("consumption")))
+        found = {one.alert for one in network.attention.found.findings}
+        self.assertIn("NetBirdAgentBudgetNearlyUsed", found)  # others of the day go on
+
+    def test_usage(self) -> None:
+        """Earlier days are asked for once a day, today each time; 0 from midnight."""
+        network = Agents(begin=NOON + 11 * HOUR)
+        earlier = "usage/overview?granularity=day&start_date=2026-11-01"
+        self.assertEqual(1, len(network.times(earlier)))
+        network.advance(58 * MINUTE)
+        self.assertEqual(1, len(network.times(earlier)))
+        for name in ("agent_usage", "agent_denials"):
+            network.replies[BY_NAME[name].path] = UpstreamError("http_5xx", "500: no")
+        self.assertIn('{period="day",kind="input"} 47103', self.usage(network))
+        network.advance(2 * MINUTE)
+        self.assertIn('{period="day",kind="input"} 0', self.usage(network))
+        self.assertIn('{period="month",kind="input"} 47103', self.usage(network))
+        denied = network.sample("agent_denied_requests")
+        self.assertEqual(["netbird_api_agent_denied_requests 0"], denied)
+        self.assertIn("end_date=2026-11-22T23:59:59", str(network.asked))
+
+    def usage(self, network: Agents) -> str:
+        return "\n".join(network.sample("agent_usage_tokens"))
+
+
+class RefusedTests(SynchronousTestCase):
+    def test_role(self) -> None:
+        """What a role may not read is unsupported, and asked for slowly."""
+        forbidden = UpstreamError("forbidden", "403: permission denied")
+        unknown = UpstreamError(
+            "not_found", "404: no", said="user role: billing_admin not found"
+        )
+        for error in (forbidden, unknown):
+            network = Agents(agent_providers=error)
+            network.advance(5 * HOUR)
+            standing = network.telemetry.standings["agent_providers"]
+            self.assertIs(False, standing.supported)
+            self.assertLessEqual(len(network.asked), 7)
+
+    def test_invites(self) -> None:
+        """Without the embedded provider of identity there are none: no failure."""
+        message = "invite links are only available with embedded identity provider"
+        error = UpstreamError("http_4xx", f"412: {message}", said=message)
+        network = Agents(user_invites=error)
+        network.advance(HOUR)
+        standing = network.telemetry.standings["user_invites"]
+        self.assertEqual((False, None), (standing.supported, standing.error))
