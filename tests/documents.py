@@ -153,7 +153,7 @@ def _collector(collector: Collector) -> str:
                 + [f"_`{label}`_" for label in personal[metric] if label not in labels]
             )
             or "–",
-            _series(metric, labels),
+            _series(metric, labels or personal[metric]),
             metric.help
             + (
                 f" Always {metric.self_hosted} on a self-hosted server."
@@ -217,7 +217,7 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
     """The label names of each family, as its first sample has them."""
     return {
         family.metric: re.findall(
-            r'(\w+)="(?:\\.|[^"\\])*"', next(iter(family.samples))[0]
+            r'(\w+)="(?:\\.|[^"\\])*"', next(iter(family.samples), ("", 0))[0]
         )
         for family in collector.measure(inventory(personal=personal))
         if family is not None

@@ -71,11 +71,13 @@ def _process(context: SiteContext) -> dict[str, object]:
 
 
 def _entry(standing: Freshness) -> dict[str, object]:
-    return {
+    entry: dict[str, object] = {
         "up": standing.up,
         "supported": standing.supported,
         "last_success_timestamp_seconds": standing.last_success,
         "records": standing.records if standing.last_success else None,
         "last_error_reason": standing.error.reason if standing.error else None,
-        "last_error_request_id": (standing.error and standing.error.request_id) or None,
     }
+    if standing.error is not None and standing.error.request_id:
+        entry["last_error_request_id"] = standing.error.request_id
+    return entry

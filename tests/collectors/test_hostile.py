@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird import records
+from api_exporter.netbird.agent_bodies import DenialsBody
 from api_exporter.netbird.bodies import Document
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
@@ -106,7 +107,7 @@ def hostile(record: type[Struct]) -> st.SearchStrategy[object]:
     )
 
 
-DOCUMENTS = {r.name for r in RESOURCES if isinstance(r.body, Document)}
+DOCUMENTS = {r.name for r in RESOURCES if isinstance(r.body, Document | DenialsBody)}
 
 
 def body(resource: str) -> st.SearchStrategy[object]:

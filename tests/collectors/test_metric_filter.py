@@ -137,7 +137,11 @@ class MetricsTests(SynchronousTestCase):
             c.name for c in chosen(MetricFilter(deny=("netbird_api_user*",))).collectors
         ]
         self.assertIn("users", names)  # access tokens are left
-        deny = ("netbird_api_user*", "netbird_api_access_token_*")
+        deny = (
+            "netbird_api_user*",
+            "netbird_api_access_token_*",
+            "netbird_api_identity_provider*",
+        )
         names = [c.name for c in chosen(MetricFilter(deny=deny)).collectors]
         self.assertEqual([name for name in EVERY if name != "users"], names)
 
