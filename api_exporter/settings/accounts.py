@@ -218,9 +218,9 @@ def _contradictions(
             f"{_CURSOR} is not set: where EVENTS_FILE is -, it must be"
             f" {BY_NAME[_CURSOR].allowed}",
         )
-    intervals = values["refresh_intervals"]
-    assert isinstance(intervals, dict)
-    if values["events_file"] and intervals.get("events") == OFF:
+    intervals = values["refresh_intervals"]  # None where they cannot be read
+    off = isinstance(intervals, dict) and intervals.get("events") == OFF
+    if values["events_file"] and off:
         yield (
             _INTERVALS,
             f"{_INTERVALS}: 'events=off' is not allowed where EVENTS_FILE is set: the"
