@@ -488,6 +488,7 @@ class CanaryTests(DoorTestCase):
                     answer = client.getresponse()
                     self.assertIn(answer.status, (200, 401, 404))
                     self.assert_clean(answer.read(), path)
+            client.close()  # the server ends what is idle for long
 
         visit()
         for broken in (
@@ -506,7 +507,6 @@ class CanaryTests(DoorTestCase):
             self.assertNotEqual(0, ended.returncode)
             self.assert_clean(ended.stdout + ended.stderr, "--check")
         visit()
-        client.close()
         told = Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
         self.assert_clean(told, "the process list")
         self.assertEqual(0, running.stop()[0])

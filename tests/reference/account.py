@@ -57,7 +57,8 @@ def account(known: Known, _settings: Settings) -> Page:
 
 def _addresses(network: str) -> int | None:
     """Addresses for peers in an IPv4 range; None where it is none."""
-    match = re.fullmatch(r"([0-9]+)\.([0-9]+)\.([0-9]+)\.([0-9]+)/([0-9]+)", network)
+    byte = "(0|[1-9][0-9]*)"
+    match = re.fullmatch(rf"{byte}\.{byte}\.{byte}\.{byte}/([0-9]+)", network)
     if match is None or int(match[5]) > 32:
         return None
     if any(int(match[place]) > 255 for place in (1, 2, 3, 4)):

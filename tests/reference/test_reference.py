@@ -152,6 +152,16 @@ class SameTests(SynchronousTestCase):
         """Whatever is changed in the bodies, both read it in one way."""
         self.same(bodies, chosen)
 
+    def test_ranges(self) -> None:
+        """An account's range is an IPv4 one with its prefix, and nothing else."""
+        for written in (
+            *("100.92.0.0/16", "100.92.3.4/31", "0.0.0.0/0", "10.0.0.0/08"),
+            *("100.92.0.1", "100.92.0.0/255.255.0.0", "010.0.0.0/8", "10.0.0.0/33"),
+            *("fd00::/64", "10.0.0.0/", "/16", "16", "10.0.0/8", ""),
+        ):
+            account = {"id": "a", "settings": {"network_range": written}}
+            self.same({"accounts": encode([account])}, PUBLIC)
+
     def test_surrogates(self) -> None:
         """Half a pair of surrogates is U+FFFD, and so is a byte that is not UTF-8."""
         for name in (

@@ -55,6 +55,8 @@ CHOICES = tuple(
 
 def addresses(network: str) -> int | None:
     """How many peers fit into an IPv4 range; None for anything else."""
+    if not network.rpartition("/")[2].isdecimal():  # an address, or a mask
+        return None
     try:
         size = IPv4Network(network, strict=False).num_addresses
     except ValueError:
