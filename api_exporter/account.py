@@ -17,7 +17,7 @@ from api_exporter.attention.thresholds import Thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt
 from api_exporter.refresh.network import Network
-from api_exporter.refresh.pipeline import BodyReader
+from api_exporter.refresh.pipeline import BodyReader, Source
 from api_exporter.refresh.quotas import quotas
 from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.definitions import AccountSettings
@@ -74,12 +74,14 @@ class AccountPart(Struct, frozen=True, kw_only=True):
     Attributes:
         service: lives as long as the account.
         body_readers: by resource, who gets its bodies.
+        sources: by resource, who asks for its bodies.
         reload: looks at files that may have been replaced.
         ended: told of every refresh that has ended.
     """
 
     service: IService | None = None
     body_readers: Mapping[str, BodyReader] = {}
+    sources: Mapping[str, Source] = {}
     reload: Callable[[], object] = lambda: None
     ended: RefreshObserver | None = None
 
@@ -145,6 +147,7 @@ class Account(MultiService):
             certificates=self._certificates,
             reach=client.upstream.probe,
             body_readers=_by_resource(parts),
+            sources={name: s for part in parts for name, s in part.sources.items()},
             ended=[part.ended for part in parts if part.ended is not None],
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
@@ -178,6 +181,8 @@ class Account(MultiService):
     def startService(self) -> None:
         if self.network.stretched:
             self._log.info("{words}", words=self.network.stretched)
+        if self.network.warning:
+            self._log.warn("{words}", words=self.network.warning)
         if self._after:
             self._starting = self._clock.callLater(self._after, super().startService)
         else:

@@ -9,7 +9,7 @@ from functools import cache
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
-from twisted.application.service import Service
+from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
@@ -17,6 +17,8 @@ from twisted.web.resource import Resource
 
 from api_exporter.account import AccountPart, SharedState, log
 from api_exporter.collectors.selection import Selection
+from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.refresh.pipeline import BodyReader, Source
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.settings.options import Options
@@ -103,23 +105,41 @@ def parts(context: Context) -> list[Part]:
 BuildAccountPart = Callable[[AccountSettings, CollectorRegistry], AccountPart]
 
 
-def _events(reactor: PosixReactorBase, shared: SharedState) -> BuildAccountPart:
+def _logs(
+    reactor: PosixReactorBase, shared: SharedState, now: Callable[[], float]
+) -> BuildAccountPart:
     from api_exporter.events.wiring import Journals  # noqa: PLC0415
 
-    journals = Journals(reactor, shared.slicer.run)
+    journals = Journals(reactor, shared.slicer.run, now)
 
     def build(settings: AccountSettings, registry: CollectorRegistry) -> AccountPart:
-        journal = journals.journal(settings, registry, log_of(settings.name, log))
+        log_ = log_of(settings.name, log)
+        services = MultiService()
+        readers: dict[str, BodyReader] = {}
+        sources: dict[str, Source] = {}
+        reloads = []
+        if settings.events_file is not None:
+            journal = journals.journal(settings, registry, log_)
+            services.addService(journal)
+            readers["events"] = journal.take
+            reloads.append(journal.look)
+        if settings.reads_access_log:
+            period = shared.quotas[settings.name].selection.periods[ACCESS_LOG]
+            source = journals.access_log(settings, registry, log_, period=period)
+            services.addService(source.journal)
+            sources[ACCESS_LOG] = source
+            reloads.append(source.journal.look)
         return AccountPart(
-            service=journal,
-            body_readers={"events": journal.take},
-            reload=journal.look,
+            service=services,
+            body_readers=readers,
+            sources=sources,
+            reload=lambda: [reload() for reload in reloads],
         )
 
     return build
 
 
-def _drop_in(_reactor: PosixReactorBase, _shared: SharedState) -> BuildAccountPart:
+def _drop_in(*_: object) -> BuildAccountPart:
     from api_exporter.telemetry.drop_in import ScrapesTelemetry  # noqa: PLC0415
 
     return lambda _settings, registry: AccountPart(
@@ -127,14 +147,21 @@ def _drop_in(_reactor: PosixReactorBase, _shared: SharedState) -> BuildAccountPa
     )
 
 
+Load = Callable[[PosixReactorBase, SharedState, Callable[[], float]], BuildAccountPart]
+
 ACCOUNT_PARTS: tuple[
     tuple[
         Callable[[AccountSettings, Selection], bool],
-        Callable[[PosixReactorBase, SharedState], BuildAccountPart],
+        Load,
     ],
     ...,
 ] = (
-    (lambda settings, _: settings.events_file is not None, _events),
+    (
+        lambda settings, _: (
+            settings.events_file is not None or settings.reads_access_log
+        ),
+        _logs,
+    ),
     (
         lambda _, selected: any(c.name == "drop_in" for c in selected.collectors),
         _drop_in,
@@ -144,15 +171,15 @@ ACCOUNT_PARTS: tuple[
 
 
 def account_parts(
-    reactor: PosixReactorBase, shared: SharedState
+    reactor: PosixReactorBase, shared: SharedState, now: Callable[[], float]
 ) -> Callable[[AccountSettings, CollectorRegistry], list[AccountPart]]:
     """Builds those that an account wants."""
 
     @cache
     def builder(
-        load: Callable[[PosixReactorBase, SharedState], BuildAccountPart],
+        load: Load,
     ) -> BuildAccountPart:
-        return load(reactor, shared)
+        return load(reactor, shared, now)
 
     def build(
         settings: AccountSettings, registry: CollectorRegistry

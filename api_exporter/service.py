@@ -61,10 +61,10 @@ def makeService(options: Options) -> MultiService:
     if problems := listener.wrong(configured.settings.listen_address, reactor):
         told = [f"LISTEN_ADDRESS: {problem}" for problem in problems]
         raise life.refusal(told, lasting=True)
-    if configured.settings.events_to_output and (
+    if (setting := configured.settings.to_output) and (
         problem := life.no_output(options.parent)
     ):
-        raise life.refusal([f"EVENTS_FILE: {problem}"], lasting=True)
+        raise life.refusal([f"{setting}: {problem}"], lasting=True)
     file = life.log_file(options.parent)
     observer = life.log_observer(configured.settings, options.parent, file)
     exporter = life.Exporter(observer)
@@ -140,7 +140,7 @@ def make_accounts(
     jitter: Jitter = random.random,
 ) -> dict[str, Account]:
     """Those that are wanted."""
-    optional = parts.account_parts(reactor, shared)
+    optional = parts.account_parts(reactor, shared, now)
     made = {}
     for number, (name, account) in enumerate(settings.accounts.items()):
         registry = CollectorRegistry()

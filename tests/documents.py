@@ -16,10 +16,10 @@ from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Metric
 from api_exporter.netbird import resources
-from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import OF_ACCOUNT, SECTIONS
 from api_exporter.settings.setting import Setting
+from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.drop_in import ScrapesTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
@@ -234,6 +234,9 @@ def _own() -> str:
     token_readable(telemetry.registry, lambda: True)
     certificate_readable(telemetry.registry, lambda: True)
     EventsTelemetry(telemetry.registry)
+    access_log = AccessLogTelemetry(telemetry.registry, writes=True)
+    access_log.listed({"a": "web"})
+    access_log.took([b'{"service_id":"a","status_code":401}'], 0)
     ScrapesTelemetry(telemetry.registry)
     attention(telemetry.registry, lambda: {"critical": 0})
     certificate_ends(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
@@ -276,7 +279,7 @@ def configuration() -> str:
                 ("resource", "path", "default"),
                 (
                     (code(r.name), code(f"/{r.path}"), f"{r.period:.0f}")
-                    for r in RESOURCES
+                    for r in resources.BY_NAME.values()
                 ),
             ),
         ]

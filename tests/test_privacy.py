@@ -111,7 +111,7 @@ class PrivacyTests(SynchronousTestCase):
 
     def test_audit_log(self) -> None:
         """The log of events tells no personal string by default, and all on demand."""
-        events = finish(listed(body("events"))).events
+        events = finish(listed(body("events"))).rows
         public = b"".join(line(e, "", frozenset()) for e in events).decode()
         everything = b"".join(line(e, "", frozenset(PERSONS)) for e in events).decode()
         for string in told({"events": NEVER["events"]}):

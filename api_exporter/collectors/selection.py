@@ -9,7 +9,7 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS, Collector
 from api_exporter.netbird.bodies import Body, Unread
 from api_exporter.netbird.inventory import OF_AGENTS
-from api_exporter.netbird.resources import ALWAYS, OFF, RESOURCES, Resource
+from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF, Resource
 
 
 class Selection(Struct, frozen=True):
@@ -46,14 +46,17 @@ def selection(
     """
     chosen = (choice.of(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
-    read = ALWAYS.union(*(collector.reads for collector in collectors))
     off = {name for name, period in intervals.items() if period == OFF}
     if "agent_providers" in off:
         off.update(OF_AGENTS)
-    bodies: dict[str, Body] = {name: Unread() for name in beside if name not in read}
+    beside = frozenset(beside)
+    needed = (BY_NAME[name].of for name in beside)
+    read = ALWAYS.union(*(collector.reads for collector in collectors), *needed)
+    unread = beside - read - {ACCESS_LOG}
+    bodies: dict[str, Body] = {name: Unread() for name in unread}
     read = read.union(beside)
     bodies |= {name: body for c in collectors for name, body in c.bodies.items()}
-    wanted = (r for r in RESOURCES if r.name in read)
+    wanted = (r for r in BY_NAME.values() if r.name in read)
     resources = tuple(
         replace(r, body=bodies.get(r.name, r.body))
         for r in wanted

@@ -109,7 +109,7 @@ def log_observer(
     form = settings.log_format
     if file is None:
         out, err = logs.to_streams(form, os.environ)
-        if settings.events_to_output:
+        if settings.to_output:
             out = err
         return logs.observer(settings.log_level, out, err)
     lines = logs.to_file(form, file)

@@ -4,6 +4,7 @@ how it refuses, and that big bodies come in chunks.
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count
@@ -11,6 +12,7 @@ from itertools import chain, count
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from api_exporter.demo import access_log
 from api_exporter.demo.go_json import encode, xid
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.simulation import PATHS, SimulatedNetwork
@@ -51,7 +53,11 @@ class DemoApi(Resource):
     def render(self, request: Request) -> int | bytes:
         """Routes first, as the real one: an unknown path is so to strangers too."""
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
-        known = path in PATHS or _TOKENS_OF_A_USER.fullmatch(path)
+        known = (
+            path in PATHS
+            or path == access_log.PATH
+            or _TOKENS_OF_A_USER.fullmatch(path)
+        )
         if not known or request.method != b"GET":
             return _not_found(request)
         request.setHeader("Content-Type", "application/json; charset=UTF-8")
@@ -65,10 +71,17 @@ class DemoApi(Resource):
         if self._limiters and not self._limiters[token].allow(at):
             return _refuse(request, 429, "too many requests")
         query = request.uri.partition(b"?")[2].decode(errors="replace")
+        if path == access_log.PATH:
+            return access_log.page(query, self._services(token, at), at)
         body = self._networks[token].body(f"{path}?{query}", at)
         if body is None:
             return _refuse(request, 403, "admin role required to perform this action")
         return _send(request, body)
+
+    def _services(self, token: str, at: float) -> list[str]:
+        """The ids of the services behind the reverse proxy."""
+        body = self._networks[token].body("/api/reverse-proxies/services", at)
+        return [service["id"] for service in json.loads(b"".join(body or (b"[]",)))]
 
 
 def _unknown(token: str) -> tuple[int, str]:

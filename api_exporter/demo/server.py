@@ -43,6 +43,9 @@ def environ(listening: socket.socket) -> dict[str, str]:
         "UPSTREAM_ACCOUNT": "",
         "EVENTS_FILE": "",  # where real ones are
         "EVENTS_CURSOR_FILE": "",
+        "ACCESS_LOG_FILE": "",
+        "ACCESS_LOG_CURSOR_FILE": "",
+        "ACCESS_LOG_METRICS": "true",
         "ACCOUNTS_DIR": "",
         "SHARD": "",
     }

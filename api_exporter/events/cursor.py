@@ -1,4 +1,4 @@
-"""Which events have been written, and which of a list are new. Pure.
+"""Which audit events have been written, and which of a list are new. Pure.
 
 Ids grow, but an event may show up after one with a higher id: both are written at the
 same time, and the later one was quicker. So the newest ids are remembered one by one,
@@ -6,17 +6,15 @@ each with its timestamp. That also tells that ids have begun again: a database t
 restored gives an id that we know to another event.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.events.listing import Event, Key
-
-BATCH = 100
-"""Events written between two states of the cursor."""
+from api_exporter.events.choice import BATCH, Chosen
+from api_exporter.events.listing import Event, Key, Listing
 
 _DATED = 500
 """Events whose times are read between two places to pause: about a millisecond."""
@@ -27,8 +25,7 @@ REMEMBERED = 1000
 LISTED = 10_000
 """Events of a list, at most. The upstream has no way to ask for those before them."""
 
-_HEAVY = 1024 * 1024
-"""Bytes of a batch of more than one event, at most."""
+Told = Chosen["Cursor", int]
 
 
 class Cursor(Struct, frozen=True, kw_only=True):
@@ -42,13 +39,13 @@ class Cursor(Struct, frozen=True, kw_only=True):
         former: the same from before there was a gap, or before ids began again.
     """
 
-    last: Key | None = None
+    last: Key[int] | None = None
     newest: float = 0.0
     floor: int = -1
     recent: dict[int, str] = {}
     former: dict[int, str] = {}
 
-    def with_(self, keys: Iterable[Key]) -> "Cursor":
+    def with_(self, keys: Iterable[Key[int]]) -> "Cursor":
         """The same after these have been written, in this order."""
         last, newest, recent = self.last, self.newest, dict(self.recent)
         for last in keys:
@@ -65,7 +62,7 @@ class Cursor(Struct, frozen=True, kw_only=True):
             recent={n: recent[n] for n in highest},
         )
 
-    def after_crash(self, told: Sequence[Key]) -> "Cursor":
+    def after_crash(self, told: Sequence[Key[int]]) -> "Cursor":
         """The same with what was written before the cursor could be.
 
         Args:
@@ -80,26 +77,13 @@ class Cursor(Struct, frozen=True, kw_only=True):
         return replace(cursor, floor=max(cursor.floor, min(n for n, _ in told)))
 
 
-class Chosen(Struct, frozen=True):
-    """What there is to do.
-
-    Attributes:
-        cursor: to go on from.
-        new: the events that are to be written, in order.
-        missed: why some may never be; "" where none is missing.
-    """
-
-    cursor: Cursor
-    new: list[Event]
-    missed: str = ""
-
-
-def choose(cursor: Cursor, events: list[Event]) -> Generator[None, None, Chosen]:
-    """Which of these are new, in slices.
-
-    Args:
-        events: a whole list, in the order of ids.
-    """
+def choose(
+    cursor: Cursor,
+    listing: Listing[int],
+    _now: int = 0,
+) -> Generator[None, None, Told]:
+    """Which of a whole list are new, in slices."""
+    events = listing.rows
     if not events or not cursor.recent:
         return Chosen(cursor, [e for e in events if not _told(cursor.former, e)])
     recent = cursor.recent
@@ -130,7 +114,7 @@ def choose(cursor: Cursor, events: list[Event]) -> Generator[None, None, Chosen]
 
 def _anew(
     cursor: Cursor, events: list[Event], highest: int
-) -> Generator[None, None, Chosen]:
+) -> Generator[None, None, Told]:
     """Ids have begun again. What is later than all that was written is new."""
     before = {**cursor.former, **cursor.recent}
     new = []
@@ -152,20 +136,6 @@ def _anew(
         f"ids begin again, as after a database was restored: {highest} was written, and"
         f" the list ends with {events[-1].id} or has others by the same ids",
     )
-
-
-def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """In what pieces they are written: the last one must be found at a file's end."""
-    batch: list[Event] = []
-    size = 0
-    for event in events:
-        size += len(event.raw)
-        if batch and (len(batch) == BATCH or size > _HEAVY):
-            yield batch
-            batch, size = [], len(event.raw)
-        batch.append(event)
-    if batch:
-        yield batch
 
 
 def _told(keys: dict[int, str], event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""The files of an account: its events, and the cursor. Whatever is here may block.
+"""The files of a log: its lines, and the cursor. Whatever is here may block.
 
 Whoever is killed leaves whole lines, perhaps one that is cut, and a cursor that is one
 batch of lines behind at most: the last lines tell which.
@@ -10,9 +10,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISREG
+from typing import Generic
 
-from api_exporter.events.cursor import BATCH, Cursor, dumped, loaded
-from api_exporter.events.listing import Key, key
+from api_exporter.events.choice import BATCH, C
+from api_exporter.events.kinds import Kind
+from api_exporter.events.listing import Id, Key
 from api_exporter.events.telling import BEGIN
 from api_exporter.settings.token import regular
 
@@ -20,30 +22,31 @@ _BLOCK = 64 * 1024
 _LONGEST_TAIL = 64 * 1024 * 1024
 """Bytes in which the last lines of a file are looked for."""
 
-_LONGEST_CURSOR = 1024 * 1024
-"""Bytes: of two thousand ids with their timestamps."""
+_LONGEST_CURSOR = 8 * 1024 * 1024
+"""Bytes: of a hundred thousand ids with their timestamps."""
 
 
-class CursorFile:
+class CursorFile(Generic[C, Id]):
     """Holds a cursor; raises OSError, or ValueError where it holds none."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: Kind[C, Id]) -> None:
         self.path = path
+        self._kind = kind
         self._new = path.with_name(f"{path.name}.new")
 
-    def load(self) -> Cursor | None:
+    def load(self) -> C | None:
         try:
-            return loaded(regular(self.path, _LONGEST_CURSOR))
+            return self._kind.loaded(regular(self.path, _LONGEST_CURSOR))
         except FileNotFoundError:
             return None
         except ValueError as error:
             raise ValueError(f"{self.path} holds no cursor: {error}") from None
 
-    def save(self, cursor: Cursor) -> None:
+    def save(self, cursor: C) -> None:
         """In one step: there is the old one or the new one, whenever we are killed."""
         self._new.unlink(missing_ok=True)
         with self._new.open("xb") as file:
-            file.write(dumped(cursor))
+            file.write(self._kind.dumped(cursor))
             file.flush()
             os.fsync(file.fileno())
         self._new.replace(self.path)
@@ -54,14 +57,15 @@ class CursorFile:
             os.close(folder)
 
 
-class EventsFile:
+class LinesFile(Generic[C, Id]):
     """A file that lines are added to, and that others may move away.
 
     Its methods raise OSError, and ValueError where it is no file of lines.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: Kind[C, Id]) -> None:
         self.path = path
+        self._kind = kind
         self._file: int | None = None
 
     def append(self, lines: bytes) -> None:
@@ -77,25 +81,56 @@ class EventsFile:
             os.ftruncate(file, size)
             raise
 
-    def recovered(self, cursor: Cursor | None) -> Cursor:
+    def recovered(self, cursor: C | None) -> C:
         """The cursor with what the last lines tell; one that is cut is removed."""
-        file = self._opened()
+        file, kind = self._opened(), self._kind
         _mend(file)
-        told = _keys(file)
-        cursor = Cursor() if cursor is None else cursor
-        if len(told) <= BATCH and cursor.last not in told:
-            told = [*self._moved(cursor), *told]
-        return cursor.after_crash(told)
+        cursor = kind.cursor if cursor is None else cursor
+        last = kind.last(cursor)
+        told = self._keys(file, BATCH + 1)
+        if last not in told:
+            if len(told) <= BATCH:
+                told = [*self._moved(cursor), *told]
+            elif kind.tail > len(told):
+                told = self._keys(file, kind.tail)
+        return kind.after_crash(cursor, told)
 
-    def _moved(self, cursor: Cursor) -> list[Key]:
+    def _moved(self, cursor: C) -> list[Key[Id]]:
         """What was written before the file was moved, if the cursor is behind that."""
-        if cursor.last is None:
+        last = self._kind.last(cursor)
+        if last is None:
             return []
         for path in self.path.parent.glob(f"{glob.escape(self.path.name)}?*"):
-            told = _keys_of(path)
-            if cursor.last in told:
+            told = self._keys_of(path)
+            if last in told:
                 return told
         return []
+
+    def _keys_of(self, path: Path) -> list[Key[Id]]:
+        """Of any file; none where it cannot be read."""
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return []
+        try:
+            if not S_ISREG(os.fstat(file).st_mode):
+                return []
+            return self._keys(file, BATCH + 1)
+        finally:
+            os.close(file)
+
+    def _keys(self, file: int, count: int) -> list[Key[Id]]:
+        """Of so many last lines."""
+        blocks: list[bytes] = []
+        ends = 0
+        for _, block in _backwards(file):
+            blocks.append(block)
+            ends += block.count(b"\n")
+            if ends > count:
+                break
+        lines = b"".join(reversed(blocks)).split(b"\n")
+        found = map(self._kind.key, lines[-count - 1 :])
+        return [one for one in found if one is not None]
 
     def close(self) -> None:
         """What is written next goes to what has its name then."""
@@ -148,34 +183,8 @@ def _mend(file: int) -> None:
     if begin < size:
         torn = os.pread(file, min(size - begin, len(BEGIN)), begin)
         if not BEGIN.startswith(torn):
-            raise ValueError("its last line is no audit event, and has no end")
+            raise ValueError("its last line is none of ours, and has no end")
         os.ftruncate(file, begin)
-
-
-def _keys_of(path: Path) -> list[Key]:
-    """Of any file; none where it cannot be read."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return []
-    try:
-        return _keys(file) if S_ISREG(os.fstat(file).st_mode) else []
-    finally:
-        os.close(file)
-
-
-def _keys(file: int) -> list[Key]:
-    """Of the last lines, one more than a batch."""
-    blocks: list[bytes] = []
-    ends = 0
-    for _, block in _backwards(file):
-        blocks.append(block)
-        ends += block.count(b"\n")
-        if ends > BATCH + 1:
-            break
-    lines = b"".join(reversed(blocks)).split(b"\n")
-    found = map(key, lines[-BATCH - 2 :])
-    return [one for one in found if one is not None]
 
 
 def _backwards(file: int) -> Iterator[tuple[int, bytes]]:

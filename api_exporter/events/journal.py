@@ -1,22 +1,22 @@
-"""Writes what is new in each list of audit events, and holds nobody else up.
+"""Writes what is new in each list of a log, and holds nobody else up.
 
 A list is read in slices, files are written in a thread. What could not be written is in
 the next list again.
 """
 
-from collections.abc import Awaitable, Generator
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from typing import Generic, Protocol, TypeVar
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
-from api_exporter.events.cursor import Cursor, batches, choose
-from api_exporter.events.listing import Event, listed
+from api_exporter.events.choice import C, batches
+from api_exporter.events.kinds import Kind
+from api_exporter.events.listing import Id, Row
+from api_exporter.events.position import COUNTED, SECOND, nanoseconds
 from api_exporter.events.sinks import Sink
-from api_exporter.events.telling import line
 from api_exporter.ports import UpstreamError
-from api_exporter.telemetry.events import EventsTelemetry
 
 T = TypeVar("T")
 
@@ -27,39 +27,77 @@ class Run(Protocol):
     def __call__(self, steps: Generator[object, None, T], /) -> Awaitable[T]: ...
 
 
-class Journal(Service):
-    """The audit log of an account.
+class Telemetry(Protocol):
+    """Is told of what was written and read; see `telemetry.events`."""
+
+    def written(self, lines: int, /) -> None: ...
+
+    def missed(self, gaps: int = 1, /) -> None: ...
+
+    def writable(self, writable: bool, /) -> None: ...
+
+    def took(self, rows: Iterable[bytes], old: int) -> None: ...
+
+    def read(self, lag: float, skipped: int) -> None: ...
+
+
+class Journal(Service, Generic[C, Id]):
+    """A log of an account.
 
     Args:
+        kind: which.
         account: its name, empty where it is the only one.
         personal: the kinds of personal data that may be told.
+        now: seconds since the epoch.
+
+    Attributes:
+        behind: whether the last list said that there are more rows.
     """
 
     def __init__(
         self,
+        kind: Kind[C, Id],
         *,
         account: str,
         personal: frozenset[str],
-        sink: Sink,
+        sink: Sink[C],
         run: Run,
-        telemetry: EventsTelemetry,
+        telemetry: Telemetry,
         log: Logger,
+        now: Callable[[], float],
     ) -> None:
+        self._kind = kind
+        self._now = now
         self._account = account
         self._personal = personal
         self._sink = sink
         self._run = run
         self._telemetry = telemetry
         self._log = log
-        self._cursor: Cursor | None = None
-        self._body: bytes | None = None
+        self._cursor: C | None = None
+        self._list: tuple[bytes, C | None] | None = None
         self._working: Deferred[None] | None = None
         self._failing = False
         self._unreadable = 0
+        self.behind = False
 
-    def take(self, body: bytes) -> None:
-        """Write what is new in a list, as soon as those before it are done with."""
-        self._body = body
+    async def begun(self) -> C | None:
+        """What has been written; None where nobody can tell yet."""
+        if self._cursor is None and self._working is None:
+            try:
+                await self._begin()
+            except (OSError, ValueError) as error:
+                self._failed(error)
+        return self._cursor
+
+    def take(self, body: bytes, asked: C | None = None) -> None:
+        """Write what is new in a list, as soon as those before it are done with.
+
+        Args:
+            asked: the cursor with which it was asked for, where that matters. The list
+                counts only as long as there is no other one.
+        """
+        self._list = body, asked
         if self.running and self._working is None:
             self._working = working = Deferred.fromCoroutine(self._work())
             working.addBoth(self._done)
@@ -82,8 +120,10 @@ class Journal(Service):
 
     async def _work(self) -> None:
         """One list after the other. It never raises, so that the next one comes."""
-        while self.running and self._body is not None:
-            body, self._body = self._body, None
+        while self.running and self._list is not None:
+            (body, asked), self._list = self._list, None
+            if asked is not None and asked is not self._cursor:
+                continue
             try:
                 await self._write(body)
             except UpstreamError:
@@ -91,58 +131,87 @@ class Journal(Service):
             except (OSError, ValueError) as error:
                 self._failed(error)
             except Exception:  # noqa: BLE001 - a defect of ours must not end the log
-                self._log.failure("a defect while writing audit events")
+                self._log.failure("a defect while writing {rows}", rows=self._kind.rows)
             else:
                 self._succeeded()
 
-    async def _write(self, body: bytes) -> None:
+    async def _begin(self) -> C:
         if self._cursor is None:
             self._cursor = await self._sink.begin()
-            self._log.info("audit events go to {where}", where=self._sink.where)
+            self._log.info(
+                "{rows} go to {where}", rows=self._kind.rows, where=self._sink.where
+            )
+        return self._cursor
+
+    async def _write(self, body: bytes) -> None:
+        before = await self._begin()
         await self._sink.settle()
-        listing = await self._run(listed(body))
+        listing = await self._run(self._kind.listed(body))
         del body
         self._count_unreadable(listing.unreadable)
-        chosen = await self._run(choose(self._cursor, listing.events))
+        now = int(self._now() * SECOND)
+        chosen = await self._run(self._kind.choose(before, listing, now))
         del listing
         self._cursor = chosen.cursor
         if chosen.missed:
             self._telemetry.missed()
-            self._log.warn("audit events may be missing: {why}", why=chosen.missed)
+            self._log.warn(
+                "{rows} may be missing: {why}",
+                rows=self._kind.rows,
+                why=chosen.missed,
+            )
             await self._commit(b"", chosen.cursor)
         for batch in batches(chosen.new):
             if not self.running:
                 return
             lines = await self._run(self._lines(batch))
-            keys = [(event.id, event.timestamp) for event in batch]
-            lost = [
-                event.id for event, line in zip(batch, lines, strict=True) if not line
-            ]
-            cursor = self._cursor.with_(keys)
-            await self._commit(b"".join(lines), cursor, len(batch) - len(lost))
-            for number in lost:
+            lost = [row.id for row, line in zip(batch, lines, strict=True) if not line]
+            cursor = self._kind.with_(self._cursor, [row.key for row in batch])
+            await self._commit(b"".join(lines), cursor, batch, len(batch) - len(lost))
+            for id_ in lost:
                 self._telemetry.missed()
                 self._log.warn(
-                    "the audit event {id} cannot be told, and is lost", id=number
+                    "{row} {id} cannot be told, and is lost",
+                    row=self._kind.row,
+                    id=id_,
                 )
+        if chosen.then is not None:
+            cursor = chosen.then(self._cursor)
+            if cursor != self._cursor:
+                await self._commit(b"", cursor)
+        self.behind = chosen.lag > 0
+        self._telemetry.read(chosen.lag, chosen.skipped)
 
-    async def _commit(self, lines: bytes, cursor: Cursor, count: int = 0) -> None:
+    async def _commit(
+        self, lines: bytes, cursor: C, rows: list[Row[Id]] | None = None, count: int = 0
+    ) -> None:
         await self._sink.commit(lines, cursor)
         self._cursor = cursor  # whatever comes now, these were taken
         self._telemetry.written(count)
+        if rows:
+            self._count(rows)
         await self._sink.settle()
+
+    def _count(self, rows: list[Row[Id]]) -> None:
+        since = int(self._now() * SECOND) - COUNTED
+        young = [row.raw for row in rows if nanoseconds(row.timestamp) >= since]
+        self._telemetry.took(young, len(rows) - len(young))
 
     def _count_unreadable(self, unreadable: int) -> None:
         """Tell of events that cannot be read; they are in the next list, too."""
         more, self._unreadable = unreadable - self._unreadable, unreadable
         if more > 0:
             self._telemetry.missed(more)
-            self._log.warn("{n} audit events cannot be read, and are lost", n=more)
+            self._log.warn(
+                "{n} {rows} cannot be read, and are lost",
+                n=more,
+                rows=self._kind.rows,
+            )
 
-    def _lines(self, events: list[Event]) -> Generator[None, None, list[bytes]]:
+    def _lines(self, rows: list[Row[Id]]) -> Generator[None, None, list[bytes]]:
         found = []
-        for event in events:
-            found.append(line(event, self._account, self._personal))
+        for row in rows:
+            found.append(self._kind.line(row, self._account, self._personal))
             yield
         return found
 
@@ -151,8 +220,9 @@ class Journal(Service):
             self._failing = True
             self._telemetry.writable(False)
             self._log.warn(
-                "cannot write audit events to {where}: {why}; they are kept by the"
+                "cannot write {rows} to {where}: {why}; they are kept by the"
                 " upstream, and tried again",
+                rows=self._kind.rows,
                 where=self._sink.where,
                 why=_why(error, self._sink.where),
             )
@@ -162,7 +232,9 @@ class Journal(Service):
             self._failing = False
             self._telemetry.writable(True)
             self._log.info(
-                "audit events are written to {where} again", where=self._sink.where
+                "{rows} are written to {where} again",
+                rows=self._kind.rows,
+                where=self._sink.where,
             )
 
 

@@ -1,79 +1,143 @@
-"""What a list of audit events holds: each as it came, and by what it is known. Pure."""
+"""What a list of either log holds: each row as it came, and by what it is known. Pure.
 
-from collections.abc import Generator
+Audit events are known by numbers that grow. Rows of the access log are known by texts
+that tell no order, and come in pages.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from api_exporter.netbird.elements import FAILURES, elements
+from api_exporter.ports import UpstreamError
 
-Key = tuple[int, str]
-"""The id of an event, and its timestamp as the upstream writes it."""
+Id = TypeVar("Id")  # an id: of audit events a number, else a text
+Key = tuple[Id, str]
+"""The id of a row, and its timestamp as the upstream writes it."""
 
 _SLICE = 256 * 1024
 """Bytes read between two places to pause: about a millisecond's work."""
 
 _EACH = 1024
-"""What an event costs beside its bytes, in bytes."""
+"""What a row costs beside its bytes, in bytes."""
 
 
-class Event(Struct, frozen=True, gc=False):
-    """One event of the list.
+class Row(Struct, Generic[Id], frozen=True, gc=False):
+    """One row of a list.
 
     Attributes:
         timestamp: as the upstream writes it; empty where it is no string.
         raw: the whole of it, as JSON.
     """
 
-    id: int
+    id: Id
     timestamp: str
     raw: msgspec.Raw
 
+    @property
+    def key(self) -> Key[Id]:
+        """By what it is known."""
+        return self.id, self.timestamp
+
+
+Event = Row[int]
+"""Of the audit log."""
+
+Request = Row[str]
+"""Of the access log: a request, or a connection."""
 
 _DIGITS = 20
-"""An id has fewer: it fits into 64 bits."""
+"""A number that is an id has fewer: it fits into 64 bits."""
 
-_LONGEST_TIMESTAMP = 64
-"""Characters that are remembered of one."""
+_LONGEST = 64
+"""Characters that are remembered of a timestamp, and that another id may have."""
 
 
 class _Head(Struct, frozen=True, gc=False):
-    id: object
+    id: object = None
     timestamp: object = ""
 
 
 _DECODER = msgspec.json.Decoder(_Head)
 
 
-def key(text: bytes | msgspec.Raw) -> Key | None:
-    """What an event is known by; None where its id is no number."""
+def key(text: bytes | msgspec.Raw) -> Key[int] | None:
+    """What an audit event is known by; None where its id is no number."""
+    if (head := _head(text)) is None:
+        return None
+    number = str(head[0])
+    if not (number.isascii() and number.isdecimal() and len(number) < _DIGITS):
+        return None
+    return int(number), head[1]
+
+
+def row_key(text: bytes | msgspec.Raw) -> Key[str] | None:
+    """The same of a request; None where it has no id, or no timestamp."""
+    if (head := _head(text)) is None:
+        return None
+    name, timestamp = head
+    if not (isinstance(name, str) and 0 < len(name) <= _LONGEST and timestamp):
+        return None
+    return name, timestamp
+
+
+def _head(text: bytes | msgspec.Raw) -> tuple[object, str] | None:
     try:
         head = _DECODER.decode(text)
     except FAILURES:
         return None
-    number = str(head.id)
-    if not (number.isascii() and number.isdecimal() and len(number) < _DIGITS):
-        return None
     timestamp = head.timestamp if isinstance(head.timestamp, str) else ""
-    return int(number), timestamp[:_LONGEST_TIMESTAMP]
+    return head.id, timestamp[:_LONGEST]
 
 
-class EventList(Struct, frozen=True):
+class Listing(Struct, Generic[Id], frozen=True):
     """What a list holds.
 
     Attributes:
-        events: in the order of their ids.
-        unreadable: how many more there are that have no number for an id, or are too
-            long: they cannot be told apart.
+        rows: of audit events in the order of their ids, else as they are listed.
+        unreadable: how many more there are that cannot be told apart, or are too long.
+        more: how many rows are on the pages behind this one, at most; 0 on the last.
     """
 
-    events: list[Event]
+    rows: list[Row[Id]]
     unreadable: int = 0
+    more: int = 0
 
 
-def listed(body: bytes) -> Generator[None, None, EventList]:
-    """The events of a list; raises UpstreamError."""
-    found: dict[int, Event] = {}
+def listed(body: bytes) -> Generator[None, None, Listing[int]]:
+    """The audit events of a list; raises UpstreamError."""
+    found, unreadable = yield from _rows(body, key)
+    return Listing([found[number] for number in sorted(found)], unreadable)
+
+
+class _Page(Struct, frozen=True):
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    page: int = 1
+    page_size: int = 0
+    total_pages: int = 0
+
+
+_PAGE = msgspec.json.Decoder(_Page)
+
+
+def listed_page(body: bytes) -> Generator[None, None, Listing[str]]:
+    """The rows on a page of the access log; raises UpstreamError."""
+    try:
+        page = _PAGE.decode(body)
+    except FAILURES:
+        raise UpstreamError("decode", "it is no page of the access log") from None
+    found, unreadable = yield from _rows(bytes(page.data), row_key)
+    more = max(0, page.total_pages - page.page) * max(0, page.page_size)
+    return Listing([*found.values()], unreadable, more)
+
+
+def _rows(
+    body: bytes, key_of: Callable[[msgspec.Raw], Key[Id] | None]
+) -> Generator[None, None, tuple[dict[Id, Row[Id]], int]]:
+    """By id, and how many have no key."""
+    found: dict[Id, Row[Id]] = {}
     work = unreadable = 0
     for raws in elements(body):
         yield
@@ -82,10 +146,10 @@ def listed(body: bytes) -> Generator[None, None, EventList]:
             if work > _SLICE:
                 work = 0
                 yield
-            known = key(raw)
+            known = key_of(raw)
             if known is None:
                 unreadable += 1
             else:
-                found[known[0]] = Event(*known, raw)
+                found[known[0]] = Row(*known, raw)
     yield
-    return EventList([found[number] for number in sorted(found)], unreadable)
+    return found, unreadable

@@ -2,13 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from api_exporter.events.cursor import Cursor
-from api_exporter.events.file import CursorFile, EventsFile
+from api_exporter.events.choice import C
+from api_exporter.events.file import CursorFile, LinesFile
+from api_exporter.events.kinds import Kind
+from api_exporter.events.listing import Id
 from api_exporter.events.output import Output
 
 T = TypeVar("T")
@@ -20,7 +22,7 @@ class InThread(Protocol):
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
-class Sink(Protocol):
+class Sink(Protocol[C]):
     """Raises OSError or ValueError, after which it may be tried again.
 
     Attributes:
@@ -29,11 +31,11 @@ class Sink(Protocol):
 
     where: str
 
-    async def begin(self) -> Cursor:
+    async def begin(self) -> C:
         """What has been written by others who had this name before."""
         ...
 
-    async def commit(self, lines: bytes, cursor: Cursor) -> None:
+    async def commit(self, lines: bytes, cursor: C) -> None:
         """Write lines and then the cursor. Lines that it took come once."""
         ...
 
@@ -46,19 +48,21 @@ class Sink(Protocol):
         ...
 
 
-class ToFile:
+class ToFile(Generic[C, Id]):
     """Lines go to a file. All of them, or none."""
 
-    def __init__(self, path: Path, cursor: Path, in_thread: InThread) -> None:
+    def __init__(
+        self, kind: Kind[C, Id], path: Path, cursor: Path, in_thread: InThread
+    ) -> None:
         self.where = str(path)
-        self._file = EventsFile(path)
-        self._cursor = CursorFile(cursor)
+        self._file = LinesFile(path, kind)
+        self._cursor = CursorFile(cursor, kind)
         self._in_thread = in_thread
-        self._unsaved: Cursor | None = None
+        self._unsaved: C | None = None
         self._reopen = False
 
-    async def begin(self) -> Cursor:
-        def begin() -> Cursor:
+    async def begin(self) -> C:
+        def begin() -> C:
             cursor = self._file.recovered(self._cursor.load())
             # The file's end tells of one batch only: before the next one, it is saved.
             self._cursor.save(cursor)
@@ -66,7 +70,7 @@ class ToFile:
 
         return await self._in_thread(begin)
 
-    async def commit(self, lines: bytes, cursor: Cursor) -> None:
+    async def commit(self, lines: bytes, cursor: C) -> None:
         def commit() -> None:
             if self._reopen:
                 self._reopen = False
@@ -95,25 +99,32 @@ PATIENCE = 10.0
 _PAUSE = 0.05
 
 
-class ToOutput:
+class ToOutput(Generic[C, Id]):
     """Lines go to standard output, where nobody can tell which ones went."""
 
     where = "standard output"
 
     def __init__(
-        self, output: Output, cursor: Path, in_thread: InThread, clock: IReactorTime
+        self,
+        kind: Kind[C, Id],
+        output: Output,
+        cursor: Path,
+        in_thread: InThread,
+        clock: IReactorTime,
     ) -> None:
         self._output = output
-        self._cursor = CursorFile(cursor)
+        self._first = kind.cursor
+        self._cursor = CursorFile(cursor, kind)
         self._in_thread = in_thread
         self._clock = clock
         self._rest = b""
-        self._unsaved: Cursor | None = None
+        self._unsaved: C | None = None
 
-    async def begin(self) -> Cursor:
-        return await self._in_thread(self._cursor.load) or Cursor()
+    async def begin(self) -> C:
+        found = await self._in_thread(self._cursor.load)
+        return self._first if found is None else found
 
-    async def commit(self, lines: bytes, cursor: Cursor) -> None:
+    async def commit(self, lines: bytes, cursor: C) -> None:
         await self.settle()
         self._rest, self._unsaved = lines, cursor
 
@@ -135,3 +146,28 @@ class ToOutput:
 
     def look(self) -> None:
         """It cannot be another one."""
+
+
+class ToNowhere(Generic[C]):
+    """Nothing is written; what is counted begins with a cursor of now.
+
+    Args:
+        first: makes it.
+    """
+
+    where = "the metrics alone"
+
+    def __init__(self, first: Callable[[], C]) -> None:
+        self._first = first
+
+    async def begin(self) -> C:
+        return self._first()
+
+    async def commit(self, lines: bytes, cursor: C) -> None:
+        """There is no place for them."""
+
+    async def settle(self) -> None:
+        """Nothing is left to do."""
+
+    def look(self) -> None:
+        """There is nothing to look at."""

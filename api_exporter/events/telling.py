@@ -1,4 +1,4 @@
-"""An event as a line: the upstream's own fields, but for what may not be told. Pure.
+"""A row as a line: the upstream's own fields, but for what may not be told. Pure.
 
 What pages tell of peers, groups and networks, such as their names, is told here, too.
 What is not known counts as personal, and so does whatever is in a list or in another
@@ -6,14 +6,14 @@ object: the upstream may be newer than we are.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from ipaddress import ip_address, ip_network
 
 import msgspec
 
-from api_exporter.events.listing import Event
+from api_exporter.events.listing import Event, Request
 from api_exporter.netbird.elements import FAILURES
 from api_exporter.netbird.facts.personal import EVENT, META, PERSONAL
 
@@ -21,6 +21,7 @@ BEGIN = b'{"account":'
 """What every line begins with."""
 
 _ALL = frozenset(PERSONAL)
+_NONE = frozenset[str]()
 
 _FIELDS = {
     "activity": "",
@@ -67,6 +68,19 @@ _ADDRESSES = frozenset({"ip", "ipv6", "peer_ip"})
 _OWN = (ip_network("100.64.0.0/10"), ip_network("fc00::/7"))
 """Where addresses of such networks are, and nobody's in the internet."""
 
+_REQUEST = dict.fromkeys(
+    (
+        *("id", "timestamp", "service_id", "protocol", "method", "status_code"),
+        *("duration_ms", "bytes_upload", "bytes_download", "reason"),
+        *("auth_method_used", "country_code"),
+    ),
+    "",
+)
+"""Of a request, what is no personal data."""
+
+_REQUEST_METADATA = {"crowdsec_mode": "", "crowdsec_verdict": ""}
+"""The same for the keys of `metadata`."""
+
 _FAILURES = (*FAILURES, ArithmeticError)
 
 # Numbers stay as they are written.
@@ -77,16 +91,30 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
-    """It as a JSON object with a line feed; empty where it cannot be told.
+    """An audit event as a JSON object with a line feed; empty where it cannot be told.
 
     Args:
         account: its name, empty where it is the only one.
         personal: the kinds of personal data that may be told.
     """
+    if personal >= _ALL:
+        return _line(event.raw, account, _whole)
+    return _line(event.raw, account, lambda fields: _public(fields, personal))
+
+
+def request_line(request: Request, account: str, personal: frozenset[str]) -> bytes:
+    """The same of a row of the access log."""
+    whole = "access_log" in personal
+    return _line(request.raw, account, _whole if whole else _public_request)
+
+
+def _line(
+    raw: msgspec.Raw,
+    account: str,
+    public: Callable[[dict[str, object]], dict[str, object]],
+) -> bytes:
     try:
-        fields = _decoded(bytes(event.raw))
-        if not personal >= _ALL:
-            fields = _public(fields, personal)
+        fields = public(_decoded(bytes(raw)))
         fields = {"account": "", **fields} | {"account": account}
         text = _ENCODER.encode(fields).decode()
     except _FAILURES:
@@ -94,6 +122,18 @@ def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
     # What JSON allows in a string and some readers take for the end of a line.
     text = re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda m: f"\\u{ord(m[0]):04x}", text)
     return text.encode() + b"\n"
+
+
+def _whole(fields: dict[str, object]) -> dict[str, object]:
+    return fields
+
+
+def _public_request(fields: dict[str, object]) -> dict[str, object]:
+    public = _known(fields, _REQUEST, _NONE)
+    metadata = fields.get("metadata")
+    if isinstance(metadata, dict):
+        public["metadata"] = _known(metadata, _REQUEST_METADATA, _NONE)
+    return public
 
 
 def _decoded(raw: bytes) -> dict[str, object]:

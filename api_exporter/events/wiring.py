@@ -1,6 +1,7 @@
-"""The journals of all accounts, put together."""
+"""The logs of all accounts, put together."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
@@ -8,43 +9,96 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 
+from api_exporter.events.access_log import AccessLog
+from api_exporter.events.choice import C
+from api_exporter.events.cursor import Cursor
 from api_exporter.events.journal import Journal, Run
+from api_exporter.events.kinds import ACCESS, AUDIT, COUNTED, Kind
+from api_exporter.events.listing import Id
 from api_exporter.events.output import Output
-from api_exporter.events.sinks import Sink, ToFile, ToOutput
+from api_exporter.events.position import SECOND, Position
+from api_exporter.events.sinks import Sink, ToFile, ToNowhere, ToOutput
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
+from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
 
 T = TypeVar("T")
 
 
 class Journals:
-    """Makes them; those that write to standard output take turns line by line."""
+    """Makes them; those that write to standard output take turns line by line.
 
-    def __init__(self, reactor: PosixReactorBase, run: Run) -> None:
+    Args:
+        now: seconds since the epoch.
+    """
+
+    def __init__(
+        self, reactor: PosixReactorBase, run: Run, now: Callable[[], float]
+    ) -> None:
         self._reactor = reactor
         self._run = run
+        self._now = now
         self._output = Output()
 
     def journal(
-        self, settings: AccountSettings, registry: CollectorRegistry, log: Logger
-    ) -> Journal:
+        self,
+        settings: AccountSettings,
+        registry: CollectorRegistry,
+        log: Logger,
+    ) -> Journal[Cursor, int]:
         """Of an account that has EVENTS_FILE."""
-        file, cursor = settings.events_file, settings.events_cursor
-        assert file is not None
-        sink: Sink = (
-            ToOutput(self._output, cursor, self._in_thread, self._reactor)
-            if file == STANDARD_OUTPUT
-            else ToFile(file, cursor, self._in_thread)
-        )
+        assert settings.events_file is not None
         return Journal(
+            AUDIT,
+            account=settings.name,
+            personal=settings.expose_personal_data,
+            sink=self._sink(AUDIT, settings.events_file, settings.events_cursor),
+            run=self._run,
+            telemetry=EventsTelemetry(registry),
+            log=log,
+            now=self._now,
+        )
+
+    def access_log(
+        self,
+        settings: AccountSettings,
+        registry: CollectorRegistry,
+        log: Logger,
+        *,
+        period: float,
+    ) -> AccessLog:
+        """Of an account that has ACCESS_LOG_FILE or ACCESS_LOG_METRICS.
+
+        Args:
+            period: seconds between two requests while it is behind.
+        """
+        file = settings.access_log_file
+        sink: Sink[Position] = ToNowhere(
+            lambda: Position(start=int(self._now() * SECOND))
+        )
+        if file is not None:
+            sink = self._sink(ACCESS, file, settings.access_log_cursor)
+        telemetry = AccessLogTelemetry(registry, writes=file is not None)
+        journal = Journal(
+            COUNTED if file is None else ACCESS,
             account=settings.name,
             personal=settings.expose_personal_data,
             sink=sink,
             run=self._run,
-            telemetry=EventsTelemetry(registry),
+            telemetry=telemetry,
             log=log,
+            now=self._now,
         )
+        return AccessLog(
+            journal, telemetry, period=period, seconds=self._reactor.seconds
+        )
+
+    def _sink(self, kind: Kind[C, Id], file: Path, cursor: Path) -> Sink[C]:
+        if file == STANDARD_OUTPUT:
+            reactor = self._reactor
+            return ToOutput(kind, self._output, cursor, self._in_thread, reactor)
+        return ToFile(kind, file, cursor, self._in_thread)
 
     def _in_thread(self, work: Callable[[], T], /) -> Awaitable[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work)

@@ -231,6 +231,32 @@ class Unread:
         return Decoded((), unread=count)
 
 
+class _Page(Struct, frozen=True):
+    data: list[msgspec.Raw] | None
+
+
+class Page:
+    """A page of a log: its records are counted and not decoded."""
+
+    def __init__(self) -> None:
+        self._decoder = msgspec.json.Decoder(_Page)
+
+    def decode(
+        self,
+        body: bytes,
+        before: Sequence[Struct] = (),  # noqa: ARG002 - nothing of it is kept
+        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
+        now: float = 0.0,  # noqa: ARG002 - the same
+    ) -> Generator[bool, None, Decoded]:
+        """No records; raises UpstreamError where it is no page."""
+        yield True
+        try:
+            page = self._decoder.decode(body)
+        except FAILURES as error:
+            raise UpstreamError("decode", f"it is no page: {error}") from None
+        return Decoded((), unread=len(page.data or ()))
+
+
 class Document:
     """A single JSON object, small enough to be decoded at one go.
 

@@ -47,6 +47,7 @@ class ApiEndpoint(Struct, frozen=True):
         longest: bytes of its body, where fewer than usual are far too many.
         cost: how many times what an answer took has to pass before the next request.
         idle: how many periods pass between two requests while it has no record.
+        of: resources without any record of which it has none, either.
     """
 
     path: str
@@ -58,6 +59,7 @@ class ApiEndpoint(Struct, frozen=True):
     longest: int = 0
     cost: float = 0.0
     idle: float = 1.0
+    of: tuple[str, ...] = ()
 
 
 OF_AGENTS = (
@@ -273,6 +275,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             ends=lambda _, now: midnight(now),
         ),
     ] = None
+    access_log: tuple[()] | None = None
     changes: Mapping[str, object] = {}
 
     def with_(self, resource: str, records: object) -> "Inventory":
@@ -330,6 +333,13 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Of several the lowest one: the upstream has another order at each reading.
         """
         return min((u.id for u in self.users or () if u.is_current), default=None)
+
+    @property
+    def service_names(self) -> Mapping[str, str] | None:
+        """The names of the reverse proxy's services, by id; None if not known."""
+        if self.proxy_services is None:
+            return None
+        return {service.id: service.name for service in self.proxy_services}
 
     @property
     def partial(self) -> bool:

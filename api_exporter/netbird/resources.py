@@ -6,11 +6,15 @@ from urllib.parse import quote
 
 from msgspec.structs import asdict
 
+from api_exporter.netbird.bodies import Page
 from api_exporter.netbird.inventory import ApiEndpoint, Inventory
 from api_exporter.ports import UpstreamError
 
 UP = "peers"
 """The resource that `netbird_api_up` tells of; every upstream has it."""
+
+ACCESS_LOG = "access_log"
+"""The resource that is asked for after everything else that is due."""
 
 ALWAYS = frozenset({UP, "groups"})
 """What is read whatever is published: service discovery is made of it."""
@@ -55,6 +59,8 @@ class Resource(ApiEndpoint, frozen=True, kw_only=True):
         """
         if inventory.dormant(self.name):
             return None
+        if self.of and not any(getattr(inventory, name) for name in self.of):
+            return None
         if not self.optional:
             return self.path + self.query(inventory, now)
         user = inventory.current_user
@@ -71,6 +77,11 @@ class Resource(ApiEndpoint, frozen=True, kw_only=True):
         """
         return max(self.cost * seconds, period if records else self.idle * period)
 
+    def pointless(self, inventory: Inventory) -> bool:
+        """Whether it is known that there is nothing of it."""
+        of = [getattr(inventory, name) for name in self.of]
+        return bool(of) and not any(of) and None not in of
+
     def absent(self, error: UpstreamError) -> bool:
         """Whether an upstream that answers so may not know the path."""
         if self.name == UP:  # then something else is wrong
@@ -83,9 +94,20 @@ RESOURCES: tuple[Resource, ...] = tuple(
     for name, hint in get_type_hints(Inventory, include_extras=True).items()
     if get_origin(hint) is Annotated
 )
-"""In the order of the first round: the peers first."""
+"""What collectors read, in the order of the first round: the peers first."""
 
 BOUNDS = {resource.path: resource.longest for resource in RESOURCES if resource.longest}
 """Bytes of the bodies that have a bound of their own, by path."""
 
-BY_NAME = {resource.name: resource for resource in RESOURCES}
+LOGS = (
+    Resource(  # a page of it, of which `events.access_log` knows which
+        name=ACCESS_LOG,
+        path="api/events/proxy",
+        body=Page(),
+        period=30,
+        of=("proxy_services", "proxy_clusters"),
+    ),
+)
+"""What no collector reads."""
+
+BY_NAME = {resource.name: resource for resource in (*RESOURCES, *LOGS)}

@@ -28,12 +28,13 @@ class Share:
         peers_due: when its peers are due; never while they are asked for.
         peers_began: when they were asked for last.
         others_due: when anything else may be asked for at the earliest.
+        last_due: the same of the access log, which comes after everything else.
         pressing: from when on the peers of all make room for that; never where it has
             to wait for the peers anyhow.
     """
 
     def __init__(self, budget: Budget, changed: Callable[[], object]) -> None:
-        self.peers_due = self.others_due = self.pressing = NEVER
+        self.peers_due = self.others_due = self.last_due = self.pressing = NEVER
         self.peers_began = -NEVER
         self.changed = changed
         self._budget = budget
@@ -85,7 +86,9 @@ class Share:
 
     def others_at(self, opening: "_Opening") -> float:
         """When anything else may be asked for."""
-        return max(self.others_due, opening.others) if self._free[False] else NEVER
+        if not self._free[False]:
+            return NEVER
+        return max(min(self.others_due, self.last_due), opening.others)
 
 
 class _Opening(Struct, frozen=True):
@@ -138,11 +141,13 @@ def _next(budget: Budget, now: float) -> _Next:
     best: tuple[float, ...] = (NEVER,)
     for share in budget.shares:
         at = share.peers_at(opening)
-        rank = (max(at, now), False, share.peers_due)
+        rank = (max(at, now), 0, share.peers_due)
         if rank < best:
             found, best = _Next(at, share, peers=True), rank
         at = share.others_at(opening)
-        rank = (max(at, now), True, share.others_due)
+        last = share.others_due > now
+        due = min(share.last_due, share.others_due) if last else share.others_due
+        rank = (max(at, now), 1 + last, due)
         if rank < best:
             found, best = _Next(at, share), rank
     return found

@@ -21,7 +21,7 @@ from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt, Fetch
-from api_exporter.refresh.pipeline import BodyReader, Pipeline
+from api_exporter.refresh.pipeline import BodyReader, Pipeline, Source
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.slices import Slicer
@@ -55,11 +55,13 @@ class Network(MultiService):
         certificates: when they end.
         reach: says at the start whether the upstream can be reached.
         body_readers: by resource, who gets its bodies beside the collectors.
+        sources: by resource, who asks for its bodies.
         ended: told of every refresh that has ended.
 
     Attributes:
         selection: what is published and asked for.
         stretched: by how much the intervals are, in a line; "" if they are not.
+        warning: what the access log has to do without, in a line; "" for nothing.
         telemetry: how refreshes and requests went.
         pages: what is published now.
         history: how many peers were connected.
@@ -87,10 +89,12 @@ class Network(MultiService):
         certificates: Ends = lambda: (None, None),
         reach: Callable[[], Awaitable[None]] | None = None,
         body_readers: Mapping[str, Sequence[BodyReader]] = {},
+        sources: Mapping[str, Source] = {},
         ended: Sequence[RefreshObserver] = (),
     ) -> None:
         super().__init__()
-        self.account, self.url, self.stretched = name, url, quota.stretched
+        self.account, self.url = name, url
+        self.stretched, self.warning = quota.stretched, quota.warning
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, clock, now
         self._slicer = Slicer(clock) if slicer is None else slicer
@@ -115,6 +119,7 @@ class Network(MultiService):
             page_max_bytes=page_max_bytes,
             failed=self.telemetry.collector_failed,
             body_readers=body_readers,
+            sources=sources,
             account=name,
         )
         refresher = Refresher(

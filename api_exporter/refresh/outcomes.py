@@ -91,6 +91,12 @@ class Outcomes:
         self._told.discard(name)
         self._telemetry.unsupported(name, seconds=seconds, at=self._now())
 
+    def pointless(self, name: str) -> None:
+        """There is nothing of it: no failure, said once, and it is not asked for."""
+        if self._telemetry.standings[name].supported is not False:
+            why = "{resource} is not asked for: nothing is listed that it is of"
+            self.unsupported(name, why, 0.0)
+
     def withdrawn(self, name: str, max_age: float) -> None:
         """It could not be refreshed for too long.
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from math import inf
 from operator import is_
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,6 +35,20 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 
 BodyReader = Callable[[bytes], object]
 """Is given each body of a resource as it came, changed or not; it must not raise."""
+
+
+class Source(Protocol):
+    """Knows what of a resource to ask for, and when."""
+
+    def wanted(self) -> bool:
+        """Whether it is time for that."""
+        ...
+
+    async def fetch(
+        self, fetch: Fetch, path: str, patience: float, inventory: Inventory
+    ) -> bytes:
+        """The body to be decoded; raises UpstreamError."""
+        ...
 
 
 class LastBody(Struct, frozen=True, kw_only=True):
@@ -73,6 +88,7 @@ class Pipeline:
         page_max_bytes: the longest text that all collectors may have together.
         failed: told of each collector whose families could not be made.
         body_readers: by resource, who gets its bodies beside the collectors.
+        sources: by resource, who asks for its bodies.
 
     Attributes:
         inventory: what is known now.
@@ -93,6 +109,7 @@ class Pipeline:
         page_max_bytes: float = inf,
         failed: Callable[[str], object] = lambda _: None,
         body_readers: Mapping[str, Sequence[BodyReader]] = {},
+        sources: Mapping[str, Source] = {},
         account: str = "",
     ) -> None:
         self.log = log_of(account, self.log)
@@ -106,6 +123,7 @@ class Pipeline:
         self._page_max_bytes = page_max_bytes
         self._failed = failed
         self._body_readers = body_readers
+        self._sources = sources
         self._broken: set[str] = set()
         self._rendering = DeferredLock()
         self._made: dict[str, RenderedPage] = {}
@@ -118,6 +136,10 @@ class Pipeline:
         """The path to ask for now, if there is one."""
         return resource.located(self.inventory, self._now())
 
+    def wanted(self, name: str) -> bool:
+        """Whether it is time for a resource, if that has a source of its own."""
+        return name not in self._sources or self._sources[name].wanted()
+
     async def read(self, resource: Resource, path: str, patience: float) -> LastBody:
         """Fetch and publish what is new; raises UpstreamError.
 
@@ -126,7 +148,11 @@ class Pipeline:
         """
         name, state = resource.name, self.states[resource.name]
         asked = self._now()
-        body = await self._fetch(path, patience)
+        if name in self._sources:
+            source = self._sources[name]
+            body = await source.fetch(self._fetch, path, patience, self.inventory)
+        else:
+            body = await self._fetch(path, patience)
         for reader in self._body_readers.get(name, ()):
             reader(body)
         digest = (path, *(await self._slicer.run(_digest(body))))

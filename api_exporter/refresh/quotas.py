@@ -6,8 +6,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.collectors.selection import Selection, selection
+from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.rate_limits import describe_stretched, stretched
+from api_exporter.refresh.rate_limits import (
+    describe_access_log,
+    describe_stretched,
+    stretched,
+)
 from api_exporter.settings.definitions import AccountSettings
 
 _WHERE_WRITTEN = {"events": 60.0}
@@ -21,11 +26,13 @@ class Quota(Struct, frozen=True):
         budget: of its token.
         selection: with intervals that fit into the token's limit, where that is stated.
         stretched: by how much they are longer for it, in a line; "" if they are not.
+        warning: what the access log has to do without, in a line; "" for nothing.
     """
 
     budget: Budget
     selection: Selection
     stretched: str = ""
+    warning: str = ""
 
 
 def quotas(accounts: Iterable[AccountSettings]) -> dict[str, Quota]:
@@ -48,17 +55,23 @@ def _of_token(accounts: list[AccountSettings]) -> Iterator[tuple[str, Quota]]:
     fitting = stretched([selected.periods for selected in wanted.values()], limit)
     for (name, selected), periods in zip(wanted.items(), fitting, strict=True):
         words = describe_stretched(selected.periods, periods, limit)
-        yield name, Quota(budget, replace(selected, periods=periods), words)
+        warning = describe_access_log(selected.periods, periods, limit)
+        fitted = replace(selected, periods=periods)
+        yield name, Quota(budget, fitted, words, warning)
 
 
 def _selected(account: AccountSettings) -> Selection:
     # A token that reads another account belongs to a user whom that does not have.
     omitted = {"access_tokens"} if account.upstream_account else frozenset[str]()
-    written = {} if account.events_file is None else _WHERE_WRITTEN
+    beside: dict[str, float] = {}
+    if account.events_file is not None:
+        beside |= _WHERE_WRITTEN
+    if account.reads_access_log:
+        beside[ACCESS_LOG] = 60.0 / account.access_log_requests_per_minute
     return selection(
         account.collectors,
-        {**written, **account.refresh_intervals},
+        {**beside, **account.refresh_intervals},
         omitted,
         choice=account.choice(),
-        beside=written,
+        beside=beside,
     )

@@ -8,7 +8,7 @@ nine tenths; the last one is for what else uses the token, such as `--check`.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import ACCESS_LOG, UP
 
 Limit = tuple[int, int]
 """Requests a minute, and how many at once after a time of few."""
@@ -37,19 +37,26 @@ def stretched(
 ) -> list[dict[str, float]]:
     """The intervals with which all accounts of a token fit into its limit.
 
-    The longest are stretched first, up to an hour; then the next longest. Where that is
-    not enough, those of the peers are, and all others with them.
+    The access log's are stretched first, then the longest, up to an hour; then the next
+    longest. Where that is not enough, those of the peers are, and all others with them.
 
     Args:
         accounts: seconds by resource, for each account.
     """
     planned = PLANNED * limit[0]
     excess = per_minute(accounts) - planned
+    logs = [periods.get(ACCESS_LOG, LONGEST) for periods in accounts]
+    logs = [period for period in logs if period < LONGEST]
+    if logs and excess > _DUST:
+        asked = sum(60.0 / period for period in logs)
+        factor = asked / max(asked - excess, len(logs) * 60.0 / LONGEST)
+        accounts = [_slower(periods, factor) for periods in accounts]
+        excess = per_minute(accounts) - planned
     others = Counter(
         period
         for periods in accounts
         for name, period in periods.items()
-        if name != UP and period < LONGEST
+        if name not in {UP, ACCESS_LOG} and period < LONGEST
     )
     longer: dict[float, float] = {}
     for period, count in sorted(others.items(), reverse=True):
@@ -66,6 +73,28 @@ def stretched(
         }
         for periods in accounts
     ]
+
+
+def _slower(periods: Mapping[str, float], factor: float) -> Mapping[str, float]:
+    """The same with a longer interval of the access log, up to an hour."""
+    if periods.get(ACCESS_LOG, LONGEST) >= LONGEST:
+        return periods
+    slower = min(LONGEST, max(1.0, factor) * periods[ACCESS_LOG])
+    return {**periods, ACCESS_LOG: slower}
+
+
+def describe_access_log(
+    before: Mapping[str, float], after: Mapping[str, float], limit: Limit
+) -> str:
+    """What a limit leaves of the access log, in a line; "" if it leaves all of it."""
+    if ACCESS_LOG not in before or after[ACCESS_LOG] <= before[ACCESS_LOG]:
+        return ""
+    wanted, left = 60.0 / before[ACCESS_LOG], 60.0 / after[ACCESS_LOG]
+    return (
+        f"UPSTREAM_RATE_LIMIT={limit[0]}/{limit[1]} leaves the access log {left:.2g} of"
+        f" {wanted:.2g} requests a minute: {100 * left:.0f} rows a minute at most, and"
+        " what is more comes late"
+    )
 
 
 def describe_stretched(

@@ -190,7 +190,10 @@ class Refresher(Service):
         name, state = resource.name, self._states[resource.name]
         begin = self._clock.seconds()
         state.path = path = self._pipeline.located(resource)
-        if path is None:
+        if resource.pointless(self._pipeline.inventory):
+            state.expires = inf
+            self._outcomes.pointless(name)
+        if path is None or not self._pipeline.wanted(name):
             self._schedule.skipped(name, begin)
             return
         self._telemetry.wake(name, self._periods[name])

@@ -9,6 +9,7 @@ all due that was missed or has failed. See docs/decisions/0008.
 
 from collections.abc import Callable, Mapping
 
+from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.fair_share import Share
@@ -73,7 +74,10 @@ class Schedule:
             self._first_began = now
         else:
             others = self._others()
-            name = min(others, key=others.__getitem__)
+            # The access log comes after everything else that is due.
+            name = min(
+                others, key=lambda n: (max(others[n], now), n == ACCESS_LOG, others[n])
+            )
             if self._outage is not None:
                 self._outage.others_at = now + self._periods[self.first]
         del self._due[name]
@@ -208,14 +212,17 @@ class Schedule:
         share = self._share
         share.peers_due = self._due.get(self.first, NEVER)
         share.peers_began = self._first_began
-        due = min(self._others().values(), default=NEVER)
+        others = self._others()
+        share.last_due = others.pop(ACCESS_LOG, NEVER)
+        due = min(others.values(), default=NEVER)
         share.others_due = share.pressing = due
         if REACH in self._due:
             share.pressing = NEVER
         elif self._awaited is not None:
-            share.others_due = share.pressing = NEVER
+            share.others_due = share.last_due = share.pressing = NEVER
         elif self._outage is not None and not self._outage.alone:
             share.others_due = max(due, self._outage.others_at)
+            share.last_due = max(share.last_due, self._outage.others_at)
             share.pressing = NEVER
 
     def _others(self) -> dict[str, float]:

@@ -28,8 +28,8 @@ _ALLOWED = [setting.name for setting in OF_ACCOUNT]
 
 _TOKEN, _TOKEN_FILE = "UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"
 _CERTIFICATE, _KEY = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"
-_CURSOR = "EVENTS_CURSOR_FILE"
 _INTERVALS = "REFRESH_INTERVALS"
+_LOGS = ("EVENTS", "ACCESS_LOG")
 
 _TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
 """Of each of these, one in an account's file replaces all of the environment's."""
@@ -212,12 +212,14 @@ def _contradictions(
     elif given >= {_TOKEN, _TOKEN_FILE}:
         both = f"{_TOKEN} and {_TOKEN_FILE} are both set: only one of them may be"
         yield _TOKEN_FILE, both
-    if values["events_file"] == STANDARD_OUTPUT and not values["events_cursor_file"]:
-        yield (
-            _CURSOR,
-            f"{_CURSOR} is not set: where EVENTS_FILE is -, it must be"
-            f" {BY_NAME[_CURSOR].allowed}",
-        )
+    for log in _LOGS:
+        file, cursor = f"{log}_FILE", f"{log}_CURSOR_FILE"
+        if values[file.lower()] == STANDARD_OUTPUT and not values[cursor.lower()]:
+            yield (
+                cursor,
+                f"{cursor} is not set: where {file} is -, it must be"
+                f" {BY_NAME[cursor].allowed}",
+            )
     intervals = values["refresh_intervals"]  # None where they cannot be read
     off = isinstance(intervals, dict) and intervals.get("events") == OFF
     if values["events_file"] and off:

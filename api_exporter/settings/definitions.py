@@ -155,9 +155,10 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     expose_personal_data: frozenset[str] = setting(
         parsers.personal,
         "true, false, or a list such as hostname,city",
-        "Which personal data labels may hold: all of it, none, or these of `email`,"
-        " `name`, `hostname`, `connection_ip`, `city`, `serial_number` and `usage`,"
-        " which is what each user has used of the Agent Network.",
+        "Which personal data labels and logs may hold: all of it, none, or these of"
+        " `email`, `name`, `hostname`, `connection_ip`, `city`, `serial_number`,"
+        " `usage`, which is what each user has used of the Agent Network, and"
+        " `access_log`.",
         default="false",
     )
     peer_detail: frozenset[str] | None = setting(
@@ -209,14 +210,50 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         path=True,
     )
 
+    access_log_file: Path | None = setting(
+        parsers.optional(parsers.output),
+        "a file, or - for standard output",
+        "Where to write the access log of the reverse proxy: each request once, as a"
+        " line of JSON. With `-` all log lines go to standard error.",
+        section="Access log of the reverse proxy",
+        path=True,
+    )
+    access_log_cursor_file: Path | None = setting(
+        parsers.optional(parsers.file),
+        "a file",
+        "What was written of the access log. Without it the name of `ACCESS_LOG_FILE`"
+        " with `.cursor` behind it; required where that is `-`.",
+        path=True,
+    )
+    access_log_metrics: bool = setting(
+        parsers.yes_or_no,
+        "true or false",
+        "Count the requests of the access log without writing it. With"
+        " `ACCESS_LOG_FILE` they are counted in any case.",
+        default="false",
+    )
+    access_log_requests_per_minute: int = setting(
+        parsers.whole(1, 60),
+        "a whole number from 1 to 60",
+        "How often the upstream may be asked for the access log. Each answer has a"
+        " hundred rows at most.",
+        default="2",
+    )
+
     @property
     def events_cursor(self) -> Path:
         """Where the cursor is, if there is a file of events."""
-        if self.events_cursor_file is not None:
-            return self.events_cursor_file
-        assert self.events_file not in {None, parsers.STANDARD_OUTPUT}  # required there
-        assert self.events_file is not None
-        return self.events_file.with_name(f"{self.events_file.name}.cursor")
+        return _beside(self.events_file, self.events_cursor_file)
+
+    @property
+    def access_log_cursor(self) -> Path:
+        """Where the cursor is, if there is a file of the access log."""
+        return _beside(self.access_log_file, self.access_log_cursor_file)
+
+    @property
+    def reads_access_log(self) -> bool:
+        """Whether the access log is asked for."""
+        return self.access_log_metrics or self.access_log_file is not None
 
     def choice(self) -> MetricFilter:
         """Which families are wanted."""
@@ -352,16 +389,27 @@ class Settings(Struct, frozen=True, kw_only=True):
     )
 
     @property
-    def events_to_output(self) -> bool:
-        """Whether standard output is for audit events."""
-        return any(
-            a.events_file == parsers.STANDARD_OUTPUT for a in self.accounts.values()
-        )
+    def to_output(self) -> str:
+        """The setting that has standard output for the lines of a log, or ""."""
+        for account in self.accounts.values():
+            if account.events_file == parsers.STANDARD_OUTPUT:
+                return "EVENTS_FILE"
+            if account.access_log_file == parsers.STANDARD_OUTPUT:
+                return "ACCESS_LOG_FILE"
+        return ""
 
     @property
     def several(self) -> bool:
         """Whether accounts have names, however many there are."""
         return "" not in self.accounts
+
+
+def _beside(file: Path | None, cursor: Path | None) -> Path:
+    if cursor is not None:
+        return cursor
+    assert file is not None
+    assert file != parsers.STANDARD_OUTPUT  # where a cursor is required
+    return file.with_name(f"{file.name}.cursor")
 
 
 OF_ACCOUNT = settings_of(AccountSettings)

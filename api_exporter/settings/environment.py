@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from api_exporter.collectors.metric_filter import matches
 from api_exporter.collectors.table import COLLECTORS
@@ -104,14 +105,18 @@ def _shared(accounts: Iterable[AccountSettings]) -> Iterator[str]:
     users: dict[str, list[str]] = {}
     for settings in accounts:
         whose = f" of {settings.name}" if settings.name else ""
-        if settings.events_file is None:
-            continue
-        if settings.events_file != STANDARD_OUTPUT:
-            path = os.path.realpath(settings.events_file)
-            users.setdefault(path, []).append(f"EVENTS_FILE{whose}")
-        path = os.path.realpath(settings.events_cursor)
-        users.setdefault(path, []).append(f"EVENTS_CURSOR_FILE{whose}")
-    for path, found in users.items():
+        paths: list[tuple[str, Path]] = []
+        if settings.events_file is not None:
+            paths.append(("EVENTS_FILE", settings.events_file))
+            paths.append(("EVENTS_CURSOR_FILE", settings.events_cursor))
+        if settings.access_log_file is not None:
+            paths.append(("ACCESS_LOG_FILE", settings.access_log_file))
+            paths.append(("ACCESS_LOG_CURSOR_FILE", settings.access_log_cursor))
+        for setting, path in paths:
+            if path != STANDARD_OUTPUT:
+                real = os.path.realpath(path)
+                users.setdefault(real, []).append(f"{setting}{whose}")
+    for shared, found in users.items():
         if len(found) > 1:
             names = " and ".join(found)
-            yield f"{names}: each needs a file of its own, not {path!r}"
+            yield f"{names}: each needs a file of its own, not {shared!r}"

@@ -184,6 +184,11 @@ def personal(text: str) -> frozenset[str]:
     return kinds
 
 
+def yes_or_no(text: str) -> bool:
+    """One of two words."""
+    return one_of("true", "false")(text.lower()) == "true"
+
+
 def intervals(text: str) -> dict[str, float]:
     """Seconds by resource from `peers=15s,groups=1m`; OFF for one that is left out."""
     found: dict[str, float] = {}

@@ -19,6 +19,10 @@ OTHERS = {
     # The door is the process's, which may have many accounts: its log tells.
     "ApiExporterWebConfigBroken",
     # So does it of the audit events, and their own two metrics do.
+    "ApiExporterAccessLogLate",
+    "ApiExporterAccessLogMissed",
+    "NetBirdProxyServiceErrors",
+    "NetBirdProxyServiceSilent",
     "ApiExporterAuditEventsMissed",
     "ApiExporterAuditEventsNotWritten",
 }

@@ -27,7 +27,7 @@ class DashboardTests(SynchronousTestCase):
         """All let one choose data source, cluster, job, instance and account; a label
         that nobody has keeps nothing away.
         """
-        names = ["agent-network", "exporter", "network", "peer"]
+        names = ["agent-network", "exporter", "network", "peer", "proxy"]
         self.assertEqual(names, [path.stem for path in DASHBOARDS])
         for path in DASHBOARDS:
             found = {v["name"]: v for v in dashboard(path)["templating"]["list"]}

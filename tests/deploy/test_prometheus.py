@@ -40,6 +40,7 @@ QUIET = {
 """What shows nothing as long as nothing is wrong, or new."""
 
 ELSEWHERE = {
+    "api_exporter_access_log_lines_missed_total",
     "api_exporter_audit_events_missed_total",
     "api_exporter_audit_events_writable",
     "api_exporter_token_readable",
@@ -51,7 +52,7 @@ ELSEWHERE = {
     'instance_group:netbird_api_group_matters:info{role="routers"}',
 }
 """Metrics that the demonstration has not: its token has no file, and it no TLS, no
-front door and no file of audit events. As shipped no group matters."""
+front door and no file of a log. As shipped no group matters."""
 
 SHOWN = {
     "NetBirdNetworkUnreachable",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from api_exporter.events.cursor import moment
-from api_exporter.events.listing import Event, EventList, Key, listed
+from api_exporter.events.listing import Event, Key, Listing, listed
 
 START = moment("2026-11-21T19:00:00Z")
 
@@ -36,20 +36,20 @@ def body(numbers: Iterable[int], era: int = 0) -> bytes:
     ).encode()
 
 
-def listing(text: bytes) -> EventList:
+def listing(text: bytes) -> Listing[int]:
     """What a body holds."""
     steps = listed(text)
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            found: EventList = end.value
+            found: Listing[int] = end.value
             return found
 
 
 def finish(text: bytes) -> list[Event]:
     """The events of a body."""
-    return listing(text).events
+    return listing(text).rows
 
 
 def events(numbers: Iterable[int], era: int = 0) -> list[Event]:
@@ -57,7 +57,7 @@ def events(numbers: Iterable[int], era: int = 0) -> list[Event]:
     return finish(body(numbers, era))
 
 
-def keys(numbers: Iterable[int], era: int = 0) -> list[Key]:
+def keys(numbers: Iterable[int], era: int = 0) -> list[Key[int]]:
     """Of these."""
     return [(number, timestamp(number, era)) for number in numbers]
 

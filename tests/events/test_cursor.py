@@ -6,27 +6,27 @@ from random import Random
 from msgspec import Raw
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.events.choice import batches
 from api_exporter.events.cursor import (
     LISTED,
     REMEMBERED,
-    Chosen,
     Cursor,
-    batches,
+    Told,
     dumped,
     loaded,
     moment,
 )
 from api_exporter.events.cursor import choose as steps
-from api_exporter.events.listing import Event
+from api_exporter.events.listing import Event, Listing
 from tests.bodies import finish
 from tests.events import START, events, keys, timestamp
 
 NOTHING = Cursor()
 
 
-def choose(one: Cursor, listed: list[Event]) -> Chosen:
+def choose(one: Cursor, listed: list[Event]) -> Told:
     """What is chosen in the end."""
-    return finish(steps(one, listed))
+    return finish(steps(one, Listing(listed)))
 
 
 def after(numbers: range, era: int = 0) -> Cursor:
@@ -34,7 +34,7 @@ def after(numbers: range, era: int = 0) -> Cursor:
     return NOTHING.with_(keys(numbers, era))
 
 
-def ids(chosen: Chosen) -> list[int]:
+def ids(chosen: Told) -> list[int]:
     return [event.id for event in chosen.new]
 
 
@@ -125,7 +125,9 @@ class MissedTests(SynchronousTestCase):
 
     def test_slices(self) -> None:
         """The times of a long list are not read all at once."""
-        pauses = sum(1 for _ in steps(after(range(5)), events(range(9999), era=1)))
+        pauses = sum(
+            1 for _ in steps(after(range(5)), Listing(events(range(9999), era=1)))
+        )
         self.assertEqual(20, pauses)
 
     def test_from_one(self) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.cursor import BATCH, REMEMBERED, Cursor, batches
-from api_exporter.events.file import CursorFile, EventsFile
+from api_exporter.events.choice import BATCH, batches
+from api_exporter.events.cursor import REMEMBERED, Cursor
+from api_exporter.events.file import CursorFile, LinesFile
+from api_exporter.events.kinds import AUDIT
 from api_exporter.events.telling import line
 from tests.events import body, events, finish, keys, limited
 
@@ -22,8 +24,9 @@ NONE = frozenset[str]()
 HOLDING = """
 import sys
 from pathlib import Path
-from api_exporter.events.file import EventsFile
-EventsFile(Path(sys.argv[1])).append(b"")
+from api_exporter.events.file import LinesFile
+from api_exporter.events.kinds import AUDIT
+LinesFile(Path(sys.argv[1]), AUDIT).append(b"")
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -40,7 +43,7 @@ class FileTestCase(SynchronousTestCase):
         folder = Path(self.mktemp())
         folder.mkdir()
         self.path = folder / "events.jsonl"
-        self.file = EventsFile(self.path)
+        self.file = LinesFile(self.path, AUDIT)
         self.addCleanup(self.file.close)
 
 
@@ -207,7 +210,7 @@ class CursorFileTests(FileTestCase):
 
     def test_saved(self) -> None:
         """What was saved is loaded, and nothing else is left there."""
-        file = CursorFile(self.path)
+        file = CursorFile(self.path, AUDIT)
         self.assertIsNone(file.load())
         for last in (2, 3):
             cursor = Cursor().with_(keys(range(1, last)))
@@ -217,7 +220,7 @@ class CursorFileTests(FileTestCase):
 
     def test_full(self) -> None:
         """Where there is no room the old one stays."""
-        file = CursorFile(self.path)
+        file = CursorFile(self.path, AUDIT)
         file.save(Cursor())
         with limited(200), self.assertRaises(OSError):
             file.save(Cursor().with_(keys(range(1, 100))))
@@ -225,10 +228,10 @@ class CursorFileTests(FileTestCase):
 
     def test_damaged(self) -> None:
         """What is no cursor is not taken for none."""
-        for text in ("x", "", "[]", '{"recent": 3}', '{"last": [1]}', "x" * 2_000_000):
+        for text in ("x", "", "[]", '{"recent": 3}', '{"last": [1]}', "x" * 9_000_000):
             self.path.write_text(text)
             with self.assertRaisesRegex(ValueError, "events.jsonl holds no cursor: "):
-                CursorFile(self.path).load()
+                CursorFile(self.path, AUDIT).load()
 
     def test_no_file(self) -> None:
         """What could be read for ever, or waited for, is not."""
@@ -237,7 +240,7 @@ class CursorFileTests(FileTestCase):
         endless.symlink_to("/dev/zero")
         for path in (self.path, endless):
             with self.assertRaisesRegex(ValueError, "it is no regular file"):
-                CursorFile(path).load()
+                CursorFile(path, AUDIT).load()
 
     def test_in_the_way(self) -> None:
         """What has the name of the next cursor is removed, and not followed."""
@@ -246,8 +249,8 @@ class CursorFileTests(FileTestCase):
         other.write_text("precious")
         for make in (lambda: os.mkfifo(new), lambda: new.symlink_to("other")):
             make()
-            CursorFile(self.path).save(self.cursor)
-            self.assertEqual(self.cursor, CursorFile(self.path).load())
+            CursorFile(self.path, AUDIT).save(self.cursor)
+            self.assertEqual(self.cursor, CursorFile(self.path, AUDIT).load())
         self.assertEqual("precious", other.read_text())
 
     def test_largest(self) -> None:
@@ -257,5 +260,5 @@ class CursorFileTests(FileTestCase):
         for number in (0, REMEMBERED):
             recent = dict.fromkeys(numbers[number : number + REMEMBERED], stamp)
             self.cursor = replace(self.cursor, former=self.cursor.recent, recent=recent)
-        CursorFile(self.path).save(self.cursor)
-        self.assertEqual(self.cursor, CursorFile(self.path).load())
+        CursorFile(self.path, AUDIT).save(self.cursor)
+        self.assertEqual(self.cursor, CursorFile(self.path, AUDIT).load())

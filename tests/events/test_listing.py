@@ -37,7 +37,7 @@ class ListingTests(SynchronousTestCase):
         ):
             text = b",".join((body([9])[1:-1], broken, body(range(1, 9))[1:]))
             found = listing(b"[" + text)
-            self.assertEqual(list(range(1, 10)), [event.id for event in found.events])
+            self.assertEqual(list(range(1, 10)), [event.id for event in found.rows])
             self.assertEqual(1, found.unreadable)
 
     def test_half_characters(self) -> None:

@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import Event, key
-from api_exporter.events.telling import BEGIN, line
+from api_exporter.events.listing import Event, Row, key
+from api_exporter.events.telling import BEGIN, line, request_line
 from api_exporter.netbird.facts.personal import PERSONAL
 from tests.bodies import body
 from tests.events import finish
+from tests.events.paging import START, row
+
+RECORDED = Path(__file__).parent / "recorded"
 
 ALL = frozenset(PERSONAL)
 NONE = frozenset[str]()
@@ -55,6 +59,64 @@ def told(
     text = line(Event(915, "", raw), account, personal)
     found: dict[str, object] = json.loads(text)
     return found
+
+
+def request(fields: object, *kinds: str) -> dict[str, object]:
+    """What a line says of a row of the access log."""
+    raw = msgspec.Raw(json.dumps(fields).encode())
+    text = request_line(Row("x", "", raw), "acme", frozenset(kinds))
+    found: dict[str, object] = json.loads(text)
+    return found
+
+
+class RequestTests(SynchronousTestCase):
+    sent: Mapping[str, object] = {
+        **row(7, START, status_code=403, reason="Authentication failed"),
+        "user_id": "auth0|ann",
+        "auth_method_used": "crowdsec_ban",
+        "metadata": {"crowdsec_verdict": "ban", "email": "ann@example.test"},
+    }
+    personal = (
+        *("source_ip", "user_id", "path", "host", "city_name", "subdivision_code"),
+    )
+
+    def test_whole(self) -> None:
+        """With the kind it is the row as it came, behind the account's name."""
+        sent = {**self.sent, "of tomorrow": [{"a": 1}]}
+        self.assertEqual({"account": "acme", **sent}, request(sent, "access_log"))
+        self.assertEqual({"account": "acme", **sent}, request(sent, *PERSONAL))
+
+    def test_public(self) -> None:
+        """Without it, nothing tells who that was, or what they wanted."""
+        for kinds in ((), tuple(ALL - {"access_log"})):
+            found = request(self.sent, *kinds)
+            self.assertEqual(
+                (self.sent.keys() | {"account"}) - set(self.personal), found.keys()
+            )
+            self.assertEqual({"crowdsec_verdict": "ban"}, found["metadata"])
+
+    def test_unknown(self) -> None:
+        """What is not known counts as personal, at any depth."""
+        for hidden in (
+            "Ann",
+            ["Ann"],
+            {"a": "Ann"},
+            {"crowdsec_verdict": {"a": "Ann"}},
+        ):
+            sent = {**self.sent, "of tomorrow": hidden, "metadata": hidden}
+            sent["method"] = sent["reason"] = hidden if hidden != "Ann" else "GET"
+            self.assertNotIn("Ann", json.dumps(request(sent)))
+
+    def test_recorded(self) -> None:
+        """Of the rows of a real upstream nothing personal is told."""
+        for page in RECORDED.glob("api__events__proxy*.json"):
+            for sent in json.loads(page.read_bytes())["data"]:
+                found = json.dumps(request(sent))
+                for name in self.personal:
+                    value = sent.get(name, "")
+                    self.assertNotIn(f'"{name}"', found)
+                    if len(value) > 2 and value != "Berlin/":
+                        self.assertNotIn(f'"{value}"', found)
 
 
 class LineTests(SynchronousTestCase):

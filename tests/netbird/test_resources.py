@@ -9,8 +9,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import OF_AGENTS, Inventory
-from api_exporter.netbird.records import User
-from api_exporter.netbird.resources import BY_NAME, RESOURCES
+from api_exporter.netbird.records import ProxyCluster, ProxyService, User
+from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 
 TOKENS = BY_NAME["access_tokens"]
@@ -30,7 +30,8 @@ class ResourcesTests(SynchronousTestCase):
 
     def test_read(self) -> None:
         """Each resource is read by a collector, and nothing else is."""
-        self.assertEqual(set(BY_NAME), {name for c in COLLECTORS for name in c.reads})
+        read = {name for c in COLLECTORS for name in c.reads}
+        self.assertEqual({resource.name for resource in RESOURCES}, read)
 
     def test_paths(self) -> None:
         """No path is asked for twice, and none moves while nothing is known."""
@@ -73,6 +74,24 @@ class ResourcesTests(SynchronousTestCase):
     def test_periods(self) -> None:
         """By default fewer than six requests a minute are sent, the least allowed."""
         self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
+
+
+class AccessLogTests(SynchronousTestCase):
+    def test_pointless(self) -> None:
+        """Without a service or a cluster there is no access log to ask for."""
+        resource = BY_NAME[ACCESS_LOG]
+        service, cluster = ProxyService(id="a"), ProxyCluster(address="b")
+        for inventory, asked, pointless in (
+            (Inventory(), False, False),
+            (Inventory(proxy_services=()), False, False),
+            (Inventory(proxy_services=(), proxy_clusters=()), False, True),
+            (Inventory(proxy_services=(service,)), True, False),
+            (Inventory(proxy_services=(), proxy_clusters=(cluster,)), True, False),
+        ):
+            located = resource.located(inventory, 0.0)
+            self.assertEqual("api/events/proxy" if asked else None, located)
+            self.assertEqual(pointless, resource.pointless(inventory))
+        self.assertFalse(TOKENS.pointless(Inventory()))
 
 
 class AccessTokensTests(SynchronousTestCase):

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.resources import BY_NAME, RESOURCES, UP
+from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES, UP
 from api_exporter.refresh.rate_limits import (
     LONGEST,
     PLANNED,
+    describe_access_log,
     describe_stretched,
     per_minute,
     stretched,
@@ -18,6 +19,13 @@ from tests import tries
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
 
+WITHOUT_AGENTS = {
+    name: period
+    for name, period in DEFAULT.items()
+    if not name.startswith(("agent_", "user_invites", "identity_providers"))
+}
+"""An account that does not use the Agent Network."""
+
 ACCOUNTS = st.lists(
     st.dictionaries(
         st.sampled_from(sorted(BY_NAME)), st.floats(1.0, 1e6), min_size=1
@@ -25,6 +33,16 @@ ACCOUNTS = st.lists(
     min_size=1,
     max_size=8,
 )
+
+
+def without_access_log(accounts: list[dict[str, float]]) -> list[dict[str, float]]:
+    """The same for those that do not read it."""
+    return [
+        {name: period for name, period in periods.items() if name != ACCESS_LOG}
+        for periods in accounts
+    ]
+
+
 LIMITS = st.tuples(st.integers(1, 1000), st.integers(1, 1000))
 
 
@@ -107,8 +125,31 @@ class StretchedTests(SynchronousTestCase):
         )
         self.assertEqual(2.537, after["users"])
 
+    def test_access_log_first(self) -> None:
+        """The access log gives way before anything else does, and it is told."""
+        before = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
+        left = PLANNED * 6 - per_minute([WITHOUT_AGENTS])
+        [after] = stretched([before], (6, 500))
+        self.assertEqual(
+            WITHOUT_AGENTS, {n: p for n, p in after.items() if n != ACCESS_LOG}
+        )
+        self.assertAlmostEqual(60.0 / left, after[ACCESS_LOG])
+        self.assertIn(
+            f"UPSTREAM_RATE_LIMIT=6/500 leaves the access log {left:.2g} of 2 requests",
+            describe_access_log(before, after, (6, 500)),
+        )
+
+    def test_nine(self) -> None:
+        """A stated limit of nine a minute is enough for it, and eight is not."""
+        before = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
+        for rate, enough in ((8, False), (9, True)):
+            [after] = stretched([before], (rate, 500))
+            words = describe_access_log(before, after, (rate, 500))
+            self.assertEqual(enough, words == "")
+        self.assertEqual("", describe_access_log(DEFAULT, DEFAULT, (1, 1)))
+
     @settings(deadline=None, max_examples=tries(60))
-    @given(ACCOUNTS, LIMITS)
+    @given(ACCOUNTS.map(without_access_log), LIMITS)
     def test_order(
         self, accounts: list[dict[str, float]], limit: tuple[int, int]
     ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.limiter import Limiter
-from api_exporter.netbird.resources import RESOURCES
+from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.schedule import REACH, Schedule
@@ -71,6 +71,29 @@ class FirstRoundTests(SynchronousTestCase):
         self.assertEqual(["groups"], taken(schedule, 2.0))
         schedule.refreshed("groups", 3.0)
         self.assertEqual(["users"], taken(schedule, 3.0))
+
+    def test_access_log(self) -> None:
+        """The access log comes after everything else that is due, of all accounts."""
+        budget = Budget()
+        log = {"peers": 30.0, ACCESS_LOG: 30.0, "groups": 300.0}
+        first, second = (
+            Schedule(p, now=0.0, jitter=lambda: 0.5, budget=budget)
+            for p in (log, PERIODS)
+        )
+        for schedule in (first, second):
+            self.assertEqual("peers", schedule.take(0.0))
+        for schedule in (first, second):
+            schedule.refreshed("peers", 1.0)
+            schedule.wake_at()
+        self.assertEqual("groups", first.take(1.0))
+        first.refreshed("groups", 1.0)
+        self.assertIsNone(first.take(1.0))  # the other account's groups go first
+        for name in list(PERIODS)[1:]:
+            self.assertEqual(name, second.take(1.0))
+            second.refreshed(name, 1.0)
+        second.wake_at()
+        self.assertEqual(ACCESS_LOG, first.take(1.0))
+        first.refreshed(ACCESS_LOG, 1.0)
 
     def test_reach(self) -> None:
         """Whether the upstream can be reached is asked once, beside the peers."""

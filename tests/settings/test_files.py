@@ -19,7 +19,7 @@ class OneTests(FolderTestCase):
         """Without the setting nothing is written, and nothing asked for."""
         settings = self.one()
         self.assertIsNone(settings.accounts[""].events_file)
-        self.assertFalse(settings.events_to_output)
+        self.assertEqual("", settings.to_output)
 
     def test_cursor(self) -> None:
         """The cursor is beside the file, unless it is elsewhere."""
@@ -27,7 +27,7 @@ class OneTests(FolderTestCase):
         self.assertEqual(Path("/var/log/e.jsonl.cursor"), account.events_cursor)
         settings = self.one(EVENTS_FILE="-", EVENTS_CURSOR_FILE="/var/lib/e")
         self.assertEqual(Path("/var/lib/e"), settings.accounts[""].events_cursor)
-        self.assertTrue(settings.events_to_output)
+        self.assertEqual("EVENTS_FILE", settings.to_output)
 
     def test_cursor_required(self) -> None:
         """Beside standard output there is no place for a cursor."""

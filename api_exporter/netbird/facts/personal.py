@@ -10,9 +10,10 @@ PERSONAL = (
     "city",
     "serial_number",
     "usage",
+    "access_log",
 )
-"""The kinds of personal data: labels that stand on `_info` series only on demand, and
-what each user has used of the Agent Network.
+"""The kinds of personal data: labels that stand on `_info` series only on demand, what
+each user has used of the Agent Network, and what is left out of the access log.
 """
 
 PEER = {

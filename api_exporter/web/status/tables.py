@@ -8,7 +8,7 @@ from collections.abc import Mapping, Reversible, Sequence
 from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.collectors.table import Collector
-from api_exporter.netbird.resources import PROBE, RESOURCES, UP, Resource
+from api_exporter.netbird.resources import BY_NAME, PROBE, UP, Resource
 from api_exporter.ports import Attempt, Reason, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
@@ -44,7 +44,7 @@ def resources(standings: Mapping[str, Freshness], now: float, note: str = "") ->
     states: set[str] = set()
     peers, waiting = standings[UP], _wait(standings)
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
-    for resource in sorted(RESOURCES, key=lambda r: r.name not in standings):
+    for resource in sorted(BY_NAME.values(), key=lambda r: r.name not in standings):
         standing = standings.get(resource.name)
         word: str = "off" if standing is None else standing.state(now)
         if waiting and word in {"starting", "late"}:

@@ -1,0 +1,87 @@
+"""The simulated access log of the reverse proxy: a request a second."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.parse import parse_qs
+
+from api_exporter.demo.go_json import xid
+
+PATH = "/api/events/proxy"
+
+_EVERY = 1
+"""Seconds."""
+
+_KEPT = 3600
+"""Seconds for which rows are there: a real upstream has seven days."""
+
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+_MOST = 100
+"""Rows a page."""
+
+
+def page(query: str, services: Sequence[str], now: float) -> bytes:
+    """What is asked for.
+
+    Args:
+        services: ids, the busiest first.
+        now: seconds since the epoch.
+    """
+    asked = {name: values[-1] for name, values in parse_qs(query).items()}
+    since = max(now - _KEPT, _time(asked.get("start_date", "")))
+    first, last = -int(-since // _EVERY), int(now // _EVERY)
+    numbers = range(first, last + 1 if services else first)
+    if asked.get("sort_order") != "asc":
+        numbers = numbers[::-1]
+    size = min(_MOST, _number(asked.get("page_size", "")) or 50)
+    number = _number(asked.get("page", "")) or 1
+    return json.dumps(
+        {
+            "data": [
+                _row(one, services)
+                for one in numbers[(number - 1) * size : number * size]
+            ],
+            "page": number,
+            "page_size": size,
+            "total_pages": -(-len(numbers) // size),
+            "total_records": len(numbers),
+        },
+        separators=(",", ":"),
+    ).encode()
+
+
+def _row(number: int, services: Sequence[str]) -> dict[str, object]:
+    chance = number * 2654435761 % 2**32
+    status = {0: 502, 1: 401, 2: 404}.get(chance % 17, 200)
+    row: dict[str, object] = {
+        "bytes_download": 500 + chance % 60_000,
+        "bytes_upload": chance % 900,
+        "country_code": ("DE", "FR", "NL")[chance % 3],
+        "duration_ms": 3 + (chance >> 8) % 60 + (chance % 41 == 0) * 900,
+        "host": "app.example.test",
+        "id": xid("d2i", number),
+        "method": "GET",
+        "path": f"/{chance % 9}",
+        "protocol": "http",
+        "service_id": services[min(chance % 7 // 2, len(services) - 1)],
+        "source_ip": f"203.0.113.{chance % 200}",
+        "status_code": status,
+        "timestamp": datetime.fromtimestamp(number * _EVERY, UTC).strftime(_FORMAT),
+    }
+    if status >= 400:
+        refused = status == 401
+        row["reason"] = "Authentication failed" if refused else "Request failed"
+    return row
+
+
+def _time(text: str) -> float:
+    """Seconds since the epoch; 0 for what is no time, which is passed over."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,82 @@
+"""The two logs that are written, and all in which they differ. Pure."""
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from typing import Generic
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from api_exporter.events import cursor, listing, position, telling
+from api_exporter.events.choice import BATCH, C, Chosen
+from api_exporter.events.cursor import Cursor
+from api_exporter.events.listing import Id, Key, Listing, Row
+from api_exporter.events.position import Position
+
+
+class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
+    """One of the logs.
+
+    Attributes:
+        rows: its rows, in words.
+        row: one of them.
+        key: what a row, or the line of one, is known by.
+        line: of a row.
+        listed: the rows of a body.
+        choose: which of these are new, at a time in nanoseconds.
+        cursor: before the first row.
+        with_: the cursor when more is written.
+        after_crash: the cursor with what the last lines tell.
+        last: the row that the cursor has last.
+        tail: lines that are looked at where that is not among the newest ones.
+    """
+
+    rows: str
+    row: str
+    key: Callable[[bytes | Raw], Key[Id] | None]
+    line: Callable[[Row[Id], str, frozenset[str]], bytes]
+    listed: Callable[[bytes], Generator[None, None, Listing[Id]]]
+    choose: Callable[[C, Listing[Id], int], Generator[None, None, Chosen[C, Id]]]
+    cursor: C
+    with_: Callable[[C, Iterable[Key[Id]]], C]
+    after_crash: Callable[[C, Sequence[Key[Id]]], C]
+    last: Callable[[C], Key[Id] | None]
+    loaded: Callable[[bytes], C]
+    dumped: Callable[[C], bytes]
+    tail: int
+
+
+AUDIT: Kind[Cursor, int] = Kind(
+    rows="audit events",
+    row="the audit event",
+    key=listing.key,
+    line=telling.line,
+    listed=listing.listed,
+    choose=cursor.choose,
+    cursor=Cursor(),
+    with_=Cursor.with_,
+    after_crash=Cursor.after_crash,
+    last=lambda cursor: cursor.last,
+    loaded=cursor.loaded,
+    dumped=cursor.dumped,
+    tail=BATCH + 1,
+)
+
+ACCESS: Kind[Position, str] = Kind(
+    rows="rows of the access log",
+    row="the row of the access log",
+    key=listing.row_key,
+    line=telling.request_line,
+    listed=listing.listed_page,
+    choose=position.choose,
+    cursor=Position(),
+    with_=Position.with_,
+    after_crash=Position.after_crash,
+    last=lambda position: position.last,
+    loaded=position.loaded,
+    dumped=position.dumped,
+    tail=100 * BATCH,
+)
+
+COUNTED = replace(ACCESS, choose=partial(position.choose, skips=True))
+"""The same where no line is written: only requests of now are wanted."""

@@ -1,0 +1,231 @@
+"""What is counted of the reverse proxy's access log: requests by service.
+
+Never by path, host, address or user. The families are made when rows have been read,
+and not at each scrape.
+"""
+
+from bisect import bisect_left
+from collections import Counter as Count
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import (
+    CounterMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+SERVICES = 50
+"""That have series of their own; all others are `other` together."""
+
+OTHER = "other"
+
+BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
+"""Seconds."""
+
+_PROTOCOLS = frozenset({"http", "tcp", "udp", "tls"})
+
+_DENIED = {
+    "ip_restricted": "ip_restricted",
+    "country_restricted": "country_restricted",
+    "geo_unavailable": "geo_unavailable",
+    "crowdsec_ban": "crowdsec",
+    "crowdsec_captcha": "crowdsec",
+    "crowdsec_throttle": "crowdsec",
+    "crowdsec_unavailable": "crowdsec",
+}
+"""Why a request was refused, by what it says of its authentication."""
+
+_REFUSED = frozenset({401, 403})
+
+_SERVICE = ("proxy_service_id", "proxy_service")
+
+
+class _Row(Struct, frozen=True, gc=False):
+    """Of a row, what is counted. The upstream may be newer than we are."""
+
+    service_id: object = ""
+    protocol: object = ""
+    status_code: object = 0
+    duration_ms: object = 0
+    bytes_upload: object = 0
+    bytes_download: object = 0
+    auth_method_used: object = ""
+
+
+_DECODER = msgspec.json.Decoder(_Row)
+
+
+class _Service:
+    """The numbers of one service."""
+
+    def __init__(self) -> None:
+        self.requests: Count[tuple[str, str]] = Count()
+        self.bytes = {"upload": 0, "download": 0}
+        self.durations = [0] * (len(BUCKETS) + 1)
+        self.seconds = 0.0
+        self.denied: Count[str] = Count()
+
+    def count(self, row: _Row) -> None:
+        """One row more."""
+        status = _number(row.status_code)
+        protocol = str(row.protocol or "http")
+        if protocol not in _PROTOCOLS:
+            protocol = OTHER
+        code = f"{status // 100}xx" if 100 <= status < 600 else "none"
+        self.requests[protocol, code] += 1
+        self.bytes["upload"] += _number(row.bytes_upload)
+        self.bytes["download"] += _number(row.bytes_download)
+        if protocol == "http":
+            seconds = _number(row.duration_ms) / 1e3
+            self.durations[bisect_left(BUCKETS, seconds)] += 1
+            self.seconds += seconds
+        reason = _DENIED.get(str(row.auth_method_used))
+        if reason is None and status in _REFUSED:
+            reason = "authentication"
+        if reason is not None:
+            self.denied[reason] += 1
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """As OpenMetrics wants them."""
+        total, found = 0, []
+        ends = [*(repr(bucket) for bucket in BUCKETS), "+Inf"]
+        for end, count in zip(ends, self.durations, strict=True):
+            total += count
+            found.append((end, float(total)))
+        return found
+
+
+class AccessLogTelemetry(Collector):
+    """Metrics of an account whose access log is read.
+
+    Args:
+        writes: whether lines are written.
+
+    Attributes:
+        missed: called once for each gap, and for each row that cannot be read.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        *,
+        writes: bool,
+    ) -> None:
+        lines = registry if writes else None
+        self._written = Counter(
+            "api_exporter_access_log_lines_written",
+            "Rows of the reverse proxy's access log written to ACCESS_LOG_FILE.",
+            registry=lines,
+        ).inc
+        self.missed = Counter(
+            "api_exporter_access_log_lines_missed",
+            "Gaps in the access log: rows that the upstream has deleted before they"
+            " were read, a database that was restored, and each row that cannot be"
+            " read.",
+            registry=lines,
+        ).inc
+        self._skipped = Counter(
+            "api_exporter_access_log_rows_skipped",
+            "Rows of the access log that are not counted: they were older than ten"
+            " minutes when they were read, or passed over as a backlog.",
+            registry=registry,
+        ).inc
+        self.lag = Gauge(
+            "api_exporter_access_log_lag_seconds",
+            "How old the newest row of the access log was when it was read, while"
+            " reading is behind; 0 when it has caught up.",
+            registry=registry,
+        ).set
+        self._listed: Mapping[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._services: dict[str, _Service] = {}
+        self._families: Sequence[Metric] = self._made()
+        registry.register(self)
+
+    def collect(self) -> Iterable[Metric]:
+        """For a registry."""
+        return self._families
+
+    def written(self, lines: int) -> None:
+        """So many lines were written."""
+        self._written(lines)
+
+    def writable(self, _: bool) -> None:
+        """The lag says it."""
+
+    def read(self, lag: float, skipped: int) -> None:
+        """A page is done with: how far behind it is, and how many were passed over."""
+        self.lag(lag)
+        self._skipped(skipped)
+
+    def listed(self, services: Mapping[str, str] | None) -> None:
+        """The names of all services, by id; None while they are not known."""
+        if services is None or services == self._listed:
+            return
+        self._listed = services
+        for service in [service for service in self._names if service not in services]:
+            del self._names[service], self._services[service]
+        for service in self._names:
+            self._names[service] = services[service]
+        self._families = self._made()
+
+    def took(self, rows: Iterable[bytes], old: int) -> None:
+        """Rows were read, of which so many were too old to be counted."""
+        self._skipped(old)
+        for raw in rows:
+            try:
+                row = _DECODER.decode(raw)
+            except msgspec.MsgspecError:
+                row = _Row()
+            self._service(str(row.service_id)).count(row)
+        self._families = self._made()
+
+    def _service(self, id_: str) -> _Service:
+        if id_ not in self._names:
+            if id_ in self._listed and len(self._names) < SERVICES:
+                self._names[id_] = self._listed[id_]
+            else:
+                id_ = OTHER
+        return self._services.setdefault(id_, _Service())
+
+    def _made(self) -> Sequence[Metric]:
+        requests = CounterMetricFamily(
+            "api_exporter_access_log_requests",
+            "Requests and connections in the reverse proxy's access log.",
+            labels=(*_SERVICE, "protocol", "code"),
+        )
+        transferred = CounterMetricFamily(
+            "api_exporter_access_log_bytes",
+            "Bytes of the bodies of these requests.",
+            labels=(*_SERVICE, "direction"),
+        )
+        durations = HistogramMetricFamily(
+            "api_exporter_access_log_request_duration_seconds",
+            "Duration of HTTP requests in the reverse proxy's access log.",
+            labels=_SERVICE,
+        )
+        denied = CounterMetricFamily(
+            "api_exporter_access_log_denied",
+            "Requests and connections that the reverse proxy, or the service behind"
+            " it, refused.",
+            labels=(*_SERVICE, "reason"),
+        )
+        for id_, service in self._services.items():
+            of = (id_, self._names.get(id_, OTHER))
+            for (protocol, code), count in service.requests.items():
+                requests.add_metric((*of, protocol, code), count)
+            for direction, size in service.bytes.items():
+                transferred.add_metric((*of, direction), size)
+            if any(service.durations):
+                durations.add_metric(of, service.buckets(), service.seconds)
+            for reason, count in service.denied.items():
+                denied.add_metric((*of, reason), count)
+        return requests, transferred, durations, denied
+
+
+def _number(value: object) -> int:
+    return max(0, value) if isinstance(value, int) else 0

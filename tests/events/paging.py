@@ -1,0 +1,85 @@
+"""The access log as an upstream pages it: ties, late rows, and inserts in between."""
+
+import json
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from urllib.parse import parse_qs
+
+from api_exporter.events.listing import Listing, Request, listed_page
+from api_exporter.events.position import SECOND, nanoseconds, written
+from tests.bodies import finish
+
+START = nanoseconds("2026-11-21T19:00:00Z")
+
+SERVICE = "dc1diodqmd2oq13d8l5g"
+
+
+def row(number: int, time: int, **fields: object) -> dict[str, object]:
+    """One request; ids tell no order."""
+    found: dict[str, object] = {
+        "bytes_download": 8476,
+        "bytes_upload": 92,
+        "city_name": "Berlin",
+        "country_code": "DE",
+        "duration_ms": 73,
+        "host": "web.eu.proxy.test",
+        "id": f"{number * 7919 % 1_000_003:07}x{number}",
+        "method": "GET",
+        "path": f"/burst/{number}",
+        "protocol": "http",
+        "service_id": SERVICE,
+        "source_ip": "203.0.113.212",
+        "status_code": 200,
+        "subdivision_code": "BE",
+        "timestamp": written(time),
+    }
+    return found | fields
+
+
+def number(id_: str) -> int:
+    """Which request that was."""
+    return int(id_.partition("x")[2])
+
+
+class Table:
+    """The rows that there are. Of one time they have the order of their insertion."""
+
+    def __init__(self, numbers: Iterable[int] = ()) -> None:
+        self.rows: list[tuple[int, int, str]] = []
+        self.asked: list[str] = []
+        for one in numbers:
+            self.add(one)
+
+    def add(self, one: int, time: int | None = None, **fields: object) -> None:
+        """A request: of the second of its number, where nothing else is said."""
+        time = START + one * SECOND if time is None else time
+        text = json.dumps(row(one, time, **fields), sort_keys=True)
+        insort(self.rows, (time, len(self.rows), text))
+
+    def answer(self, query: str) -> bytes:
+        """What the upstream says: unknown or wrong filters say nothing to it."""
+        self.asked.append(query)
+        asked = {name: values[0] for name, values in parse_qs(query).items()}
+        since = nanoseconds(asked.get("start_date", ""))
+        size = min(100, int(asked.get("page_size", "50")))
+        page = max(1, int(asked.get("page", "1")))
+        first, end = bisect_left(self.rows, (since, -1, "")), len(self.rows)
+        places = range(first, end)
+        if asked.get("sort_order") != "asc":
+            places = places[::-1]
+        some = places[(page - 1) * size : page * size]
+        data = ",".join(self.rows[place][2] for place in some)
+        pages = -(-len(places) // size)
+        return (
+            f'{{"data":[{data}],"page":{page},"page_size":{size},'
+            f'"total_pages":{pages},"total_records":{len(places)}}}\n'
+        ).encode()
+
+    def page(self, query: str) -> Listing[str]:
+        """The same, read."""
+        return finish(listed_page(self.answer(query)))
+
+
+def requests(numbers: Iterable[int]) -> list[Request]:
+    """These, in order."""
+    return Table(numbers).page("page_size=100&sort_order=asc").rows

@@ -1,0 +1,416 @@
+"""Which rows of the access log are new: each of them once, whatever happens."""
+
+from random import Random
+
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.listing import Listing
+from api_exporter.events.position import (
+    AHEAD,
+    COUNTED,
+    LATE,
+    SECOND,
+    Position,
+    Read,
+    choose,
+    dumped,
+    loaded,
+    nanoseconds,
+    written,
+)
+from tests.bodies import finish
+from tests.events.paging import START, Table, number, requests
+
+DAY = 24 * 3600 * SECOND
+
+
+class Reading:
+    """Reads a table, page by page.
+
+    Args:
+        now: nanoseconds since the epoch.
+    """
+
+    def __init__(self, table: Table, now: int, *, skips: bool = False) -> None:
+        self.table = table
+        self.now = now
+        self.position = Position()
+        self.skips = skips
+        self.got: list[int] = []
+        self.missed: list[str] = []
+
+    def turn(self) -> Read:
+        """One request."""
+        page = self.table.page(self.position.query)
+        chosen = finish(choose(self.position, page, self.now, skips=self.skips))
+        self.got += [number(row.id) for row in chosen.new]
+        if chosen.missed:
+            self.missed.append(chosen.missed)
+        self.position = chosen.cursor.with_([row.key for row in chosen.new])
+        if chosen.then is not None:
+            self.position = chosen.then(self.position)
+        return chosen
+
+    def turns(self) -> int:
+        """Requests until it has caught up."""
+        for count in range(1, 2000):
+            if not self.turn().lag:
+                return count
+        raise AssertionError("it never catches up")
+
+
+class TimeTests(SynchronousTestCase):
+    def test_nanoseconds(self) -> None:
+        """A time is read to the nanosecond, in any zone; what is none is 0."""
+        self.assertEqual(1_795_287_600 * SECOND, START)
+        for text, after in (
+            ("2026-11-21T19:00:00.5Z", 500_000_000),
+            ("2026-11-21T19:00:00.000000001Z", 1),
+            ("2026-11-21T21:00:01+02:00", SECOND),
+            ("2026-11-21T19:00:00.1234567891Z", 123_456_789),
+        ):
+            self.assertEqual(START + after, nanoseconds(text))
+        for text in (
+            "",
+            "x",
+            "2026-11-21",
+            "2026-11-21T19:00:00",
+            "0001-01-01T00:00:00Z",
+        ):
+            self.assertEqual(0, nanoseconds(text))
+        self.assertEqual(0, nanoseconds("2026-13-21T19:00:00Z"))
+
+    def test_written(self) -> None:
+        """It is written in UTC, with a Z, and read as the same."""
+        self.assertEqual("2026-11-21T19:00:00.000000007Z", written(START + 7))
+        for time in (SECOND, START, START + 123_456_789):
+            self.assertEqual(time, nanoseconds(written(time)))
+
+
+class PageTests(SynchronousTestCase):
+    def test_first(self) -> None:
+        """At first all there is, oldest first; then what is new."""
+        table = Table(range(1, 351))
+        reading = Reading(table, START + 100_000 * SECOND)
+        self.assertEqual(4, reading.turns())
+        self.assertEqual(list(range(1, 351)), reading.got)
+        self.assertEqual("sort_order=asc&page_size=100&page=1", table.asked[0])
+        table.add(351)
+        self.assertEqual(1, reading.turns())
+        self.assertEqual(list(range(1, 352)), reading.got)
+
+    def test_nothing(self) -> None:
+        """No rows cost one request, and so does nothing new."""
+        table = Table()
+        reading = Reading(table, START)
+        self.assertEqual(1, reading.turns())
+        table.add(1)
+        self.assertEqual(1, reading.turns())
+        before = reading.position
+        self.assertEqual(1, reading.turns())
+        self.assertEqual((before, [1]), (reading.position, reading.got))
+
+    def test_behind(self) -> None:
+        """While behind it begins with the newest row; at the end it looks back."""
+        table = Table(range(1, 251))
+        reading = Reading(table, START + 3600 * SECOND)
+        reading.turns()
+        reading.turn()
+        since = [query.partition("start_date=")[2] for query in table.asked]
+        seconds = [0, 100, 199, 220]
+        self.assertEqual(
+            ["", *(written(START + s * SECOND) for s in seconds[1:])], since
+        )
+
+    def test_lag(self) -> None:
+        """How old the newest row is, while there are more."""
+        reading = Reading(Table(range(1, 151)), START + 1000 * SECOND)
+        self.assertEqual(900.0, reading.turn().lag)
+        self.assertEqual(0.0, reading.turn().lag)
+
+    def test_ties(self) -> None:
+        """More rows of one time than a page holds are all read."""
+        table = Table()
+        for one in range(1, 451):
+            table.add(one, START + (0 if one <= 350 else SECOND))
+        reading = Reading(table, START + 3600 * SECOND)
+        reading.turns()
+        self.assertEqual(list(range(1, 451)), reading.got)
+
+    def test_border(self) -> None:
+        """Equal times on a page's border are read once each."""
+        table = Table(range(1, 96))
+        for one in range(96, 106):
+            table.add(one, START + 96 * SECOND)
+        reading = Reading(table, START + 3600 * SECOND)
+        reading.turns()
+        self.assertEqual(list(range(1, 106)), reading.got)
+
+    def test_late(self) -> None:
+        """A row that shows up 30 s late is found."""
+        table = Table(range(1, 51))
+        reading = Reading(table, START + 51 * SECOND)
+        reading.turns()
+        table.add(99, START + 50 * SECOND - LATE)
+        reading.now += 30 * SECOND
+        reading.turns()
+        self.assertEqual([*range(1, 51), 99], reading.got)
+
+    def test_late_behind(self) -> None:
+        """So it is where many young rows are on several pages, one request each."""
+        table = Table()
+        for one in range(400):  # ten a second
+            table.add(one, START + one * SECOND // 10)
+        reading = Reading(table, START + 40 * SECOND)
+        reading.turn()
+        for late in (990, 991):  # behind what is read, before what is not
+            table.add(late, START + (late - 985) * SECOND)
+            reading.now += 2 * SECOND
+            reading.turn()
+        reading.turns()
+        reading.turns()
+        self.assertEqual([*range(400), 990, 991], sorted(reading.got))
+
+    def test_busy(self) -> None:
+        """More than a page in the last 30 s does not stop it."""
+        table = Table()
+        reading = Reading(table, START)
+        for turn in range(120):  # 150 rows a minute, for an hour
+            for one in range(75):
+                time = START + turn * 30 * SECOND + one * 2 * SECOND // 5
+                table.add(turn * 75 + one, time)
+            reading.now = START + (turn + 1) * 30 * SECOND
+            reading.turn()
+            self.assertLess(len(reading.position.known), 1000)
+        self.assertLess(len(table.rows) - len(reading.got), 800)
+        reading.turns()
+        self.assertEqual(list(range(120 * 75)), reading.got)
+
+    def test_budget(self) -> None:
+        """Two requests a minute keep up with 190 rows, two minutes behind."""
+        for rate, late in ((50, 5), (100, 70), (190, 130)):
+            table, last = Table(), 0
+            reading = Reading(table, START)
+            for turn in range(1, 81):
+                for one in range(last, turn * rate // 2):
+                    table.add(one, START + one * 60 * SECOND // rate)
+                last = turn * rate // 2
+                reading.now = START + turn * 30 * SECOND
+                reading.turn()
+                self.assertLess(len(reading.position.known), 500)
+            self.assertLess(reading.now - reading.position.newest, late * SECOND)
+            self.assertEqual(sorted(set(reading.got)), sorted(reading.got))
+
+    def test_too_busy(self) -> None:
+        """Above the budget it falls behind, in order, with little to remember."""
+        table = Table()
+        reading = Reading(table, START)
+        for turn in range(60):
+            for one in range(300):
+                time = START + turn * 30 * SECOND + one * SECOND // 10
+                table.add(turn * 300 + one, time)
+            reading.now = START + (turn + 1) * 30 * SECOND
+            reading.turn()
+            self.assertLess(len(reading.position.known), 1000)
+        self.assertGreater(len(reading.got), 60 * 90)
+        self.assertGreater(reading.turn().lag, 900)
+        reading.now += 120 * SECOND
+        reading.turns()
+        self.assertEqual(list(range(18_000)), reading.got)
+
+    def test_ahead(self) -> None:
+        """A row of the future stops nothing, and is read when its time comes."""
+        table = Table(range(1, 151))
+        for one in range(200, 350):
+            table.add(one, START + AHEAD + one * 60 * SECOND)
+        table.add(400, START + 160 * SECOND)
+        reading = Reading(table, START + 155 * SECOND)
+        reading.turns()
+        self.assertEqual([*range(1, 151), 400], reading.got)
+        table.add(401, START + 156 * SECOND)
+        reading.turns()
+        self.assertEqual(401, reading.got[-1])
+        reading.now += AHEAD + 350 * 60 * SECOND
+        reading.turns()
+        self.assertEqual(list(range(200, 350)), reading.got[-150:])
+
+    def test_long(self) -> None:
+        """A page that is far longer than was asked for is read in steps."""
+        rows = requests(range(1, 101))
+        page = Listing(
+            [replace(row, id=f"{n}{row.id}") for n in range(9) for row in rows]
+        )
+        steps = choose(Position(), page, START)
+        self.assertEqual(9, sum(1 for _ in steps))
+
+    def test_ignored(self) -> None:
+        """Where the upstream ignores the time, nothing comes twice."""
+        table = Table(range(1, 351))
+        reading = Reading(table, START + DAY)
+        reading.turns()
+        table.add(351)
+        answer = table.answer
+        table.answer = lambda query: answer(  # type: ignore[method-assign]
+            query.partition("&start_date")[0]
+        )
+        reading.turns()
+        self.assertEqual(list(range(1, 352)), reading.got)
+
+
+class LostTests(SynchronousTestCase):
+    def reading(self) -> Reading:
+        reading = Reading(Table(range(1, 51)), START + 60 * SECOND)
+        reading.turns()
+        return reading
+
+    def test_retention(self) -> None:
+        """After days without it, rows that were deleted are told of, once."""
+        reading = self.reading()
+        reading.now += 10 * DAY
+        reading.table.rows.clear()
+        reading.table.add(900, reading.now - 6 * DAY)
+        reading.turns()
+        self.assertEqual(1, len(reading.missed))
+        self.assertIn("deleted all rows up to 2026-11-21T19:00:50", reading.missed[0])
+        reading.table.rows.clear()
+        reading.turns()
+        self.assertEqual(1, len(reading.missed))
+        self.assertEqual([*range(1, 51), 900], reading.got)
+
+    def test_quiet(self) -> None:
+        """Where nothing came for days, and it was there, nothing is missing."""
+        reading = self.reading()
+        for _ in range(10 * 24):
+            reading.now += DAY // 24
+            reading.turns()
+        reading.table.rows.clear()
+        reading.turns()
+        reading.table.add(900, reading.now)
+        reading.turns()
+        self.assertEqual(([], 900), (reading.missed, reading.got[-1]))
+
+    def test_restored(self) -> None:
+        """A restored database is told of, once; what comes then is written."""
+        reading = self.reading()
+        del reading.table.rows[10:]
+        reading.now += 60 * SECOND
+        for one in (900, 901):
+            reading.table.add(one, reading.now)
+            reading.turns()
+        self.assertEqual(1, len(reading.missed))
+        self.assertIn("a database was restored", reading.missed[0])
+        self.assertEqual([*range(1, 51), 900, 901], reading.got)
+
+    def test_replica(self) -> None:
+        """A list that is behind for once brings nothing twice."""
+        reading = self.reading()
+        rows = list(reading.table.rows)
+        del reading.table.rows[15:]
+        reading.turns()
+        reading.table.rows[:] = rows
+        reading.table.add(51)
+        reading.turns()
+        self.assertEqual(list(range(1, 52)), reading.got)
+        self.assertFalse(reading.position.gone)
+
+    def test_older_first(self) -> None:
+        """A page that ends before what is known says nothing of it."""
+        reading = self.reading()
+        for one in range(500, 700):
+            reading.table.add(one, START + 20 * SECOND + one)
+        reading.turns()
+        self.assertEqual(([], 250), (reading.missed, len(reading.got)))
+
+
+class SkipTests(SynchronousTestCase):
+    def test_backlog(self) -> None:
+        """Without a file a backlog is passed over, and counted."""
+        table = Table(range(1, 1001))
+        reading = Reading(table, START + COUNTED + 2000 * SECOND, skips=True)
+        chosen = reading.turn()
+        self.assertEqual(([], 1000), (chosen.new, chosen.skipped))
+        self.assertEqual(reading.now, reading.position.start)
+        table.add(7000, reading.now + SECOND)
+        self.assertEqual(0, reading.turn().skipped)
+        self.assertEqual([7000], reading.got)
+
+    def test_in_time(self) -> None:
+        """What is not ten minutes old is read."""
+        reading = Reading(Table(range(1, 301)), START + COUNTED, skips=True)
+        reading.turns()
+        self.assertEqual(list(range(1, 301)), reading.got)
+
+
+class PositionTests(SynchronousTestCase):
+    def position(self, last: int) -> Position:
+        reading = Reading(Table(range(1, last + 1)), START + 3600 * SECOND)
+        reading.turns()
+        return reading.position
+
+    def test_after_crash(self) -> None:
+        """What the file's end tells beyond the position was written."""
+        position = self.position(50)
+        keys = [row.key for row in requests(range(1, 61))]
+        self.assertEqual(position, position.after_crash(keys[:50]))
+        self.assertEqual(position, position.after_crash([]))
+        for told in (keys, keys[40:]):
+            after = position.after_crash(told)
+            self.assertEqual(keys[-1], after.last)
+            self.assertLessEqual({id_ for id_, _ in keys[50:]}, after.known.keys())
+
+    def test_without_position(self) -> None:
+        """The last lines tell that what is before them was written."""
+        table = Table(range(1, 70))
+        for position in (Position(), self.position(5)):
+            reading = Reading(table, START + 3600 * SECOND)
+            keys = [row.key for row in requests(range(20, 61))]
+            reading.position = position.after_crash(keys)
+            reading.turns()
+            self.assertEqual(list(range(61, 70)), reading.got)
+
+    def test_file(self) -> None:
+        """A position is what its file says."""
+        for position in (Position(), self.position(350)):
+            self.assertEqual(position, loaded(dumped(position)))
+        for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
+            with self.assertRaises(ValueError):
+                loaded(text)
+
+    def test_once_each(self) -> None:
+        """Ties, late rows, pauses and crashes, by chance: each row is read once."""
+        for seed in range(6):
+            chance = Random(seed)
+            table, reading, serial = Table(), Reading(Table(), START), 0
+            reading.table = table
+            pending: list[tuple[int, int, int]] = []
+            lines: list[tuple[str, str]] = []
+            for _ in range(80):
+                passed = chance.choice((1, 30, 30, 30, 300))
+                for _ in range(chance.randrange(2 * passed + 90)):
+                    serial += 1
+                    time = reading.now + chance.randrange(passed) * SECOND
+                    late = chance.choice((0, 0, 0, 9, 29)) * SECOND
+                    pending.append((time + late, serial, time))
+                reading.now += passed * SECOND
+                for shown, one, time in [p for p in pending if p[0] <= reading.now]:
+                    pending.remove((shown, one, time))
+                    table.add(one, time)
+                page = table.page(reading.position.query)
+                chosen = finish(choose(reading.position, page, reading.now))
+                keys = [row.key for row in chosen.new]
+                if chance.random() < 0.1:  # killed between lines and position
+                    keys = keys[: chance.randrange(len(keys) + 1)]
+                    lines += keys
+                    reading.position = reading.position.after_crash(lines[-101:])
+                    continue
+                lines += keys
+                assert chosen.then is not None
+                reading.position = chosen.then(chosen.cursor.with_(keys))
+            for _, one, time in pending:
+                table.add(one, time)
+            reading.now += 40 * SECOND
+            reading.turns()
+            told = [number(id_) for id_, _ in lines] + reading.got
+            self.assertEqual(list(range(1, serial + 1)), sorted(told), seed)
+            self.assertEqual([], reading.missed)

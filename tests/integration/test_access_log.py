@@ -1,0 +1,212 @@
+"""The access log through real processes that are killed at any moment."""
+
+import json
+import os
+import random
+import re
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.position import SECOND
+from tests.events.paging import SERVICE, Table, number
+from tests.integration.programs import (
+    Running,
+    environment,
+    free_port,
+    get,
+    program,
+    start,
+    until,
+)
+
+KILLS = int(os.environ.get("ACCESS_LOG_KILLS", "3"))
+"""`make acceptance` says 50."""
+
+ROWS = 400 * KILLS
+
+TOKEN = "nbp_0canary0access0log00canary0canary001"
+
+SERVICES = json.dumps(
+    [{"id": SERVICE, "name": "web", "mode": "http", "enabled": True}]
+).encode()
+
+
+class Upstream:
+    """Answers with services and the access log, which grows between pages.
+
+    Args:
+        table: the rows.
+        grow: called before each page.
+    """
+
+    def __init__(self, test: SynchronousTestCase, table: Table) -> None:
+        self.services = SERVICES
+        self.grow = lambda: None
+        self.asked: list[tuple[float, str]] = []
+        lock = threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(handler) -> None:  # noqa: N805 - `self` is the upstream
+                parts = urlsplit(handler.path)
+                text = b"[]"
+                with lock:
+                    self.asked.append((time.monotonic(), parts.path))
+                    if parts.path == "/api/events/proxy":
+                        self.grow()
+                        text = table.answer(parts.query)
+                    elif parts.path == "/api/reverse-proxies/services":
+                        text = self.services
+                handler.send_response(200)
+                handler.send_header("Content-Type", "application/json")
+                handler.send_header("Content-Length", str(len(text)))
+                handler.end_headers()
+                handler.wfile.write(text)
+
+            def log_message(handler, *_: object) -> None:  # noqa: N805
+                """Nothing."""
+
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *_: object) -> None:
+                """Whom it answers may be killed."""
+
+        server = Server(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        test.addCleanup(thread.join)
+        test.addCleanup(server.server_close)
+        test.addCleanup(server.shutdown)
+        self.url = f"http://127.0.0.1:{server.server_port}"
+
+
+class AccessLogTestCase(SynchronousTestCase):
+    timeout = 1200
+
+    def setUp(self) -> None:
+        self.directory = Path(self.mktemp()).absolute()
+        self.directory.mkdir()
+        self.file = self.directory / "access.jsonl"
+        self.port = free_port()
+        self.table = Table()
+        self.upstream = Upstream(self, self.table)
+
+    def exporter(self, **settings: str) -> Running:
+        environ = environment(
+            UPSTREAM_API_URL=self.upstream.url,
+            UPSTREAM_API_TOKEN=TOKEN,
+            LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
+            COLLECTORS="peers",
+            **{"REFRESH_INTERVALS": "access_log=1s", **settings},
+        )
+        return start(self, [program("api-exporter")], self.directory, environ)
+
+    def lines(self) -> list[bytes]:
+        return self.file.read_bytes().splitlines() if self.file.exists() else []
+
+    def numbers(self) -> list[int]:
+        return [number(json.loads(line)["id"]) for line in self.lines()]
+
+    def page(self) -> str:
+        return get(f"http://127.0.0.1:{self.port}/metrics")[2].decode()
+
+
+class KillTests(AccessLogTestCase):
+    def test_kills(self) -> None:
+        """Killed again and again, it writes each row once: ties, late ones and all."""
+        chance = random.Random(35)
+        begin = time.time_ns() - 7200 * SECOND
+        serial = 0
+        while serial < ROWS * 9 // 10:  # forty of each second, and once 250
+            second = 50 if 2000 <= serial < 2250 else serial // 40
+            serial += 1
+            self.table.add(serial, begin + second * SECOND)
+
+        def grow() -> None:
+            """Some rows more, up to ten seconds late."""
+            nonlocal serial
+            for _ in range(chance.randrange(12) if serial < ROWS else 0):
+                serial += 1
+                late = chance.choice((0, 0, 0, 1, 3, 10)) * SECOND
+                self.table.add(serial, time.time_ns() - late)
+
+        def rest() -> None:
+            """All that are left."""
+            while serial < ROWS:
+                grow()
+
+        self.upstream.grow = grow
+        for _ in range(KILLS):
+            size = self.file.stat().st_size if self.file.exists() else 0
+            running = self.exporter(ACCESS_LOG_FILE=str(self.file))
+            end = time.monotonic() + chance.uniform(1, 5)
+            while time.monotonic() < end:
+                if self.file.exists() and self.file.stat().st_size > size + 20_000:
+                    break
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0, 0.05))
+            running.process.kill()
+            running.process.wait()
+        running = self.exporter(ACCESS_LOG_FILE=str(self.file))
+        self.upstream.grow = rest
+        until(lambda: ROWS <= serial <= len(self.lines()), "all rows", 600)
+        running.stop()
+        self.assertEqual(Counter(range(1, serial + 1)), Counter(self.numbers()))
+
+
+class OperationTests(AccessLogTestCase):
+    def test_counters(self) -> None:
+        """One process counts each row once, and a line has nothing personal."""
+        begin = time.time_ns() - 500 * SECOND
+        for one in range(1, 2001):
+            self.table.add(one, begin + one // 7 * SECOND, status_code=200 + one % 2)
+        running = self.exporter(ACCESS_LOG_FILE=str(self.file))
+        until(lambda: len(self.lines()) >= 2000, "all rows", 60)
+        until(lambda: "access_log_lag_seconds 0.0" in self.page(), "the end")
+        page = self.page()
+        running.stop()
+        self.assertEqual(Counter(range(1, 2001)), Counter(self.numbers()))
+        found = re.findall(
+            r"^api_exporter_access_log_(\w+_total\S*) (\S+)$", page, re.MULTILINE
+        )
+        labels = f',proxy_service="web",proxy_service_id="{SERVICE}"'
+        counts = {name.replace(labels, ""): float(value) for name, value in found}
+        self.assertEqual(
+            {
+                "lines_written_total": 2000.0,
+                "lines_missed_total": 0.0,
+                "rows_skipped_total": 0.0,
+                'requests_total{code="2xx",protocol="http"}': 2000.0,
+                'bytes_total{direction="upload"}': 92.0 * 2000,
+                'bytes_total{direction="download"}': 8476.0 * 2000,
+            },
+            counts,
+        )
+        for line in self.lines():
+            for word in (b"203.0.113", b"/burst", b"web.eu", b"Berlin", b'"BE"'):
+                self.assertNotIn(word, line)
+
+    def test_nothing_to_ask(self) -> None:
+        """While no service and no cluster is listed nothing is asked."""
+        self.upstream.services = b"[]"
+        running = self.exporter(ACCESS_LOG_METRICS="true")
+        until(lambda: "access_log is not asked for" in running.said(), "a line")
+        time.sleep(1)
+        running.stop()
+        self.assertNotIn("/api/events/proxy", [path for _, path in self.upstream.asked])
+        self.assertEqual(1, running.said().count("is not asked for"))
+
+    def test_off(self) -> None:
+        """Without the settings nothing is asked."""
+        running = self.exporter()
+        until(lambda: "netbird_api_peers" in self.page(), "a page")
+        time.sleep(1)
+        running.stop()
+        self.assertNotIn("/api/events/proxy", [path for _, path in self.upstream.asked])
+        self.assertNotIn("access_log", running.said())

@@ -1,0 +1,155 @@
+"""What is counted of the access log, and with which labels."""
+
+import json
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.telemetry.access_log import BUCKETS, SERVICES, AccessLogTelemetry
+from tests.events.paging import START, row
+
+RECORDED = Path(__file__).parents[1] / "events" / "recorded"
+
+PREFIX = "api_exporter_access_log_"
+
+
+def rows(service: str = "a", **fields: object) -> list[bytes]:
+    """One request."""
+    return [json.dumps(row(1, START, service_id=service, **fields)).encode()]
+
+
+class AccessLogTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.registry = CollectorRegistry()
+        self.telemetry = AccessLogTelemetry(self.registry, writes=True)
+        self.telemetry.listed({"a": "web", "b": "db"})
+
+    def value(self, name: str, service: str = "a", **labels: str) -> float | None:
+        names = {"a": "web", "b": "db", "other": "other"}
+        of = {"proxy_service_id": service, "proxy_service": names[service], **labels}
+        return self.registry.get_sample_value(PREFIX + name, of)
+
+    def count(self, service: str = "a", **fields: object) -> None:
+        self.telemetry.took(rows(service, **fields), 0)
+
+    def test_requests(self) -> None:
+        """Requests by protocol and class of status."""
+        for status, code in (
+            (101, "1xx"),
+            (200, "2xx"),
+            (302, "3xx"),
+            (404, "4xx"),
+            (502, "5xx"),
+            (0, "none"),
+            (999, "none"),
+            ("200", "none"),
+            (-3, "none"),
+        ):
+            before = self.value("requests_total", protocol="http", code=code) or 0.0
+            self.count(status_code=status)
+            after = self.value("requests_total", protocol="http", code=code)
+            self.assertEqual(before + 1, after)
+        for protocol, label in (("udp", "udp"), ("", "http"), ("quic", "other")):
+            self.count("b", protocol=protocol, status_code=0)
+            labels = {"protocol": label, "code": "none"}
+            self.assertEqual(1, self.value("requests_total", "b", **labels))
+
+    def test_bytes(self) -> None:
+        """Bytes in both directions; what is no number counts as none."""
+        for upload, download in ((5, 7), ("x", None), (-1, 2**40)):
+            self.count(bytes_upload=upload, bytes_download=download)
+        self.assertEqual(5, self.value("bytes_total", direction="upload"))
+        self.assertEqual(7 + 2**40, self.value("bytes_total", direction="download"))
+
+    def test_durations(self) -> None:
+        """Durations of HTTP alone, a border belonging to its bucket."""
+        for milliseconds in (10, 11, 30_000, 30_001):
+            self.count(duration_ms=milliseconds)
+        self.count("b", protocol="tcp", duration_ms=9)
+        name = "request_duration_seconds"
+        ends = [*map(repr, BUCKETS), "+Inf"]
+        found = [self.value(f"{name}_bucket", le=end) for end in ends]
+        self.assertEqual([1, 2, 2, 2, 2, 2, 3, 4], found)
+        self.assertEqual(4, self.value(f"{name}_count"))
+        self.assertAlmostEqual(60.022, self.value(f"{name}_sum") or 0.0)
+        self.assertIsNone(self.value(f"{name}_count", "b"))
+
+    def test_denied(self) -> None:
+        """Why requests were refused."""
+        for status, method, reason in (
+            (0, "ip_restricted", "ip_restricted"),
+            (403, "country_restricted", "country_restricted"),
+            (0, "geo_unavailable", "geo_unavailable"),
+            (0, "crowdsec_captcha", "crowdsec"),
+            (401, "password", "authentication"),
+        ):
+            self.count(status_code=status, auth_method_used=method)
+            self.assertEqual(1, self.value("denied_total", reason=reason), reason)
+        self.count(status_code=403)
+        self.assertEqual(2, self.value("denied_total", reason="authentication"))
+        self.count("b", auth_method_used="oidc")
+        self.assertIsNone(self.value("denied_total", "b", reason="authentication"))
+
+    def test_services(self) -> None:
+        """At most fifty listed services have series of their own, then `other`."""
+        self.telemetry.listed({str(n): f"s{n}" for n in range(SERVICES + 5)})
+        for number in range(SERVICES + 5):
+            self.count(str(number))
+        self.count("unlisted")
+        labels = {"protocol": "http", "code": "2xx"}
+        self.assertEqual(6, self.value("requests_total", "other", **labels))
+        [family] = [f for f in self.registry.collect() if f.name == f"{PREFIX}requests"]
+        self.assertEqual(SERVICES + 1, len(family.samples))
+
+    def test_changes(self) -> None:
+        """A service that is gone has no series, and a renamed one its new name."""
+        self.count("a")
+        self.count("b")
+        self.telemetry.listed(None)
+        labels = {"protocol": "http", "code": "2xx"}
+        self.assertEqual(1, self.value("requests_total", "b", **labels))
+        self.telemetry.listed({"a": "db"})
+        self.assertIsNone(self.value("requests_total", "b", **labels))
+        self.assertIsNone(self.value("requests_total", "a", **labels))
+        of = {"proxy_service_id": "a", "proxy_service": "db", **labels}
+        found = self.registry.get_sample_value(f"{PREFIX}requests_total", of)
+        self.assertEqual(1, found)
+
+    def test_state(self) -> None:
+        """Lines, gaps, lag and what is passed over."""
+        self.telemetry.written(3)
+        self.telemetry.missed()
+        self.telemetry.writable(False)
+        self.telemetry.read(12.5, 4)
+        self.telemetry.took((b"{", b'{"service_id":[1]}'), 2)
+        for name, value in (
+            ("lines_written_total", 3),
+            ("lines_missed_total", 1),
+            ("lag_seconds", 12.5),
+            ("rows_skipped_total", 6),
+        ):
+            self.assertEqual(value, self.registry.get_sample_value(PREFIX + name))
+
+    def test_without_file(self) -> None:
+        """Where no lines are written, none are counted."""
+        registry = CollectorRegistry()
+        AccessLogTelemetry(registry, writes=False)
+        names = {family.name for family in registry.collect()}
+        self.assertFalse({name for name in names if "lines" in name})
+        self.assertIn(f"{PREFIX}lag_seconds", names)
+
+    def test_personal(self) -> None:
+        """No label tells a path, a host, an address, a user or a place."""
+        for page in RECORDED.glob("*.json"):
+            rows = json.loads(page.read_bytes())["data"]
+            self.telemetry.listed({one["service_id"]: "web" for one in rows})
+            self.telemetry.took([json.dumps(one).encode() for one in rows], 0)
+            values = {
+                value
+                for family in self.registry.collect()
+                for sample in family.samples
+                for value in sample.labels.values()
+            }
+            for name in ("path", "host", "source_ip", "user_id", "city_name"):
+                self.assertFalse(values & {one.get(name) for one in rows})
