@@ -46,44 +46,45 @@ METRICS = """\
 
 Made from the code by `make docs`: change it there.
 
-* **Freshness.** A scrape never asks the upstream. The exporter reads each resource at
-  its own pace and answers with what it knows;
-  `api_exporter_resource_last_success_timestamp_seconds` says how old that is. What
-  could not be refreshed for too long (`METRICS_MAX_AGE`) is no longer told: alert on
-  `api_exporter_resource_up == 0`, which comes first.
-* **No series** means "never", "not known" or "does not apply": a key that does not
-  expire has no time of expiry, not 0. What is made from two resources is left out while
-  one of them is unknown. An object that is deleted is gone with the next refresh.
-* **Gauges only.** Under `netbird_api_` everything is a gauge; instants are seconds
-  since 1970, states are 1 and 0. Counters and histograms tell of the exporter itself,
-  under `api_exporter_`.
-* **Units.** What is measured in seconds or bytes ends in `_seconds` or `_bytes`, and in
-  OpenMetrics has a `# UNIT` line.
-* **Joins.** Names may repeat, ids do not. A series of an object carries its id and
-  name; all else stands once, on the object's `_info` series, and is joined where it is
-  wanted. The Ubuntu machines that are not connected, with address and client version:
+* **Freshness.** A scrape sends no request to the NetBird API. The exporter refreshes
+  each resource at an interval of its own;
+  `api_exporter_resource_last_success_timestamp_seconds` is the time of the data. After
+  `METRICS_MAX_AGE` without a successful refresh the series of a resource disappear.
+  `api_exporter_resource_up` is 0 from the first failure on: alert on it.
+* **No series** means "never", "not known" or "does not apply". A key that does not
+  expire has no time of expiry. A family of two resources is absent while one of them
+  is unknown. The series of a deleted object disappear with the next refresh.
+* **Types.** All families under `netbird_api_` are gauges. Times are seconds since 1970,
+  states are 1 and 0. Counters and histograms under `api_exporter_` are about the
+  exporter.
+* **Units.** Names of times and sizes end in `_seconds` or `_bytes`. In OpenMetrics
+  these families have a `# UNIT` line.
+* **Joins.** Names may repeat, ids do not. Each series of an object has the object's id
+  and name. Other properties are on its `_info` series, for a join. The Ubuntu machines
+  that are offline, with address and client version:
 
   ```promql
   (netbird_api_peer_connected == 0)
     * on (peer_id) group_left (ip, version) netbird_api_peer_info{os=~"Ubuntu.*"}
   ```
-* **How many.** The column "series" says what a family costs: 1, 2, or so many for each
-  object, or for each value that occurs. `PEER_DETAIL`, `METRICS_ALLOW` and
-  `METRICS_DENY` choose ([how much detail](performance.md#how-much-detail));
-  `api_exporter_series` says how many there are now.
-* **Long names.** A label has at most 4,096 bytes; a longer one is cut and ends in `…`
-  (`api_exporter_cut_labels`). A record whose own id is longer is left out.
-* **Personal data.** Labels in _italics_ are there only with
-  `EXPOSE_PERSONAL_DATA=true`, or where it lists them.
+* **Number of series.** The column "series" has the number for each family.
+  `PEER_DETAIL`, `METRICS_ALLOW` and `METRICS_DENY` reduce it
+  ([how much detail](performance.md#how-much-detail)). `api_exporter_series` is the
+  number of series now.
+* **Long names.** A label value has at most 4,096 bytes. The exporter shortens a longer
+  one, which then ends in `…` (`api_exporter_cut_labels`). It leaves out a record with
+  a longer id.
+* **Personal data.** Labels in _italics_ exist only with `EXPOSE_PERSONAL_DATA=true`, or
+  where that setting lists them.
 
-API fields are named by their path below `/api/`.
+The column "API field" has paths below `/api/`.
 """
 
 EXPORTER = """\
 ## The exporter itself
 
-Beside these there are `process_*`, `python_gc_*` and `python_info`. What is named
-`netbird_…_scrape_…` is there only with the collector `drop_in`.
+The exporter also has `process_*`, `python_gc_*` and `python_info`. The families
+`netbird_…_scrape_…` exist only with the collector `drop_in`.
 """
 
 CONFIGURATION = """\
@@ -91,19 +92,19 @@ CONFIGURATION = """\
 
 Made from the code by `make docs`: change it there.
 
-All settings are variables of the environment. One that is empty counts as not set. All
-mistakes are reported at once, before anything is started.
+All settings are environment variables. An empty variable counts as not set. At the
+start the exporter reports all mistakes at once, and stops.
 
-With `ACCOUNTS_DIR`, what is **of** an account may stand in the file of one, too, and
-then holds for that account alone ([several accounts](accounts.md)).
+With `ACCOUNTS_DIR`, the file of an account may have each setting **of** an account. The
+setting then applies to this account only ([several accounts](accounts.md)).
 """
 
 
 EXAMPLE = """\
 # Made from the code by `make docs`: change it there.
 # Settings of api-exporter, for /etc/api-exporter/config (mode 640). A change needs a
-# restart. NAME=value lines that a shell, systemd and --config read alike: no spaces
-# around "=". What is commented out shows the default; without one it is not set.
+# restart. Write NAME=value without spaces around "=": a shell, systemd and --config
+# read it alike. Commented lines show the defaults. A setting without one is not set.
 """
 
 REPLACED = {
@@ -156,7 +157,7 @@ def _collector(collector: Collector) -> str:
             _series(metric, labels or personal[metric]),
             metric.help
             + (
-                f" Always {metric.self_hosted} on a self-hosted server."
+                f", always {metric.self_hosted} on a self-hosted server"
                 if metric.self_hosted
                 else ""
             ),

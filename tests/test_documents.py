@@ -70,7 +70,7 @@ class DocumentsTests(SynchronousTestCase):
                 if series in {"1", "2"}:
                     self.assertEqual(int(series), counts[name.strip("`")], name)
                 self.assertEqual("`peer_id`" in labels, "`PEER_DETAIL`" in series)
-        self.assertIn("waits for approval. Always 0 on a self-hosted", metrics())
+        self.assertIn("wait for approval, always 0 on a self-hosted", metrics())
 
     def test_every_setting(self) -> None:
         """Each setting has a row, those without a default are required."""

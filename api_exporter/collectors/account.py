@@ -27,37 +27,37 @@ def _choices(metric: Metric, accounts: Iterable[Account]) -> Family:
 ROWS = (
     ACCOUNTS.each(
         "netbird_api_account_info",
-        "Properties of the account. Always 1.",
+        "Properties of the account (always 1)",
         "accounts[].id, accounts[].domain",
         labels=lambda account: labels(account_id=account.id, domain=account.domain),
     ),
     ACCOUNTS.field(
         "netbird_api_account_created_timestamp_seconds",
-        "When the account was created.",
+        "Time when the account was created, in seconds since 1970",
         "created_at",
         timestamp,
     ),
     ACCOUNTS.field(
         "netbird_api_account_peer_login_expiration_enabled",
-        "Whether logins of peers expire.",
+        "Whether logins of peers expire (1 = yes, 0 = no)",
         "settings.peer_login_expiration_enabled",
         lambda value: int(bool(value)),
-        alert="0 where a rule demands that logins expire",
+        alert="0 where your rules require that logins expire",
     ),
     ACCOUNTS.field(
         "netbird_api_account_peer_inactivity_expiration_enabled",
-        "Whether logins of inactive peers expire.",
+        "Whether logins of inactive peers expire (1 = yes, 0 = no)",
         "settings.peer_inactivity_expiration_enabled",
         lambda value: int(bool(value)),
     ),
     ACCOUNTS.field(
         "netbird_api_account_peer_login_expiration_seconds",
-        "For how long a login of a peer lasts.",
+        "Time in seconds after which the login of a peer expires",
         "settings.peer_login_expiration",
     ),
     ACCOUNTS.field(
         "netbird_api_account_peer_inactivity_expiration_seconds",
-        "After how long the login of an inactive peer expires.",
+        "Time in seconds after which the login of an inactive peer expires",
         "settings.peer_inactivity_expiration",
     ),
     ACCOUNTS.family(
@@ -69,27 +69,27 @@ ROWS = (
     ),
     ACCOUNTS.field(
         "netbird_api_account_network_addresses",
-        "Number of addresses that the account's IPv4 range has for peers.",
+        "Number of addresses for peers in the account's IPv4 range",
         "settings.network_range",
         addresses,
         alert="sum(netbird_api_peers) close to it: no peer can be added then",
     ),
     VERSION.each(
         "netbird_api_management_info",
-        "Version of the management server. Always 1.",
+        "Version of the management server (always 1)",
         "instance/version.management_current_version",
         labels=lambda version: labels(version=version.management_current_version),
     ),
     VERSION.field(
         "netbird_api_management_update_available",
-        "Whether there is a newer version of the management server.",
+        "Whether a newer version of the management server is available (1 = yes, 0 ="
+        " no)",
         "management_update_available",
         alert="1 for weeks",
     ),
     VERSION.each(
         "netbird_api_management_available_info",
-        "Version of the management server that is available; absent without an update."
-        " Always 1.",
+        "Newer version of the management server that is available (always 1)",
         "instance/version.management_available_version,"
         " where management_update_available",
         lambda v: (

@@ -20,12 +20,12 @@ ZONES = ObjectKind[DnsZone](
 ROWS = (
     NAMESERVER_GROUPS.halves(
         "netbird_api_nameserver_groups",
-        "Number of nameserver groups by whether they are enabled.",
+        "Number of nameserver groups by whether they are enabled",
         "enabled",
     ),
     NAMESERVER_GROUPS.each(
         "netbird_api_nameserver_group_info",
-        "Properties of a nameserver group, to be joined by its id. Always 1.",
+        "Properties of a nameserver group, to join on nameserver_group_id (always 1)",
         "dns/nameservers[]",
         labels=lambda group: labels(
             nameserver_group_id=group.id,
@@ -35,61 +35,63 @@ ROWS = (
     ),
     NAMESERVER_GROUPS.field(
         "netbird_api_nameserver_group_enabled",
-        "Whether the nameserver group is enabled.",
+        "Whether the nameserver group is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
     NAMESERVER_GROUPS.field(
         "netbird_api_nameserver_group_nameservers",
-        "Number of nameservers in the group.",
+        "Number of nameservers in the nameserver group",
         "nameservers",
         length,
-        alert="1: no second one to turn to",
+        alert="1: there is no second nameserver",
     ),
     NAMESERVER_GROUPS.field(
         "netbird_api_nameserver_group_domains",
-        "Number of domains that the group resolves; 0 for all of them.",
+        "Number of domains that the nameserver group resolves (0 = all domains)",
         "domains",
         length,
     ),
     NAMESERVER_GROUPS.field(
         "netbird_api_nameserver_group_groups",
-        "Number of groups of peers that get these nameservers.",
+        "Number of groups whose peers use the nameserver group",
         "groups",
         distinct,
-        alert="0 for an enabled group: nobody uses it",
+        alert="0 for an enabled group: no peer uses it",
     ),
     NAMESERVER_GROUPS.count(
         "netbird_api_nameservers",
-        "Number of nameservers in all groups by protocol and port.",
+        "Number of nameservers in all nameserver groups by protocol and port",
         {"ns_type": "ns_type", "port": "port"},
         elements=lambda group: group.nameservers or (),
         source="dns/nameservers[].nameservers[].{ns_type,port}",
     ),
     SETTINGS.field(
         "netbird_api_dns_disabled_management_groups",
-        "Number of groups whose DNS is not managed.",
+        "Number of groups whose DNS NetBird does not manage",
         "disabled_management_groups",
         distinct,
     ),
     ZONES.halves(
         "netbird_api_dns_zones",
-        "Number of DNS zones by whether they are enabled.",
+        "Number of DNS zones by whether they are enabled",
         "enabled",
     ),
     ZONES.each(
         "netbird_api_dns_zone_info",
-        "Properties of a DNS zone, to be joined by dns_zone_id. Always 1.",
+        "Properties of a DNS zone, to join on dns_zone_id (always 1)",
         "dns/zones[]",
         labels=lambda zone: labels(
             dns_zone_id=zone.id, dns_zone=zone.name, domain=zone.domain
         ),
     ),
     ZONES.field(
-        "netbird_api_dns_zone_enabled", "Whether the DNS zone is enabled.", "enabled"
+        "netbird_api_dns_zone_enabled",
+        "Whether the DNS zone is enabled (1 = yes, 0 = no)",
+        "enabled",
     ),
     ZONES.family(
         "netbird_api_dns_zone_records",
-        "Number of records in the zone by type.",
+        "Number of records in the DNS zone by type",
         "dns/zones[].records[].type",
         lambda metric, zones: counted(
             metric,

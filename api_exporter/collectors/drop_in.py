@@ -1,5 +1,5 @@
-"""The metrics of netbird-api-exporter 0.2.4 under their own names, for dashboards and
-alerts that were made for it; `migrating.md` says what differs.
+"""Metrics of netbird-api-exporter 0.2.4 under their own names, for its dashboards and
+alerts. `migrating.md` says what differs.
 """
 
 # Names, labels and values are that program's, so none of our rules for them holds here.
@@ -113,15 +113,15 @@ def _user(kinds: frozenset[str], user: User) -> Labels:
 
 
 ROWS = (
-    PEERS.total("netbird_peers", "Number of peers."),
+    PEERS.total("netbird_peers", "Number of peers"),
     PEERS.halves(
         "netbird_peers_connected",
-        "Number of peers by whether they are connected.",
+        "Number of peers by whether they are connected",
         "connected",
     ),
     DETAILED.joined(
         "netbird_peer_last_seen_timestamp",
-        "When the peer connected, was last heard of or was lost; absent when never.",
+        "Time when the peer was last seen, in seconds since 1970 (absent if never)",
         "peers[].last_seen",
         personal,
         lambda _, peer: whole(peer.last_seen),
@@ -130,13 +130,13 @@ ROWS = (
     ),
     PEERS.count(
         "netbird_peers_by_os",
-        "Number of peers by operating system, its version included.",
+        "Number of peers by operating system, its version included",
         {"os": "os"},
         unknown,
     ),
     PLACES.family(
         "netbird_peers_by_country",
-        "Number of peers by country, and by city where that may be told.",
+        "Number of peers by country, and by city with EXPOSE_PERSONAL_DATA",
         "peers[].country_code, peers[].city_name",
         lambda metric, places: counted(
             metric,
@@ -146,7 +146,7 @@ ROWS = (
     ),
     PEERS.family(
         "netbird_peers_by_group",
-        "Number of peers by group, as the peers name their groups.",
+        "Number of peers by group, from the groups of each peer",
         "peers[].groups[].{id,name}",
         lambda metric, peers: counted(
             metric,
@@ -156,22 +156,22 @@ ROWS = (
     ),
     PEERS.halves(
         "netbird_peers_ssh_enabled",
-        "Number of peers by whether the SSH server is enabled.",
+        "Number of peers by whether the SSH server is enabled",
         "ssh_enabled",
     ),
     PEERS.halves(
         "netbird_peers_login_expired",
-        "Number of peers by whether their login has expired.",
+        "Number of peers by whether their login has expired",
         "login_expired",
     ),
     PEERS.halves(
         "netbird_peers_approval_required",
-        "Number of peers by whether they wait for approval.",
+        "Number of peers by whether they wait for approval",
         "approval_required",
     ),
     DETAILED.each(
         "netbird_peer_connection_status_by_name",
-        "Whether the peer is connected, as a label and as the value.",
+        "Whether the peer is connected (1 = yes, 0 = no), also as a label",
         "peers[].connected",
         lambda peer: int(peer.connected),
         labels=lambda p: labels(
@@ -182,21 +182,21 @@ ROWS = (
         ),
         of_peer=True,
     ),
-    GROUPS.total("netbird_groups", "Number of groups."),
+    GROUPS.total("netbird_groups", "Number of groups"),
     GROUPS.field(
         "netbird_group_peers_count",
-        "Number of peers in the group, as the upstream counts them.",
+        "Number of peers in the group, as NetBird counts them",
         "peers_count",
     ),
     GROUPS.field(
         "netbird_group_resources_count",
-        "Number of network resources in the group, as the upstream counts them.",
+        "Number of network resources in the group, as NetBird counts them",
         "resources_count",
     ),
-    GROUPS.each("netbird_group_info", "Properties of a group. Always 1.", "groups[]"),
+    GROUPS.each("netbird_group_info", "Properties of a group (always 1)", "groups[]"),
     GROUPS.family(
         "netbird_group_resources_by_type",
-        "Number of network resources in the group by type.",
+        "Number of network resources in the group by type",
         "groups[].resources[].type",
         lambda metric, groups: counted(
             metric,
@@ -207,41 +207,42 @@ ROWS = (
             ),
         ),
     ),
-    USERS.total("netbird_users", "Number of users, service users included."),
+    USERS.total("netbird_users", "Number of users, service users included"),
     USERS.count(
-        "netbird_users_by_role", "Number of users by role.", {"role": "role"}, unknown
+        "netbird_users_by_role", "Number of users by role", {"role": "role"}, unknown
     ),
     USERS.count(
         "netbird_users_by_status",
-        "Number of users by status.",
+        "Number of users by status",
         {"status": "status"},
         unknown,
     ),
     USERS.count(
         "netbird_users_by_issued",
-        "Number of users by where they come from.",
+        "Number of users by source",
         {"issued": "issued"},
         lambda issued: "unknown" if issued is None else issued,
     ),
     USERS.halves(
         "netbird_users_service_users",
-        "Number of users by whether they are service users.",
+        "Number of users by whether they are service users",
         "is_service_user",
     ),
     USERS.halves(
         "netbird_users_blocked",
-        "Number of users by whether they are blocked.",
+        "Number of users by whether they are blocked",
         "is_blocked",
     ),
     USERS.family(
         "netbird_users_restricted",
-        "Number of users by whether they are restricted, which the list never says.",
+        "Number of users by whether they are restricted (the NetBird API does not list"
+        " it, so all are false)",
         "users[]",
         lambda metric, users: halves(metric, "is_restricted", (False for _ in users)),
     ),
     USERS.joined(
         "netbird_user_last_login_timestamp",
-        "When the user last logged in; absent when never.",
+        "Time when the user last logged in, in seconds since 1970 (absent if never)",
         "users[].last_login",
         personal,
         lambda _, user: whole(user.last_login),
@@ -249,82 +250,82 @@ ROWS = (
     ),
     USERS.joined(
         "netbird_user_auto_groups_count",
-        "Number of groups that are given to the user's new peers.",
+        "Number of groups that new peers of the user join",
         "users[].auto_groups",
         personal,
         lambda _, user: length(user.auto_groups),
         labels=_user,
     ),
-    NAMESERVERS.total("netbird_dns_nameserver_groups", "Number of nameserver groups."),
+    NAMESERVERS.total("netbird_dns_nameserver_groups", "Number of nameserver groups"),
     NAMESERVERS.count(
         "netbird_dns_nameserver_groups_enabled",
-        "Number of nameserver groups by whether they are enabled.",
+        "Number of nameserver groups by whether they are enabled",
         {"enabled": "enabled"},
     ),
     NAMESERVERS.count(
         "netbird_dns_nameserver_groups_primary",
-        "Number of nameserver groups by whether they are primary.",
+        "Number of nameserver groups by whether they are primary",
         {"primary": "primary"},
     ),
     NAMESERVERS.field(
         "netbird_dns_nameserver_group_domains_count",
-        "Number of domains that the nameserver group resolves; 0 for all of them.",
+        "Number of domains that the nameserver group resolves (0 = all domains)",
         "domains",
         length,
     ),
     NAMESERVERS.field(
         "netbird_dns_nameservers",
-        "Number of nameservers in the nameserver group.",
+        "Number of nameservers in the nameserver group",
         "nameservers",
         length,
     ),
     NAMESERVERS.count(
         "netbird_dns_nameservers_by_type",
-        "Number of nameservers in all groups by protocol.",
+        "Number of nameservers in all nameserver groups by protocol",
         {"ns_type": "ns_type"},
         elements=lambda group: group.nameservers or (),
         source="dns/nameservers[].nameservers[].ns_type",
     ),
     NAMESERVERS.count(
         "netbird_dns_nameservers_by_port",
-        "Number of nameservers in all groups by port.",
+        "Number of nameservers in all nameserver groups by port",
         {"port": "port"},
         elements=lambda group: group.nameservers or (),
         source="dns/nameservers[].nameservers[].port",
     ),
     DNS_SETTINGS.field(
         "netbird_dns_management_disabled_groups_count",
-        "Number of groups whose DNS is not managed.",
+        "Number of groups whose DNS NetBird does not manage",
         "disabled_management_groups",
         length,
     ),
-    NETWORKS.total("netbird_networks", "Number of networks."),
+    NETWORKS.total("netbird_networks", "Number of networks"),
     NETWORKS.field(
         "netbird_network_routers_count",
-        "Number of the network's routers.",
+        "Number of the network's routers",
         "routers",
         length,
     ),
     NETWORKS.field(
         "netbird_network_resources_count",
-        "Number of the network's resources.",
+        "Number of the network's resources",
         "resources",
         length,
     ),
     NETWORKS.field(
         "netbird_network_policies_count",
-        "Number of policies that give access to the network.",
+        "Number of policies that give access to the network",
         "policies",
         length,
     ),
     NETWORKS.field(
         "netbird_network_routing_peers_count",
-        "Number of the network's routing peers, as the upstream counts them.",
+        "Number of the network's routing peers, as NetBird counts them",
         "routing_peers_count",
     ),
     NETWORKS.each(
         "netbird_network_info",
-        "Properties of a network. Always 1.",
+        "Properties of a network (always 1)",
         "networks[]",
         labels=lambda n: labels(
             network_id=n.id, network_name=n.name, description=n.description
@@ -332,49 +333,50 @@ ROWS = (
     ),
     KEYS.count(
         "netbird_setup_keys",
-        "Number of setup keys by type and state.",
+        "Number of setup keys by type and state",
         {"type": "type", "state": "state"},
     ),
     KEYS.count(
         "netbird_setup_keys_valid",
-        "Number of setup keys by whether machines can enrol with them.",
+        "Number of setup keys by whether machines can enrol with them",
         {"valid": "valid"},
     ),
     KEYS.count(
         "netbird_setup_keys_revoked",
-        "Number of setup keys by whether they are revoked.",
+        "Number of setup keys by whether they are revoked",
         {"revoked": "revoked"},
     ),
     KEYS.count(
         "netbird_setup_keys_ephemeral",
-        "Number of setup keys by whether their peers are ephemeral.",
+        "Number of setup keys by whether their peers are ephemeral",
         {"ephemeral": "ephemeral"},
     ),
     KEYS.field(
         "netbird_setup_key_used_times",
-        "How often the key has been used so far.",
+        "Number of times that machines have enrolled with the setup key",
         "used_times",
     ),
     KEYS.field(
         "netbird_setup_key_usage_limit",
-        "How often the key may be used; 0 when unlimited.",
+        "Number of times that machines may enrol with the setup key (0 = unlimited)",
         "usage_limit",
     ),
     KEYS.field(
         "netbird_setup_key_expires_timestamp",
-        "When the key expires; absent when never.",
+        "Time when the setup key expires, in seconds since 1970 (absent if never)",
         "expires",
         whole,
     ),
     KEYS.field(
         "netbird_setup_key_last_used_timestamp",
-        "When a machine last enrolled with the key; absent when never.",
+        "Time when a machine last enrolled with the setup key, in seconds since 1970"
+        " (absent if never)",
         "last_used",
         whole,
     ),
     KEYS.each(
         "netbird_setup_key_info",
-        "Properties of a setup key. Always 1.",
+        "Properties of a setup key (always 1)",
         "setup-keys[]",
         labels=lambda k: labels(
             key_id=k.id, key_name=k.name, type=k.type, state=k.state
@@ -382,42 +384,42 @@ ROWS = (
     ),
     KEYS.field(
         "netbird_setup_key_auto_groups_count",
-        "Number of groups that are given to peers that enrol with the key.",
+        "Number of groups that peers join when they enrol with the setup key",
         "auto_groups",
         length,
     ),
     POLICIES.count(
         "netbird_policies",
-        "Number of policies by whether they are enabled.",
+        "Number of policies by whether they are enabled",
         {"enabled": "enabled"},
     ),
     POLICIES.field(
-        "netbird_policy_rules_count", "Number of the policy's rules.", "rules", length
+        "netbird_policy_rules_count", "Number of the policy's rules", "rules", length
     ),
     POLICIES.count(
         "netbird_policy_rules_enabled",
-        "Number of rules by whether they are enabled.",
+        "Number of policy rules by whether they are enabled",
         {"enabled": "enabled"},
         elements=lambda policy: policy.rules or (),
         source="policies[].rules[].enabled",
     ),
     POLICIES.count(
         "netbird_policy_rules_by_protocol",
-        "Number of rules by protocol.",
+        "Number of policy rules by protocol",
         {"protocol": "protocol"},
         elements=lambda policy: policy.rules or (),
         source="policies[].rules[].protocol",
     ),
     POLICIES.count(
         "netbird_policy_rules_by_action",
-        "Number of rules by action.",
+        "Number of policy rules by action",
         {"action": "action"},
         elements=lambda policy: policy.rules or (),
         source="policies[].rules[].action",
     ),
     POLICIES.each(
         "netbird_policy_info",
-        "Properties of a policy. Always 1.",
+        "Properties of a policy (always 1)",
         "policies[]",
         labels=lambda p: labels(
             policy_id=p.id, policy_name=p.name, description=p.description
@@ -425,22 +427,22 @@ ROWS = (
     ),
     ROUTES.count(
         "netbird_routes",
-        "Number of routes by whether they are enabled.",
+        "Number of routes by whether they are enabled",
         {"enabled": "enabled"},
     ),
     ROUTES.count(
         "netbird_routes_by_network_type",
-        "Number of routes by type.",
+        "Number of routes by type",
         {"network_type": "network_type"},
     ),
     ROUTES.count(
         "netbird_routes_masquerade",
-        "Number of routes by whether they are masqueraded.",
+        "Number of routes by whether they masquerade",
         {"masquerade": "masquerade"},
     ),
     ROUTES.each(
         "netbird_route_info",
-        "Properties of a route. Always 1.",
+        "Properties of a route (always 1)",
         "routes[]",
         labels=lambda r: labels(
             route_id=r.id,

@@ -1,4 +1,4 @@
-"""Audit events. Only on request: a call may bring five megabytes."""
+"""Audit events. A response may have five megabytes."""
 
 from collections.abc import Iterable, Iterator
 
@@ -22,12 +22,12 @@ def _newest(events: Iterable[AuditEvent]) -> Iterator[Sample]:
 ROWS = (
     EVENTS.count(
         "netbird_api_audit_events",
-        "Number of events by activity among the newest 10,000 of the audit log.",
+        "Number of events by activity among the newest 10,000 events of the audit log",
         {"activity_code": "activity_code"},
     ),
     EVENTS.family(
         "netbird_api_audit_event_last_timestamp_seconds",
-        "When an activity last happened.",
+        "Time of the newest event of this activity, in seconds since 1970",
         "events/audit[].timestamp",
         lambda metric, events: Family(metric, _newest(events)),
         alert="changes of activities that should be rare",

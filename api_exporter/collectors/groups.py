@@ -1,4 +1,4 @@
-"""Groups: how many members they have, and how many of those are connected."""
+"""Groups: their members, and how many of the members are connected."""
 
 from api_exporter.collectors.rows import ObjectKind, unknown
 from api_exporter.exposition.text import counted, labels
@@ -22,35 +22,35 @@ def _ids(group: Group) -> list[str]:
 ROWS = (
     GROUPS.count(
         "netbird_api_groups",
-        "Number of groups by where they come from.",
+        "Number of groups by source",
         {"issued": "issued"},
         unknown,
     ),
     GROUPS.each(
         "netbird_api_group_info",
-        "Properties of a group, to be joined by group_id. Always 1.",
+        "Properties of a group, to join on group_id (always 1)",
         "groups[]",
         labels=lambda g: labels(group_id=g.id, group=g.name, issued=g.issued),
     ),
     GROUPS.field(
         "netbird_api_group_peers",
-        "Number of peers in the group, as the upstream counts them.",
+        "Number of peers in the group, as NetBird counts them",
         "peers_count",
         alert="0 in a group that policies or setup keys use",
     ),
     GROUPS.joined(
         "netbird_api_group_peers_connected",
-        "Number of the group's peers that are connected.",
+        "Number of the group's peers that are connected",
         "groups[].peers[].id among the connected peers[]",
         _presence,
         lambda presence, g: len(presence.connected.intersection(_ids(g))),
         needs=("peers",),
         at_once=1,
-        alert="0 in a group of routers",
+        alert="0 in a group of routing peers",
     ),
     GROUPS.joined(
         "netbird_api_group_peers_offline",
-        "Number of the group's peers that are listed and not connected.",
+        "Number of the group's peers that are offline",
         "groups[].peers[].id among the peers[] that are not connected",
         _presence,
         lambda presence, group: len(presence.offline.keys() & _ids(group)),
@@ -60,12 +60,12 @@ ROWS = (
     ),
     GROUPS.field(
         "netbird_api_group_resources",
-        "Number of network resources in the group, as the upstream counts them.",
+        "Number of network resources in the group, as NetBird counts them",
         "resources_count",
     ),
     GROUPS.family(
         "netbird_api_group_resources_by_type",
-        "Number of network resources in the group by type.",
+        "Number of network resources in the group by type",
         "groups[].resources[].type",
         lambda metric, groups: counted(
             metric,

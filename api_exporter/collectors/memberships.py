@@ -1,4 +1,4 @@
-"""Memberships: one series for each peer and group, so only on request."""
+"""Memberships: one series for each peer of each group."""
 
 from collections.abc import Iterable
 
@@ -25,7 +25,7 @@ MEMBERS = ObjectKind[tuple[Group, Member]]("groups", "groups[].peers[]", find=_m
 ROWS = (
     MEMBERS.each(
         "netbird_api_group_member",
-        "Which peer is in which group. Always 1.",
+        "Membership of a peer in a group (always 1)",
         "groups[].peers[]",
         labels=lambda m: labels(
             group_id=m[0].id, group=m[0].name, peer_id=m[1].id, peer=m[1].name

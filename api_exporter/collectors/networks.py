@@ -1,4 +1,4 @@
-"""Networks: their resources, and the routing peers that lead to them."""
+"""Networks: their resources and routing peers."""
 
 from collections.abc import Iterable, Mapping
 
@@ -83,15 +83,15 @@ def _enabled(inventory: Inventory) -> Mapping[str, bool]:
 
 
 ROWS = (
-    NETWORKS.total("netbird_api_networks", "Number of networks."),
+    NETWORKS.total("netbird_api_networks", "Number of networks"),
     NETWORKS.each(
         "netbird_api_network_info",
-        "Properties of a network, to be joined by network_id. Always 1.",
+        "Properties of a network, to join on network_id (always 1)",
         "networks[]",
     ),
     HALVES.joined(
         "netbird_api_network_resources",
-        "Number of the network's resources by whether they are enabled.",
+        "Number of the network's resources by whether they are enabled",
         "networks[].resources[] among networks/resources[].enabled",
         _enabled,
         lambda enabled, half: sum(
@@ -101,14 +101,14 @@ ROWS = (
     ),
     NETWORKS.field(
         "netbird_api_network_policies",
-        "Number of policies that give access to the network.",
+        "Number of policies that give access to the network",
         "policies",
         distinct,
-        alert="0 for a network with resources: nobody can reach it",
+        alert="0 for a network with resources: no policy gives access",
     ),
     NETWORKS.joined(
         "netbird_api_network_routing_peers",
-        "Number of existing peers behind the network's enabled routers.",
+        "Number of routing peers of the network's enabled routers",
         "networks[].routers[] among networks/routers[].{enabled,peer,peer_groups},"
         " groups[].peers[], peers[]",
         network_routing_peers,
@@ -117,29 +117,28 @@ ROWS = (
     ),
     NETWORKS.joined(
         "netbird_api_network_routing_peers_connected",
-        "Number of connected peers behind the network's enabled routers.",
+        "Number of connected routing peers of the network's enabled routers",
         "as netbird_api_network_routing_peers, among the connected peers[]",
         network_routing_peers,
         lambda routing, network: routing[network.id].connected,
         needs=("network_routers", "groups", "peers"),
-        alert="0 in a network with resources is an outage, 1 is lost redundancy",
+        alert="0 in a network with resources: outage; 1: no redundancy",
     ),
     ROUTERS.each(
         "netbird_api_network_router_enabled",
-        "Whether a router of the network is enabled.",
+        "Whether a router of the network is enabled (1 = yes, 0 = no)",
         "networks[].routers[] among networks/routers[].enabled",
         lambda routed: int(routed[1].enabled),
     ),
     ROUTERS.each(
         "netbird_api_network_router_metric",
-        "Metric of a router of the network: of several, the lowest one is preferred.",
+        "Priority of a router of the network, where the lowest number is preferred",
         "networks[].routers[] among networks/routers[].metric",
         lambda routed: routed[1].metric,
     ),
     ROUTED.each(
         "netbird_api_network_resource_info",
-        "Properties of a network resource, to be joined by network_resource_id."
-        " Always 1.",
+        "Properties of a network resource, to join on network_resource_id (always 1)",
         "networks/resources[], networks[].resources[]",
         labels=lambda routed: labels(
             network_resource_id=routed[0].id,
@@ -151,25 +150,24 @@ ROWS = (
     ),
     RESOURCES.field(
         "netbird_api_network_resource_enabled",
-        "Whether the network resource is enabled.",
+        "Whether the network resource is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
     ROUTED.joined(
         "netbird_api_network_resource_routing_peers_connected",
-        "Number of connected peers that lead to the network resource; absent for one"
-        " in no network.",
+        "Number of connected routing peers of the resource's network (absent for a"
+        " resource without a network)",
         "netbird_api_network_routing_peers_connected of the network that lists it",
         network_routing_peers,
         lambda routing, routed: (
             None if routed[1] is None else routing[routed[1]].connected
         ),
         needs=("network_routers", "groups", "peers"),
-        alert="0 on an enabled resource: nobody can reach it",
+        alert="0 for an enabled resource: the resource is unreachable",
     ),
     RESOURCES.field(
         "netbird_api_network_resource_groups",
-        "Number of groups that the network resource is in; without one, no policy can"
-        " name it by group.",
+        "Number of groups that contain the network resource",
         "groups",
         length,
     ),

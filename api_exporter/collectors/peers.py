@@ -1,4 +1,4 @@
-"""Peers: which are connected, on what, and until when."""
+"""Peers: their state, versions and logins."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -82,55 +82,55 @@ def _enrolments(metric: Metric, peers: Iterable[Peer]) -> Family:
 ROWS = (
     PEERS.halves(
         "netbird_api_peers",
-        "Number of peers by whether the management service counts them as connected.",
+        "Number of peers by whether NetBird counts them as connected",
         "connected",
         alert="a share of the fleet that is not connected",
     ),
     PEERS.count(
         "netbird_api_peers_by_os",
-        "Number of peers by operating system, without its version.",
+        "Number of peers by operating system, without its version",
         {"os": "os"},
         system,
     ),
     PEERS.count(
         "netbird_api_peers_by_version",
-        "Number of peers by client version.",
+        "Number of peers by client version",
         {"version": "version"},
         unknown,
         alert="peers on versions that should be gone",
     ),
     PEERS.count(
         "netbird_api_peers_by_country",
-        "Number of peers by the country code of their public address.",
+        "Number of peers by the country code of their public address",
         {"country": "country_code"},
         unknown,
     ),
     PEERS.true(
         "netbird_api_peers_login_expired",
-        "Number of peers whose login has expired.",
+        "Number of peers whose login has expired",
         "login_expired",
     ),
     PEERS.true(
         "netbird_api_peers_approval_required",
-        "Number of peers that wait for approval.",
+        "Number of peers that wait for approval",
         "approval_required",
         alert="anything above 0 for long",
         self_hosted="0",
     ),
     PEERS.true(
         "netbird_api_peers_ssh_enabled",
-        "Number of peers with the SSH server enabled.",
+        "Number of peers with the SSH server enabled",
         "ssh_enabled",
     ),
     PEERS.true(
         "netbird_api_peers_ephemeral",
-        "Number of peers that are removed when they have been offline for a while.",
+        "Number of ephemeral peers, which NetBird removes after some minutes offline",
         "ephemeral",
         alert="ephemeral peers that pile up",
     ),
     PEERS.family(
         "netbird_api_peers_never_logged_in",
-        "Number of peers that belong to a user and have never logged in.",
+        "Number of peers that belong to a user and have never logged in",
         "peers[].user_id, peers[].last_login",
         lambda metric, peers: count_true(
             metric, (p.user_id != "" and never(p.last_login) for p in peers)
@@ -138,15 +138,15 @@ ROWS = (
     ),
     PEERS.family(
         "netbird_api_peers_by_enrolment",
-        "Number of peers that are not ephemeral, by whether a person or a setup key"
-        " enrolled them and whether they are connected.",
+        "Number of peers that are not ephemeral, by enrolment (user or setup key) and"
+        " whether they are connected",
         "peers[].user_id, peers[].connected, where not peers[].ephemeral",
         _enrolments,
         alert="a third of those that a setup key enrolled is lost within minutes",
     ),
     DETAILED.joined(
         "netbird_api_peer_info",
-        "Properties of a peer, to be joined by peer_id. Always 1.",
+        "Properties of a peer, to join on peer_id (always 1)",
         "peers[]",
         personal,
         labels=_info,
@@ -154,7 +154,7 @@ ROWS = (
     ),
     DETAILED.each(
         "netbird_api_peer_connected",
-        "Whether the management service counts the peer as connected.",
+        "Whether NetBird counts the peer as connected (1 = yes, 0 = no)",
         "peers[].connected",
         lambda peer: int(peer.connected),
         alert="0 for longer than a reboot takes, for peers that should always be there",
@@ -162,8 +162,8 @@ ROWS = (
     ),
     DETAILED.each(
         "netbird_api_peer_last_seen_timestamp_seconds",
-        "When the peer was lost, while it is not connected; when it connected or was"
-        " last heard of, while it is.",
+        "Time when an offline peer disconnected, or when a connected peer was last"
+        " seen, in seconds since 1970",
         "peers[].last_seen",
         lambda peer: timestamp(peer.last_seen),
         alert="peers not connected whose last change is months old",
@@ -171,30 +171,30 @@ ROWS = (
     ),
     DETAILED.each(
         "netbird_api_peer_created_timestamp_seconds",
-        "When the peer was registered.",
+        "Time when the peer was registered, in seconds since 1970",
         "peers[].created_at",
         lambda peer: timestamp(peer.created_at),
         of_peer=True,
     ),
     DETAILED.each(
         "netbird_api_peer_last_login_timestamp_seconds",
-        "When somebody last logged in on the peer, or a setup key enrolled it; absent"
-        " when never.",
+        "Time of the last login on the peer, or of its enrolment with a setup key, in"
+        " seconds since 1970 (absent if never)",
         "peers[].last_login",
         lambda peer: timestamp(peer.last_login),
         of_peer=True,
     ),
     DETAILED.each(
         "netbird_api_peer_login_expired",
-        "Whether the peer's login has expired.",
+        "Whether the peer's login has expired (1 = yes, 0 = no)",
         "peers[].login_expired",
         lambda peer: int(peer.login_expired),
-        alert="1 for a peer that somebody needs",
+        alert="1 for a peer that is in use",
         of_peer=True,
     ),
     DETAILED.joined(
         "netbird_api_peer_login_expiration_timestamp_seconds",
-        "When the peer's login will expire; absent where it never does.",
+        "Time when the peer's login expires, in seconds since 1970 (absent if never)",
         "peers[].last_login + accounts[].settings.peer_login_expiration,"
         " where peers[].login_expiration_enabled, peers[].user_id and"
         " accounts[].settings.peer_login_expiration_enabled",
@@ -206,7 +206,7 @@ ROWS = (
     ),
     DETAILED.each(
         "netbird_api_peer_approval_required",
-        "Whether the peer waits for approval.",
+        "Whether the peer waits for approval (1 = yes, 0 = no)",
         "peers[].approval_required",
         lambda peer: int(peer.approval_required),
         self_hosted="0",

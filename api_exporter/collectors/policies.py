@@ -1,4 +1,4 @@
-"""Policies and posture checks: who may reach whom, and which clients are too old."""
+"""Policies and posture checks, and the peers that posture checks block."""
 
 from collections.abc import Mapping
 
@@ -44,67 +44,70 @@ def _outdated(inventory: Inventory) -> Steps[Mapping[str, int]]:
 ROWS = (
     POLICIES.halves(
         "netbird_api_policies",
-        "Number of policies by whether they are enabled.",
+        "Number of policies by whether they are enabled",
         "enabled",
     ),
     POLICIES.count(
         "netbird_api_policy_rules",
-        "Number of rules by action, protocol and whether they are enabled.",
+        "Number of policy rules by action, protocol and whether they are enabled",
         {"action": "action", "protocol": "protocol", "enabled": "enabled"},
         elements=lambda policy: elements(policy.rules),
         source="policies[].rules[].{action,protocol,enabled}",
     ),
     POLICIES.each(
         "netbird_api_policy_info",
-        "Properties of a policy, to be joined by policy_id. Always 1.",
+        "Properties of a policy, to join on policy_id (always 1)",
         "policies[]",
     ),
     POLICIES.field(
-        "netbird_api_policy_enabled", "Whether the policy is enabled.", "enabled"
+        "netbird_api_policy_enabled",
+        "Whether the policy is enabled (1 = yes, 0 = no)",
+        "enabled",
     ),
     POLICIES.each(
         "netbird_api_policy_enabled_rules",
-        "Number of the policy's rules that are enabled, whether or not it is itself.",
+        "Number of the policy's enabled rules, even while the policy is disabled",
         "policies[].rules[].enabled",
         lambda policy: sum(rule.enabled for rule in elements(policy.rules)),
-        alert="0 for an enabled policy: it does nothing",
+        alert="0 for an enabled policy: the policy has no effect",
     ),
     POLICIES.joined(
         "netbird_api_policy_empty_sides",
-        "Number of sides of the enabled policy's enabled rules that reach nothing.",
+        "Number of empty sides (sources or destinations) of the enabled policy's"
+        " enabled rules",
         "policies[].rules[].{sources,destinations,sourceResource,"
         "destinationResource} among groups[].{peers_count,resources_count}",
         _sizes,
         lambda known, policy: empty_sides(policy, known),
         needs=("groups",),
-        alert="above 0: the policy does not do what it seems to do",
+        alert="above 0: the policy has no effect on this side",
     ),
-    CHECKS.total("netbird_api_posture_checks", "Number of posture checks."),
+    CHECKS.total("netbird_api_posture_checks", "Number of posture checks"),
     CHECKS.each(
         "netbird_api_posture_check_info",
-        "Properties of a posture check, to be joined by posture_check_id. Always 1.",
+        "Properties of a posture check, to join on posture_check_id (always 1)",
         "posture-checks[]",
     ),
     CHECKS.joined(
         "netbird_api_posture_check_policies",
-        "Number of enabled policies that use the posture check.",
+        "Number of enabled policies that use the posture check",
         "posture-checks[].id among policies[].source_posture_checks[],"
         " where policies[].enabled",
         _used,
         lambda used, check: len(used.get(check.id, ())),
         needs=("policies",),
-        alert="0: the check shuts nobody out",
+        alert="0: no policy uses the check",
     ),
     CHECKS.joined(
         "netbird_api_posture_check_peers_below_min_version",
-        "Number of peers that the posture check shuts out of enabled policies because"
-        " their released version is below its minimum.",
+        "Number of peers that the posture check blocks because their client version is"
+        " below its minimum",
         "posture-checks[].checks.nb_version_check.min_version, peers[].version,"
         " groups[].peers[].id, policies[].{enabled,source_posture_checks},"
         " policies[].rules[].{enabled,sources}",
         _outdated,
         lambda counts, check: counts.get(check.id),
         needs=("policies", "groups", "peers"),
-        alert="above 0: these peers are shut out",
+        alert="above 0: these peers have no access",
     ),
 )

@@ -54,14 +54,14 @@ def _by_status(metric: Metric, services: Iterable[ProxyService]) -> Family:
 ROWS = (
     SERVICES.family(
         "netbird_api_proxy_services",
-        "Number of proxy services by status.",
+        "Number of proxy services by status",
         "reverse-proxies/services[].meta.status",
         _by_status,
         alert="above 0 for certificate_failed or error",
     ),
     SERVICES.each(
         "netbird_api_proxy_service_info",
-        "Properties of a proxy service, to be joined by proxy_service_id. Always 1.",
+        "Properties of a proxy service, to join on proxy_service_id (always 1)",
         "reverse-proxies/services[]",
         labels=lambda service: labels(
             proxy_service_id=service.id,
@@ -72,7 +72,7 @@ ROWS = (
     ),
     SERVICES.states(
         "netbird_api_proxy_service_status",
-        "The status that the proxy service is in: 1 for that one, 0 for the others.",
+        "Whether the proxy service has this status (1 = yes, 0 = no)",
         "meta.status",
         "status",
         STATUSES,
@@ -80,63 +80,67 @@ ROWS = (
     ),
     SERVICES.field(
         "netbird_api_proxy_service_enabled",
-        "Whether the proxy service is enabled.",
+        "Whether the proxy service is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
     SERVICES.each(
         "netbird_api_proxy_service_authenticated",
-        "Whether the HTTP service is private or asks who you are, in whatever way.",
+        "Whether the HTTP service is private or requires authentication (1 = yes, 0 ="
+        " no)",
         "reverse-proxies/services[].auth.*.enabled,"
         " reverse-proxies/services[].private, where mode is http",
         lambda service: int(authenticated(service)) if service.mode == "http" else None,
-        alert="0 for an enabled service that is not restricted: an open door",
+        alert="0 for an enabled service that is not restricted: open to the internet",
     ),
     SERVICES.each(
         "netbird_api_proxy_service_restricted",
-        "Whether the service lets in only some addresses or countries, by a list of"
-        " those that are allowed.",
+        "Whether the proxy service allows only listed addresses or countries (1 = yes,"
+        " 0 = no)",
         "reverse-proxies/services[].access_restrictions.{allowed_cidrs,"
         "allowed_countries}",
         lambda service: int(restricted(service)),
-        alert="0 for an enabled service without authentication: an open door",
+        alert="0 for an enabled service without authentication: open to the internet",
     ),
     SERVICES.field(
         "netbird_api_proxy_service_certificate_issued_timestamp_seconds",
-        "When the proxy service's certificate was issued; absent before.",
+        "Time when the proxy service's certificate was issued, in seconds since 1970"
+        " (absent before)",
         "meta.certificate_issued_at",
         timestamp,
     ),
     DOMAINS.each(
         "netbird_api_proxy_domain_validated",
-        "Whether a custom domain has been validated.",
+        "Whether a custom domain has been validated (1 = yes, 0 = no)",
         "reverse-proxies/domains[].validated, of custom domains",
         lambda domain: int(domain.validated) if domain.type == "custom" else None,
         alert="0 for longer than DNS takes",
     ),
     CLUSTERS.field(
         "netbird_api_proxy_cluster_online",
-        "Whether the proxy cluster is online.",
+        "Whether the proxy cluster is online (1 = yes, 0 = no)",
         "online",
         alert="0",
     ),
     CLUSTERS.field(
         "netbird_api_proxy_cluster_connected_proxies",
-        "Number of proxies of the cluster that are connected.",
+        "Number of proxies of the cluster that are connected",
         "connected_proxies",
         alert="fewer than there should be",
     ),
     TOKENS.each(
         "netbird_api_proxy_token_expiration_timestamp_seconds",
-        "When a proxy's token ends; absent when never, or when it is revoked.",
+        "Time when a proxy's token expires, in seconds since 1970 (absent if never or"
+        " revoked)",
         "reverse-proxies/proxy-tokens[].expires_at, of those not revoked",
         lambda token: None if token.revoked else timestamp(token.expires_at),
-        alert="days ahead: the proxy stops then",
+        alert="some days before: the proxy stops at that time",
     ),
     TOKENS.field(
         "netbird_api_proxy_token_last_used_timestamp_seconds",
-        "When a proxy's token was last used; absent when never.",
+        "Time when a proxy's token was last used, in seconds since 1970 (absent if"
+        " never)",
         "last_used",
         timestamp,
-        alert="use of a token that nobody should have",
+        alert="use of a token that should be unused",
     ),
 )

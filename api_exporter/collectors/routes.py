@@ -1,4 +1,4 @@
-"""Routes of the older kind, and their routing peers."""
+"""Routes (the older kind, without a network) and their routing peers."""
 
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
@@ -12,7 +12,8 @@ ROUTES = ObjectKind[Route](
 ROWS = (
     ROUTES.count(
         "netbird_api_routes",
-        "Number of routes by type, and by whether they are enabled and masqueraded.",
+        "Number of routes by type, whether they are enabled and whether they"
+        " masquerade",
         {
             "network_type": "network_type",
             "enabled": "enabled",
@@ -21,7 +22,7 @@ ROWS = (
     ),
     ROUTES.each(
         "netbird_api_route_info",
-        "Properties of a route, to be joined by route_id. Always 1.",
+        "Properties of a route, to join on route_id (always 1)",
         "routes[].network_id, routes[].network_type, routes[].network,"
         " routes[].domains",
         labels=lambda route: labels(
@@ -32,11 +33,13 @@ ROWS = (
         ),
     ),
     ROUTES.field(
-        "netbird_api_route_enabled", "Whether the route is enabled.", "enabled"
+        "netbird_api_route_enabled",
+        "Whether the route is enabled (1 = yes, 0 = no)",
+        "enabled",
     ),
     ROUTES.joined(
         "netbird_api_route_routing_peers",
-        "Number of existing peers that route; of enabled routes only.",
+        "Number of routing peers of the enabled route",
         "routes[].peer, routes[].peer_groups among groups[].peers[], peers[]",
         route_routing_peers,
         lambda routing, route: routing[route.id].peers if route.enabled else None,
@@ -44,7 +47,7 @@ ROWS = (
     ),
     ROUTES.joined(
         "netbird_api_route_routing_peers_connected",
-        "Number of connected peers that route; of enabled routes only.",
+        "Number of connected routing peers of the enabled route",
         "as netbird_api_route_routing_peers, among the connected peers[]",
         route_routing_peers,
         lambda routing, route: routing[route.id].connected if route.enabled else None,

@@ -1,4 +1,4 @@
-"""Setup keys. Their secrets are neither read nor published."""
+"""Setup keys. The exporter neither reads nor shows their secrets."""
 
 from api_exporter.collectors.rows import ObjectKind, distinct
 from api_exporter.exposition.text import boolean, labels, timestamp
@@ -14,12 +14,12 @@ KEYS = ObjectKind[SetupKey](
 ROWS = (
     KEYS.count(
         "netbird_api_setup_keys",
-        "Number of setup keys by type, state and whether their peers are ephemeral.",
+        "Number of setup keys by type, state and whether their peers are ephemeral",
         {"key_type": "type", "state": "state", "ephemeral": "ephemeral"},
     ),
     KEYS.each(
         "netbird_api_setup_key_info",
-        "Properties of a setup key, to be joined by setup_key_id. Always 1.",
+        "Properties of a setup key, to join on setup_key_id (always 1)",
         "setup-keys[]",
         labels=lambda k: labels(
             setup_key_id=k.id,
@@ -30,45 +30,47 @@ ROWS = (
     ),
     KEYS.field(
         "netbird_api_setup_key_valid",
-        "Whether machines can enrol with the key.",
+        "Whether machines can enrol with the setup key (1 = yes, 0 = no)",
         "valid",
         alert="0 for a key that automation uses",
     ),
     KEYS.field(
         "netbird_api_setup_key_expiration_timestamp_seconds",
-        "When the key expires; absent when never.",
+        "Time when the setup key expires, in seconds since 1970 (absent if never)",
         "expires",
         timestamp,
         alert="a valid key that expires within days",
     ),
     KEYS.field(
         "netbird_api_setup_key_last_used_timestamp_seconds",
-        "When a machine last enrolled with the key; absent when never.",
+        "Time when a machine last enrolled with the setup key, in seconds since 1970"
+        " (absent if never)",
         "last_used",
         timestamp,
         alert="use of a key that should be idle",
     ),
     KEYS.field(
         "netbird_api_setup_key_auto_groups",
-        "Number of groups that are given to peers that enrol with the key.",
+        "Number of groups that peers join when they enrol with the setup key",
         "auto_groups",
         distinct,
     ),
     KEYS.field(
         "netbird_api_setup_key_used_times",
-        "How often the key has been used so far.",
+        "Number of times that machines have enrolled with the setup key",
         "used_times",
     ),
     KEYS.each(
         "netbird_api_setup_key_usage_limit",
-        "How often the key may be used; absent when unlimited.",
+        "Number of times that machines may enrol with the setup key (absent if"
+        " unlimited)",
         "setup-keys[].usage_limit",
         lambda k: k.usage_limit or None,
         alert="netbird_api_setup_key_used_times close to it",
     ),
     KEYS.states(
         "netbird_api_setup_key_state",
-        "The state that the key is in: 1 for that one, 0 for the others.",
+        "Whether the setup key is in this state (1 = yes, 0 = no)",
         "state",
         "state",
         STATES,

@@ -61,49 +61,51 @@ def _invite(kinds: frozenset[str], invite: UserInvite) -> Labels:
 ROWS = (
     USERS.count(
         "netbird_api_users",
-        "Number of users by role, status and whether they are service users.",
+        "Number of users by role, status and whether they are service users",
         {"role": "role", "status": "status", "service_user": "is_service_user"},
         alert="more owners or admins than there should be",
     ),
     USERS.true(
-        "netbird_api_users_blocked", "Number of users that are blocked.", "is_blocked"
+        "netbird_api_users_blocked", "Number of users that are blocked", "is_blocked"
     ),
     USERS.true(
         "netbird_api_users_pending_approval",
-        "Number of users that wait for approval.",
+        "Number of users that wait for approval",
         "pending_approval",
         alert="anything above 0 for long",
     ),
     USERS.joined(
         "netbird_api_user_info",
-        "Properties of a user, to be joined by user_id. Always 1.",
+        "Properties of a user, to join on user_id (always 1)",
         "users[]",
         personal,
         labels=_info,
     ),
     USERS.field(
         "netbird_api_user_last_login_timestamp_seconds",
-        "When the user last logged in; absent when never.",
+        "Time when the user last logged in, in seconds since 1970 (absent if never)",
         "last_login",
         timestamp,
         alert="users who have not logged in for months",
     ),
     USERS.field(
         "netbird_api_user_auto_groups",
-        "Number of groups that are given to the user's new peers.",
+        "Number of groups that new peers of the user join",
         "auto_groups",
         distinct,
     ),
     TOKENS.each(
         "netbird_api_access_token_expiration_timestamp_seconds",
-        "When an access token of the exporter's own user ends.",
+        "Time when an access token of the exporter's own user expires, in seconds"
+        " since 1970",
         "users/{current}/tokens[].expiration_date",
         lambda own: timestamp(own[1].expiration_date),
-        alert="14 days ahead: without its token the exporter is blind",
+        alert="14 days before: without a valid token the exporter has no data",
     ),
     TOKENS.each(
         "netbird_api_access_token_last_used_timestamp_seconds",
-        "When an access token of the exporter's own user was last used.",
+        "Time when an access token of the exporter's own user was last used, in"
+        " seconds since 1970",
         "users/{current}/tokens[].last_used",
         lambda own: timestamp(own[1].last_used),
     ),

@@ -29,10 +29,10 @@ class Metric(Struct, frozen=True, kw_only=True):
     """What stays the same of a family, and what its documentation says.
 
     Attributes:
-        help: one sentence, without quotes, backslashes and line breaks, so that it
-            needs no escaping in either format.
+        help: one sentence with meaning and unit, without a full stop. It has no quotes,
+            backslashes and line breaks, so that it needs no escaping in either format.
         source: the field of the upstream that it comes from.
-        alert: what an operator may want to be told of, "" where nothing comes to mind.
+        alert: an alert that an operator may want, "" for none.
         of_peer: whether a peer has series of its own in it, as PEER_DETAIL allows.
         self_hosted: what it always is on a self-hosted server, "" where it varies.
     """

@@ -59,47 +59,49 @@ class AccountTelemetry:
         resource_gauges(registry, self.standings, budget)
         self._refreshes = self._counter(
             "api_exporter_refreshes",
-            "Refreshes that have ended, failed ones included.",
+            "Number of finished refreshes of the resource, including failed refreshes",
             "resource",
             periods,
         )
         self._failures = self._counter(
             "api_exporter_refresh_failures",
-            "Refreshes that have failed.",
+            "Number of failed refreshes of the resource",
             "resource",
             periods,
         )
         self._reasons = self._counter(
             "api_exporter_refresh_failure_reasons",
-            "Refreshes that have failed, by reason.",
+            "Number of failed refreshes by reason",
             "reason",
             REASONS,
         )
         self._collector_failures = self._counter(
             "api_exporter_collector_failures",
-            "Families of a collector that could not be made because of a defect.",
+            "Number of times that a metric family of the collector could not be made"
+            " because of a bug",
             "collector",
             collectors,
         )
         self._requests = self._counter(
             "api_exporter_upstream_requests",
-            "Attempts on the wire by HTTP status, none where no answer came,"
-            " other where there is no such status.",
+            "Number of requests to the NetBird API by HTTP status (none = no response,"
+            " other = invalid status)",
             "code",
         )
         self._request_seconds = Histogram(
             "api_exporter_upstream_request_duration_seconds",
-            "Duration of one attempt, body included.",
+            "Duration of a request to the NetBird API, including the body, in seconds",
             buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
         self._retries = self._counter(
             "api_exporter_upstream_retries",
-            "Attempts that were not the first of their refresh.",
+            "Number of retries of requests to the NetBird API",
         )
         self._received = self._counter(
             "api_exporter_upstream_received_bytes",
-            "Decompressed bytes of bodies received.",
+            "Number of bytes received from the NetBird API in bodies, after"
+            " decompression",
         )
 
     def _counter(

@@ -16,7 +16,7 @@ class ScrapesTelemetry:
         self._errors = {
             subject: Counter(
                 f"netbird_{subject}_scrape_errors",
-                f"Refreshes of {subject} that have failed.",
+                f"Number of failed refreshes of {subject}",
                 ["error_type"],
                 registry=registry,
             ).labels(f"fetch_{subject}")
@@ -25,7 +25,8 @@ class ScrapesTelemetry:
         self._seconds = {
             subject: Histogram(
                 f"netbird_{subject}_scrape_duration_seconds",
-                f"Duration of a refresh of {subject}: fetch, decode and render.",
+                f"Duration of a refresh of {subject} (fetch, decode and render), in"
+                " seconds",
                 buckets=BUCKETS,
                 registry=registry,
             )

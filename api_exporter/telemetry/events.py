@@ -17,18 +17,17 @@ class EventsTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.written = Counter(
             "api_exporter_audit_events_written",
-            "Audit events written to EVENTS_FILE.",
+            "Number of audit events written to EVENTS_FILE",
             registry=registry,
         ).inc
         self.missed = Counter(
             "api_exporter_audit_events_missed",
-            "Gaps in the audit log: more newer events than the upstream lists, ids that"
-            " began again, and each event that cannot be read.",
+            "Number of gaps in the audit log and of events that cannot be read",
             registry=registry,
         ).inc
         self.writable = Gauge(
             "api_exporter_audit_events_writable",
-            "Whether audit events could be written to EVENTS_FILE when last tried.",
+            "Whether the last write to EVENTS_FILE succeeded (1 = yes, 0 = no)",
             registry=registry,
         ).set
         self.writable(1)

@@ -63,15 +63,15 @@ def resource_gauges(
     CallbackMetric(
         registry,
         "netbird_api_up",
-        "Whether the newest attempt to read the peers succeeded, and their"
-        " metrics have not ended.",
+        "Whether the last refresh of the peers succeeded and their metrics have not"
+        " expired (1 = yes, 0 = no)",
         lambda: standings[UP].up,
     )
     CallbackMetric(
         registry,
         "api_exporter_request_budget_per_minute",
-        "Requests a minute that we allow ourselves, all accounts of the token"
-        " together: since one was refused, or where the limit is stated.",
+        "Requests a minute that the exporter allows itself for the token (absent while"
+        " no limit is known)",
         budget,
     )
     for name, documentation, value in _RESOURCE_GAUGES:
@@ -82,37 +82,40 @@ def resource_gauges(
 _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ...] = (
     (
         "api_exporter_resource_up",
-        "Whether the newest refresh succeeded and the metrics have not ended.",
+        "Whether the last refresh of the resource succeeded and its metrics have not"
+        " expired (1 = yes, 0 = no)",
         lambda s: s.up,
     ),
     (
         "api_exporter_resource_supported",
-        "Whether this upstream has the resource for this token.",
+        "Whether the NetBird API offers the resource to this token (1 = yes, 0 = no)",
         lambda s: s.supported,
     ),
     (
         "api_exporter_resource_records",
-        "Records in the newest good answer.",
+        "Number of records in the last successful response",
         lambda s: s.last_success and s.records,
     ),
     (
         "api_exporter_resource_rejected_records",
-        "Records of the newest good answer that could not be decoded and are left out.",
+        "Number of records in the last successful response that the exporter could not"
+        " decode and left out",
         lambda s: s.last_success and s.rejected,
     ),
     (
         "api_exporter_resource_last_success_timestamp_seconds",
-        "When the resource was last refreshed; its metrics are as old as that.",
+        "Time of the last successful refresh of the resource, in seconds since 1970",
         lambda s: s.last_success,
     ),
     (
         "api_exporter_resource_refresh_interval_seconds",
-        "Configured time between two refreshes.",
+        "Configured interval between two refreshes of the resource, in seconds",
         lambda s: s.period,
     ),
     (
         "api_exporter_refresh_duration_seconds",
-        "Duration of the newest refresh: fetch, decode and render.",
+        "Duration of the last refresh of the resource (fetch, decode and render), in"
+        " seconds",
         lambda s: s.seconds if s.ended is not None else None,
     ),
 )
@@ -123,21 +126,20 @@ def page_size(registry: CollectorRegistry, pages: Pages) -> None:
     CallbackMetric(
         registry,
         "api_exporter_series",
-        "Samples on the page by collector; the exporter's own come on top.",
+        "Number of series by collector, without the exporter's own series",
         pages.series,
         label="collector",
     )
     CallbackMetric(
         registry,
         "api_exporter_page_bytes",
-        "Length of the collectors' pages, not compressed; the exporter's own"
-        " metrics come on top.",
+        "Length of the uncompressed page in bytes, without the exporter's own metrics",
         lambda: sum(pages.lengths().values()),
     )
     CallbackMetric(
         registry,
         "api_exporter_cut_labels",
-        "Labels on the collectors' pages that were cut because of their length.",
+        "Number of label values that the exporter shortened because they were too long",
         pages.cut,
     )
 
@@ -153,7 +155,7 @@ def attention(
     CallbackMetric(
         registry,
         "api_exporter_attention",
-        "What needs attention in the network, as the status page lists it.",
+        "Number of findings on the status page by severity",
         counts,
         label="severity",
     )
@@ -164,7 +166,8 @@ def token_readable(registry: CollectorRegistry, readable: Callable[[], bool]) ->
     CallbackMetric(
         registry,
         "api_exporter_token_readable",
-        "Whether the token file could be read when it was last wanted.",
+        "Whether the exporter could read the token file at the last attempt (1 = yes,"
+        " 0 = no)",
         readable,
     )
 
@@ -176,8 +179,8 @@ def certificate_readable(
     CallbackMetric(
         registry,
         "api_exporter_client_certificate_readable",
-        "Whether our own certificate and its key could be read, and belong together,"
-        " when they were last looked at.",
+        "Whether the exporter could load its client certificate and key at the last"
+        " attempt (1 = yes, 0 = no)",
         readable,
     )
 
@@ -197,13 +200,14 @@ def certificate_ends(
     CallbackMetric(
         registry,
         "api_exporter_upstream_certificate_expiration_timestamp_seconds",
-        "When the upstream's certificate expires, as it was when it last"
-        " answered on a new connection.",
+        "Time when the certificate of the NetBird API expires, in seconds since 1970,"
+        " as of the last new connection",
         upstream,
     )
     CallbackMetric(
         registry,
         "api_exporter_client_certificate_expiration_timestamp_seconds",
-        "When our own certificate expires, that of UPSTREAM_CLIENT_CERT_FILE.",
+        "Time when the certificate in UPSTREAM_CLIENT_CERT_FILE expires, in seconds"
+        " since 1970",
         client,
     )

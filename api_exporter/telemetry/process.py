@@ -44,7 +44,7 @@ class ProcessTelemetry:
         PlatformCollector(registry=registry)
         Gauge(
             "api_exporter_build_info",
-            "The running build. Always 1.",
+            "Version and build of the running exporter (always 1)",
             ["version", "commit", "built", "python", "twisted"],
             registry=registry,
         ).labels(
@@ -56,31 +56,31 @@ class ProcessTelemetry:
         ).set(1)
         self.scrapes_in_flight = Gauge(
             "api_exporter_scrapes_in_flight",
-            "Scrapes that are being answered.",
+            "Number of scrapes in progress",
             registry=registry,
         )
         self.reactor_lag = Histogram(
             "api_exporter_reactor_lag_seconds",
-            "How late a timer of the event loop fires, looked at once a second.",
+            "Delay of a timer of the event loop in seconds, measured once a second",
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 5),
             registry=registry,
         )
         CallbackMetric(
             registry,
             "api_exporter_reactor_threads",
-            "Threads of the event loop's pools.",
+            "Number of threads in the thread pools of the event loop",
             lambda: sum(len(pool.threads) for pool in threads),
         )
         CallbackMetric(
             registry,
             "api_exporter_reactor_threads_in_use",
-            "Threads of the event loop's pools that are at work.",
+            "Number of busy threads in the thread pools of the event loop",
             lambda: sum(len(pool.working) for pool in threads),
         )
         CallbackMetric(
             registry,
             "api_exporter_log_lines_dropped",
-            "Log lines that nobody took in time.",
+            "Number of log lines dropped because the reader of the log was too slow",
             dropped,
             family=CounterMetricFamily,
         )
@@ -90,8 +90,7 @@ def unauthorized(registry: CollectorRegistry) -> Callable[[], None]:
     """Counts those who may not come in."""
     return Counter(
         "api_exporter_web_unauthorized",
-        "Requests without a right password or token, where one is asked for, and"
-        " connections with a client certificate that is not taken.",
+        "Number of requests and connections refused because authentication failed",
         registry=registry,
     ).inc
 
@@ -101,8 +100,8 @@ def reload_successful(registry: CollectorRegistry, fine: Callable[[], bool]) -> 
     CallbackMetric(
         registry,
         "api_exporter_web_config_last_reload_successful",
-        "Whether WEB_CONFIG_FILE and WEB_BEARER_TOKENS_FILE were good when they were"
-        " last looked at. What was good before stays in force.",
+        "Whether the last reload of WEB_CONFIG_FILE and WEB_BEARER_TOKENS_FILE"
+        " succeeded (1 = yes, 0 = no)",
         fine,
     )
 
@@ -119,13 +118,14 @@ def account_gauges(
     CallbackMetric(
         registry,
         "api_exporter_accounts",
-        "Accounts that this process serves.",
+        "Number of accounts that the process serves",
         lambda: len(accounts),
     )
     CallbackMetric(
         registry,
         "api_exporter_account_up",
-        "netbird_api_up of the account.",
+        "Whether the last refresh of the account's peers succeeded and their metrics"
+        " have not expired (1 = yes, 0 = no)",
         up,
         label="account",
     )

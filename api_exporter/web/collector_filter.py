@@ -33,7 +33,7 @@ def collector_filter(
     unwanted = _named(query, "exclude[]", (*names, EXPORTER))
     if wanted and unwanted - {EXPORTER}:
         raise ValueError(
-            "collect[] and exclude[] do not go together, but for exclude[]=exporter"
+            "collect[] and exclude[] exclude each other, except exclude[]=exporter"
         )
     own = EXPORTER not in unwanted
     if wanted:

@@ -29,15 +29,20 @@ def reasons(standing: Freshness, now: float) -> list[dict[str, str]]:
             }
         )
     if standing.last_success is None:
-        found.append({"reason": "never_read", "message": "the peers were never read"})
+        found.append(
+            {
+                "reason": "never_read",
+                "message": "no refresh of the peers has succeeded yet",
+            }
+        )
     elif (
         age := now - standing.last_success
     ) > UNRELIABLE * standing.period or standing.withdrawn:
         found.append(
             {
                 "reason": "too_old",
-                "message": f"the peers were last read {age:.0f} s ago,"
-                f" which should be every {standing.period:g} s",
+                "message": f"the last refresh of the peers was {age:.0f} s ago,"
+                f" the interval is {standing.period:g} s",
             }
         )
     return found

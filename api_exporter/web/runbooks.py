@@ -17,7 +17,7 @@ FILE = Path(__file__).parents[1] / "doc/runbooks.html"
 UNPACKED = str(getattr(sys, "_MEIPASS", ""))
 """Where an executable has its files."""
 
-MISSING = "The runbooks are made when the program is built: make run.\n"
+MISSING = "This build has no runbooks: `make run` makes them.\n"
 
 
 class Runbooks(TextPage):

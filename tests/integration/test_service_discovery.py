@@ -228,7 +228,7 @@ class DocumentedTests(TestCase):
         until(lambda: get(self.url("?port=1"))[0] == 503, "the end of the list", 120)
         line = get(self.url("?port=1"))[2].decode()
         self.assertRegex(
-            line, r"^the (peers|groups) are not known: last read \d+ s ago"
+            line, r"^the (peers|groups) are unknown: last refresh \d+ s ago"
         )
         before = have("netbird-client"), have("node")
         begun = self.prometheus.failures()

@@ -364,7 +364,7 @@ class StatusPageTests(TestCase):
                     name = str(node.get("name", {}).get("value", ""))
                     roles.setdefault(node["role"]["value"], []).append(name)
             self.assertEqual(
-                ["Resources", "Collectors", "Newest calls"], roles["table"]
+                ["Resources", "Collectors", "Newest requests"], roles["table"]
             )
             self.assertIn("peers", roles["rowheader"])
             self.assertIn("Last success", roles["columnheader"])

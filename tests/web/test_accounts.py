@@ -164,7 +164,7 @@ class StateTests(AccountsTestCase):
         """A shard without accounts is ready, and says so."""
         self.tree = several({}, Watched().context)
         self.assertTrue(json.loads(self.text("/ready"))["ready"])
-        self.assertIn("No account falls to this shard", self.text("/"))
+        self.assertIn("This shard has no account", self.text("/"))
         self.assertEqual([], json.loads(self.text("/sd/accounts")))
         self.assertIn("api_exporter_accounts 0.0", self.text("/metrics"))
 
@@ -177,7 +177,7 @@ class StateTests(AccountsTestCase):
         )
         self.assertIn("401: token &lt;invalid&gt;", page)
         self.assertNotIn("<invalid>", page)
-        for of_account in ("netbird.example", "Newest calls"):
+        for of_account in ("netbird.example", "Newest requests"):
             self.assertNotIn(of_account, page)
 
     def test_concerns(self) -> None:
@@ -308,7 +308,9 @@ class DiscoveryTests(AccountsTestCase):
     def test_each_its_own(self) -> None:
         """What is not known of one account takes nothing from another."""
         self.assertIn("401: token <invalid>", self.text("/sd?port=1&account=beta", 503))
-        self.assertIn("will be read soon", self.text("/sd?port=1&account=gamma", 503))
+        self.assertIn(
+            "next refresh has not finished", self.text("/sd?port=1&account=gamma", 503)
+        )
         self.text("/sd?port=1&account=acme")
         self.gamma.start()
         self.assertNotEqual(

@@ -49,7 +49,7 @@ class ChosenTests(SynchronousTestCase):
 
     def test_bad(self) -> None:
         """A name that there is not is told, with those that there are; so is both."""
-        both = "collect[] and exclude[] do not go together, but for exclude[]=exporter"
+        both = "collect[] and exclude[] exclude each other, except exclude[]=exporter"
         for query, line in {
             "collect[]=pears": "collect[]: 'pears' is none of peers, groups, users",
             "collect[]=": "collect[]: '' is none of peers, groups, users",

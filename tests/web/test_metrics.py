@@ -253,8 +253,8 @@ class ChosenTests(ServedTestCase):
         for query, line in {
             "collect[]=pears": "collect[]: 'pears' is none of peers, groups\n",
             "collect[]=users": "collect[]: 'users' is none of peers, groups\n",
-            "collect[]=peers&exclude[]=groups": "collect[] and exclude[] do not go"
-            " together, but for exclude[]=exporter\n",
+            "collect[]=peers&exclude[]=groups": "collect[] and exclude[] exclude"
+            " each other, except exclude[]=exporter\n",
         }.items():
             for method in ("GET", "HEAD"):
                 status, headers, body = self.request(f"/metrics?{query}", method)

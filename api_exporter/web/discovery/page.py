@@ -33,8 +33,8 @@ from api_exporter.web.discovery.targets import (
 _log = Logger()
 
 _TOO_LONG = (
-    f"the answer is longer than {LONGEST >> 20} MB, or has more than {MOST_TARGETS:,}"
-    " targets: ask for groups, or for fewer ports"
+    f"the answer has more than {LONGEST >> 20} MB or {MOST_TARGETS:,} targets:"
+    " ask for groups, or for fewer ports"
 )
 
 
@@ -87,19 +87,19 @@ def unknown(
     """Why there can be no answer, in a line; "" where there can."""
     for name in NEEDS:
         if getattr(inventory, name) is None:
-            return f"the {name} are not known: {_why(standings[name], now)}"
+            return f"the {name} are unknown: {_why(standings[name], now)}"
     return ""
 
 
 def _why(standing: Freshness, now: float) -> str:
     since = ""
     if standing.last_success is not None:
-        since = f"last read {now - standing.last_success:.0f} s ago; "
+        since = f"last refresh {now - standing.last_success:.0f} s ago; "
     if standing.error is not None:
         return since + " ".join(str(standing.error).split())
     if standing.supported is False:
-        return f"{since}the upstream does not have them, or not for this token"
-    return f"{since}they will be read soon"
+        return f"{since}the NetBird API does not offer them to this token"
+    return f"{since}the next refresh has not finished"
 
 
 def _refusal(request: Request, status: int, line: str) -> bytes:
@@ -116,5 +116,5 @@ def _failed(request: Request, failure: Failure) -> None:
         request.write(_refusal(request, 400, _TOO_LONG))
     else:
         _log.failure("a defect in service discovery", failure=failure)
-        request.write(_refusal(request, 500, "no answer could be made; see the log"))
+        request.write(_refusal(request, 500, "the exporter has a bug: see its log"))
     request.finish()

@@ -72,7 +72,9 @@ def query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
         )
     addresses = [_text(value) for value in arguments.get(b"address", (b"ip",))]
     if len(addresses) > 1:
-        raise QueryError("address is there more than once: only port and group may be")
+        raise QueryError(
+            "address: more than one is not allowed: only port and group may repeat"
+        )
     if addresses[0] not in ADDRESSES:
         allowed = ", ".join(ADDRESSES)
         raise QueryError(

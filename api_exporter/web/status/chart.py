@@ -57,7 +57,7 @@ def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
             "preserveAspectRatio": "none",
             "role": "img",
             "aria-label": f"Peers over the last {formatting.lasting(seconds)};"
-            f" in the end {' and '.join(numbers)}",
+            f" now {' and '.join(numbers)}",
         },
     )(
         _path("disconnected", _area(runs, step, x, lambda count: y(count.peers))),

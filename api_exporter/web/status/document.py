@@ -255,7 +255,7 @@ class LivePage(TextPage):
 <body>
 {main}
 <p id="lost" role="status" hidden>The exporter does not answer.
-This is what it said last.</p>
+This page shows its last answer.</p>
 {self._footer}
 <script>{SCRIPT}</script>
 </body>

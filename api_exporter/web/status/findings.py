@@ -20,9 +20,7 @@ def section(found: FindingList, now: float, runbooks: str) -> Tag:
         runbooks: where they are.
     """
     if not found.counts and not found.findings:
-        told: Flattenable = tags.p(
-            "The network has not been read yet.", class_="legend"
-        )
+        told: Flattenable = tags.p("No refresh of the network yet.", class_="legend")
     elif not found.findings:
         told = tags.p(QUIET, class_="legend")
     else:
@@ -61,7 +59,7 @@ def counts(found: FindingList) -> str | None:
 def when(finding: Finding, now: float) -> str:
     """Such as `since 12:03 UTC`, nothing where nobody knows or it is yet to come."""
     if finding.until is not None:
-        word = "until" if finding.until > now else "ended"
+        word = "until" if finding.until > now else "expired"
         return f"{word} {formatting.clock(finding.until, now)}"
     if finding.since is not None and finding.since <= now:
         return f"since {formatting.clock(finding.since, now)}"

@@ -28,7 +28,7 @@ _TABLE = (
     "<thead><tr>"
     '<th scope="col" class="w">Account</th><th scope="col" class="w">State</th>'
     '<th scope="col" class="n">Peers</th><th scope="col" class="n">Needs attention</th>'
-    '<th scope="col" class="w">What is known</th>'
+    '<th scope="col" class="w">Details</th>'
     "</tr></thead><tbody>{rows}</tbody></table></div></section>"
 )
 _ROW = (
@@ -99,6 +99,6 @@ class Overview(LivePage):
 
 def _headline(found: Mapping[str, Verdict], working: int) -> tuple[Tone, str]:
     if not found:
-        return "none", "No account falls to this shard"
+        return "none", "This shard has no account"
     tone = min((one.tone for one in found.values()), key=_WORST_FIRST.index)
     return tone, f"{working} of {counted(len(found), 'account')} working"

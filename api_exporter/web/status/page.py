@@ -57,13 +57,13 @@ class Status(LivePage):
         reachable: dict[bool | None, Flattenable] = {
             True: tables.state("good", "reachable"),
             False: tables.state("bad", "does not answer"),
-            None: tables.state("none", "not called yet"),
+            None: tables.state("none", "no request yet"),
         }
         standings = self._view.telemetry.standings
         return tags.section(
             tags.dl(
                 _fact(
-                    "Upstream",
+                    "NetBird API",
                     tags.span(self._upstream, class_="path"),
                     reachable[self._view.telemetry.reachable],
                 ),
@@ -87,7 +87,7 @@ class Status(LivePage):
             tags.h2("Peers"),
             chart(runs, now=now, step=self._view.history.step)
             if runs
-            else tags.p("Nothing has been read in the last hours.", class_="legend"),
+            else tags.p("No successful refresh in the last hours.", class_="legend"),
         )
 
 
@@ -114,7 +114,10 @@ def _token_end(
     shown: Flattenable = formatting.instant(end, verdict.ends(end, now))
     if verdict.refused(standings[UP]):
         read = standings["access_tokens"].last_success
-        shown = [shown, "" if read is None else f", said {formatting.clock(read, now)}"]
+        shown = [
+            shown,
+            "" if read is None else f", as of {formatting.clock(read, now)}",
+        ]
     return shown
 
 

@@ -1,4 +1,4 @@
-"""The status page's tables: the state of each resource, and the newest calls.
+"""The status page's tables: the state of each resource, and the newest requests.
 
 On a narrow screen a row becomes a few lines, and a cell says itself what it is.
 """
@@ -23,12 +23,12 @@ _TONES: dict[str, Tone] = {
 }
 
 _LEGEND = {
-    "starting": "not read yet, the first round goes through all in turn",
-    "late": "overdue, older than one and a half periods",
-    "ended": "not read for so long that its metrics have ended",
-    "waiting": "not asked while the peers cannot be read",
-    "unsupported": "this upstream does not have it, or not for this token;"
-    " asked for again every hour",
+    "starting": "no refresh yet: the exporter reads the resources one after another",
+    "late": "overdue: older than 1.5 intervals",
+    "ended": "no refresh for so long that the metrics have expired",
+    "waiting": "no refresh while the refresh of the peers fails",
+    "unsupported": "the NetBird API does not offer it to this token;"
+    " next attempt within an hour",
     "off": "no enabled collector reads it",
 }
 
@@ -118,7 +118,14 @@ def _records(standing: Freshness) -> Flattenable:
     if not standing.rejected:
         return shown
     left_out = f"{standing.rejected:,} left out, "
-    return [tags.span(left_out, title="could not be read", class_="concern"), shown]
+    return [
+        tags.span(
+            left_out,
+            title="The exporter could not decode these records",
+            class_="concern",
+        ),
+        shown,
+    ]
 
 
 def collectors(
@@ -139,7 +146,7 @@ def collectors(
         tags.h2("Collectors"),
         _table("Collectors", heads, rows)
         if rows
-        else tags.p("None is on.", class_="legend"),
+        else tags.p("No collector is enabled.", class_="legend"),
     )
 
 
@@ -148,11 +155,11 @@ def calls(recent: Reversible[Attempt]) -> Tag:
     rows: list[Tag] = []
     above = ""
     for attempt in reversed(recent):
-        status = "no answer" if attempt.status is None else str(attempt.status)
+        status = "no response" if attempt.status is None else str(attempt.status)
         problem = attempt.error
         tone: Tone = "bad" if problem else "good"
         if attempt.path == PROBE and attempt.status is not None:
-            tone, problem = "none", "Only tries the connection: any answer will do."
+            tone, problem = "none", "Connection test: any response is good."
         rows.append(
             tags.tr(
                 tags.td(f"/{attempt.path}", class_="lead path", role="rowheader"),
@@ -168,8 +175,8 @@ def calls(recent: Reversible[Attempt]) -> Tag:
         above = problem
     heads = ("Path", "Status", "Time (UTC)", "Bytes", "Milliseconds", "Attempt")
     return tags.section(
-        tags.h2("Newest calls of the upstream"),
-        _table("Newest calls", heads, rows)
+        tags.h2("Newest requests to the NetBird API"),
+        _table("Newest requests", heads, rows)
         if rows
         else tags.p("None yet.", class_="legend"),
     )

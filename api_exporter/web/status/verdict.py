@@ -57,25 +57,27 @@ def verdict(
         )
     if peers.last_success is None:
         return Verdict(
-            tone="none", short="Starting", headline="Starting: no peers read yet"
+            tone="none",
+            short="Starting",
+            headline="Starting: first refresh of the peers",
         )
     age = formatting.lasting(now - peers.last_success)
     if state == "ended":
         return Verdict(
             tone="bad",
             short="Not working",
-            headline=f"Not working: peers were last read {age} ago",
+            headline=f"Not working: last refresh of the peers {age} ago",
             notes=(
-                "So their metrics have ended. The upstream is slow to answer, or has"
-                " asked for a pause.",
+                "The metrics of the peers have expired. The NetBird API is slow, or has"
+                " asked the exporter to pause.",
                 *others,
             ),
         )
     told = f"{counted(peers.records, 'peer')}, {age} old"
     if state == "late":
         overdue = (
-            "The next refresh is overdue: the upstream is slow to answer, or has asked"
-            " for a pause."
+            "The next refresh is overdue. The NetBird API is slow, or has asked the"
+            " exporter to pause."
         )
         return Verdict(
             tone="warn",
@@ -94,11 +96,11 @@ def verdict(
 def _told(peers: Freshness, inventory: Inventory, now: float) -> str:
     """What the metrics say of the peers in the meantime."""
     if peers.last_success is None:
-        return "The peers have not been read since the start."
+        return "No refresh of the peers has succeeded since the start."
     when = formatting.clock(peers.last_success, now)
     if inventory.peers is None:
-        return f"Peers were last read at {when}: too long ago, so their metrics ended."
-    return f"Until then, the metrics tell of the peers as they were at {when}."
+        return f"The metrics of the peers have expired: last refresh at {when}."
+    return f"The metrics show the peers as they were at {when}."
 
 
 def _others(standings: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
@@ -111,8 +113,8 @@ def _others(standings: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
         return ()
     if standings[UP].state(now) == "failing" or len(failing) > _NAMED:
         verb = "fails" if len(failing) == 1 else "fail"
-        return (f"{counted(len(failing), 'other resource')} {verb} as well.",)
-    return (f"Failing, for reasons told below: {', '.join(failing)}.",)
+        return (f"{counted(len(failing), 'other resource')} {verb} too.",)
+    return (f"Failing resources (reasons below): {', '.join(failing)}.",)
 
 
 def token_end(inventory: Inventory) -> float | None:
@@ -141,9 +143,9 @@ def token(peers: Freshness) -> tuple[Tone, str]:
     if refused(peers):
         return "bad", "refused"
     if peers.error is not None and peers.error.reason == "forbidden":
-        return "bad", "accepted, without the right to read peers"
+        return "bad", "accepted, but may not read peers"
     if peers.error is None and peers.last_success is not None:
         return "good", "accepted"
     if peers.last_success is not None:
-        return "none", "accepted when it was last asked"
+        return "none", "accepted at the last success"
     return "none", "not known yet"

@@ -22,8 +22,8 @@ from tests.web.watched import Watched
 
 BROKEN = UpstreamError("http_5xx", "500: broken")
 TOO_LONG = (
-    "the answer is longer than 256 MB, or has more than 300,000 targets: ask for"
-    " groups, or for fewer ports"
+    "the answer has more than 256 MB or 300,000 targets: ask for groups, or for fewer"
+    " ports"
 )
 ABSENT = UpstreamError("not_found", "404: page not found", unsupported=True)
 
@@ -255,7 +255,7 @@ class AnswerTests(DiscoveryTestCase):
             raise ZeroDivisionError
 
         self.patch(page, "answer", broken)
-        self.assertEqual((500, "no answer could be made; see the log"), self.refused())
+        self.assertEqual((500, "the exporter has a bug: see its log"), self.refused())
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
         self.patch(page, "answer", targets.answer)
         self.assertEqual(20, len(self.listed()))
@@ -265,7 +265,8 @@ class UnknownTests(DiscoveryTestCase):
     def test_start(self) -> None:
         """Before the first round nothing is known, and that is said."""
         self.assertEqual(
-            (503, "the peers are not known: they will be read soon"), self.refused()
+            (503, "the peers are unknown: the next refresh has not finished"),
+            self.refused(),
         )
         self.assertEqual((503, b""), self.ask("?port=1", "HEAD")[::2])
 
@@ -273,7 +274,7 @@ class UnknownTests(DiscoveryTestCase):
         """Peers without their groups are no answer."""
         self.watched.faults["api/groups"] = BROKEN
         self.watched.start()
-        self.assertEqual((503, "the groups are not known: 500: broken"), self.refused())
+        self.assertEqual((503, "the groups are unknown: 500: broken"), self.refused())
         self.watched.faults.clear()
         self.watched.advance(60)
         self.assertEqual(20, len(self.listed()))
@@ -285,8 +286,8 @@ class UnknownTests(DiscoveryTestCase):
         self.assertEqual(
             (
                 503,
-                "the groups are not known: the upstream does not have them, or not for"
-                " this token",
+                "the groups are unknown: the NetBird API does not offer them to this"
+                " token",
             ),
             self.refused(),
         )
@@ -305,7 +306,7 @@ class UnknownTests(DiscoveryTestCase):
             self.assertEqual(503, status)
             self.assertRegex(
                 line,
-                rf"^the {name} are not known: last read \d+ s ago; 500: broken$",
+                rf"^the {name} are unknown: last refresh \d+ s ago; 500: broken$",
             )
             watched.faults.clear()
             watched.advance(900)

@@ -102,7 +102,7 @@ class QueryTests(SynchronousTestCase):
                 f"address: {kind!r} is not allowed: it must be ip, ipv6, dns",
                 self.refusal(f"port=1&address={kind}"),
             )
-        self.assertIn("more than once", self.refusal("port=1&address=ip&address=ip"))
+        self.assertIn("more than one", self.refusal("port=1&address=ip&address=ip"))
 
     def test_empty_group(self) -> None:
         """An empty group, which a template may leave behind, does not mean all."""

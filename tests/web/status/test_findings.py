@@ -30,7 +30,7 @@ class SectionTests(SynchronousTestCase):
         """
         self.assertIn(findings.QUIET, self.markup(of(critical=0)))
         starting = self.markup(of(unknown=("peers",)))
-        self.assertIn("The network has not been read yet.", starting)
+        self.assertIn("No refresh of the network yet.", starting)
         self.assertIn("Unknown and not checked: peers.", starting)
 
     def test_most(self) -> None:
@@ -54,7 +54,7 @@ class SectionTests(SynchronousTestCase):
         cases: tuple[tuple[dict[str, object], str], ...] = (
             ({"since": NOW - 60}, "since 07:59 UTC"),
             ({"until": NOW + 60}, "until 08:01 UTC"),
-            ({"until": NOW - 86400}, "ended 2027-01-14 08:00 UTC"),
+            ({"until": NOW - 86400}, "expired 2027-01-14 08:00 UTC"),
             ({}, ""),
         )
         for fields, told in cases:

@@ -88,10 +88,10 @@ class StatusTests(ServedTestCase):
         self.watch(Watched())
         text = self.text()
         for shown in (
-            "Starting: no peers read yet",
-            "not called yet",
+            "Starting: first refresh of the peers",
+            "no request yet",
             "not known yet",
-            "Nothing has been read",
+            "No successful refresh",
             "None yet.",
         ):
             self.assertIn(shown, text)
@@ -121,7 +121,7 @@ class StatusTests(ServedTestCase):
     def test_nothing_published(self) -> None:
         """Where nothing is wanted, peers are still watched, and the page says so."""
         self.watch(Watched(choice=MetricFilter(deny=("*",))).start())
-        self.assertIn("CollectorsNone is on.", self.text())
+        self.assertIn("CollectorsNo collector is enabled.", self.text())
         self.assertIn("Working: ", self.text())
         self.assertEqual("off", self.rows("Resources")["users"][0])
         self.assertEqual(200, self.request("/ready")[0])
@@ -171,7 +171,7 @@ class StatusTests(ServedTestCase):
         text = self.text()
         self.assertIn("Not working since 12:00 UTC", text)
         self.assertIn("Since 12:10 UTC: 401: the upstream refuses the token", text)
-        self.assertEqual(1, text.count("Check that it has not expired"))
+        self.assertEqual(1, text.count("Check the expiry of"))
         self.assertIn("refused", text)
 
     def test_failing_alike(self) -> None:
@@ -191,7 +191,7 @@ class StatusTests(ServedTestCase):
         self.assertEqual("failing", rows["peers"][0])
         self.assertIn("waiting", {row[0] for row in rows.values()})
         self.assertNotIn("late", {row[0] for row in rows.values()})
-        self.assertIn("not asked while the peers cannot be read", self.text())
+        self.assertIn("no refresh while the refresh of the peers fails", self.text())
 
     def test_refused_token(self) -> None:
         """What was told of a token before it was refused is told as old."""
@@ -199,7 +199,7 @@ class StatusTests(ServedTestCase):
         self.watched.advance(300)
         text = self.text()
         self.assertIn("refused", text)
-        self.assertRegex(text, r"expires in 61 days\s*, said 12:00 UTC")
+        self.assertRegex(text, r"expires in 61 days\s*, as of 12:00 UTC")
 
     def test_all_say_the_same(self) -> None:
         """Page, probes, metrics and supervisor know of a failure in the same moment."""
@@ -246,7 +246,7 @@ class StatusTests(ServedTestCase):
                     seconds=0.25,
                 )
             )
-        calls = self.rows("Newest calls of the upstream")
+        calls = self.rows("Newest requests to the NetBird API")
         self.assertEqual([f"/api/x{n}" for n in range(29, 9, -1)], list(calls))
         self.assertEqual(["200", "12:00:29", "12,345", "250", "3"], calls["/api/x29"])
 
@@ -268,11 +268,12 @@ class StatusTests(ServedTestCase):
                 )
             )
         text = self.text()
-        self.assertIn("any answer will do", text)
+        self.assertIn("any response is good", text)
         self.assertNotIn("does not have this path", text)
         self.assertIn("does not answer", text)
         self.assertEqual(
-            "no answer", self.rows("Newest calls of the upstream")["/api/peers"][0]
+            "no response",
+            self.rows("Newest requests to the NetBird API")["/api/peers"][0],
         )
 
     def test_markup(self) -> None:

@@ -62,7 +62,8 @@ class VerdictTests(SynchronousTestCase):
         """Before the first answer there is nothing to judge."""
         found = self.verdict(Freshness(period=30))
         self.assertEqual(
-            ("none", "Starting: no peers read yet"), (found.tone, found.headline)
+            ("none", "Starting: first refresh of the peers"),
+            (found.tone, found.headline),
         )
 
     def test_late(self) -> None:
@@ -77,13 +78,13 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual("Not working since 11:55 UTC", found.headline)
         self.assertEqual("401: the upstream refuses the token", found.why)
         advice, told = found.notes
-        self.assertIn("Check that it has not expired", advice)
+        self.assertIn("Check the expiry", advice)
         self.assertIn("as they were at 11:54 UTC", told)
 
     def test_withdrawn(self) -> None:
         """Metrics that have ended are no longer promised."""
         *_, told = self.verdict(failing(), Inventory()).notes
-        self.assertIn("their metrics ended", told)
+        self.assertIn("metrics of the peers have expired", told)
 
     def test_ended(self) -> None:
         """Peers that ended without a failure are no good news either."""
@@ -93,25 +94,25 @@ class VerdictTests(SynchronousTestCase):
         )
         self.assertEqual(("bad", "Not working"), (found.tone, found.short))
         self.assertIn("80 seconds ago", found.headline)
-        self.assertIn("metrics have ended", found.notes[0])
+        self.assertIn("metrics of the peers have expired", found.notes[0])
 
     def test_never_read(self) -> None:
         """A start that fails tells of no earlier success."""
         never = Freshness(period=30, ended=NOON, error=failing().error)
         *_, told = self.verdict(never).notes
-        self.assertEqual("The peers have not been read since the start.", told)
+        self.assertEqual("No refresh of the peers has succeeded since the start.", told)
 
     def test_others(self) -> None:
         """Other failing resources are named, or counted where they are many."""
         found = self.verdict(FRESH, others={"groups": failing(), "routes": FRESH})
         self.assertEqual("warn", found.tone)
-        self.assertEqual(("Failing, for reasons told below: groups.",), found.notes)
+        self.assertEqual(("Failing resources (reasons below): groups.",), found.notes)
         many = {f"r{n}": failing() for n in range(6)}
         self.assertEqual(
-            ("6 other resources fail as well.",), self.verdict(FRESH, others=many).notes
+            ("6 other resources fail too.",), self.verdict(FRESH, others=many).notes
         )
         *_, note = self.verdict(failing(), others={"groups": failing()}).notes
-        self.assertEqual("1 other resource fails as well.", note)
+        self.assertEqual("1 other resource fails too.", note)
 
     def test_token_end(self) -> None:
         """Of several tokens ours is the one that was used last."""
@@ -164,11 +165,11 @@ class VerdictTests(SynchronousTestCase):
             (failing(), "refused"),
             (
                 Freshness(period=30, error=denied),
-                "accepted, without the right to read peers",
+                "accepted, but may not read peers",
             ),
             (
                 Freshness(period=30, error=slow, last_success=NOON),
-                "accepted when it was last asked",
+                "accepted at the last success",
             ),
             (Freshness(period=30, error=slow), "not known yet"),
         ):
