@@ -170,7 +170,7 @@ class Listing:
                 if self._ordered:
                     found.pop(id_, None)  # it stands where the last one stands
                 found[id_] = record
-                cache.learn(record)
+                cache.learn(record, kept=id_ != "")
             count += len(raws or ())
         if rejected and rejected == count:
             raise _unreadable(complaints)

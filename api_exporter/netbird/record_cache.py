@@ -74,7 +74,7 @@ class RecordCache:
         self._vain += 1 if found is None else 1 - _WORTH
         return found
 
-    def learn(self, record: Struct) -> None:
-        """What the bytes that were looked for last are."""
-        if self._digest is not None:
+    def learn(self, record: Struct, *, kept: bool = True) -> None:
+        """What the bytes that were looked for last are; not of what is left out."""
+        if kept and self._digest is not None:
             self.now[self._digest] = record
