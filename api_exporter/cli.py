@@ -53,14 +53,14 @@ class CommandOptions(Options):
     )
     optFlags: ClassVar = [
         *Options.optFlags,
-        ["check", None, "Read everything once and say how it went; then exit."],
-        ["once", None, "Read everything once and print the metrics; then exit."],
-        ["rules", None, "Print recording rules and alerts for Prometheus; then exit."],
-        ["health", None, "Ask a running exporter whether it is well; then exit."],
+        ["check", None, "Read everything once, print a report, and exit."],
+        ["once", None, "Read everything once, print the metrics, and exit."],
+        ["rules", None, "Print recording rules and alerts, and exit."],
+        ["health", None, "Check that a running exporter works, and exit."],
     ]
     optParameters: ClassVar = [
         *Options.optParameters,
-        ["account", None, None, "Of several accounts, the one to read."],
+        ["account", None, None, "Name of the account to read, if there are several."],
     ]
 
 
@@ -80,10 +80,10 @@ def main() -> None:
     try:
         options.parseOptions(sys.argv[1:])
         if sum(options[name] for name in ("check", "once", "rules")) > 1:
-            raise usage.UsageError("only one of --check, --once and --rules")  # noqa: TRY301
+            raise usage.UsageError("use only one of --check, --once and --rules")  # noqa: TRY301
         reading = options["check"] or options["once"]
         if options["account"] is not None and not reading:
-            raise usage.UsageError("--account goes with --check or --once")  # noqa: TRY301
+            raise usage.UsageError("--account requires --check or --once")  # noqa: TRY301
         if reading:
             react(_report, [options])
         if options["rules"]:

@@ -131,4 +131,6 @@ class AccountTests(SynchronousTestCase):
         """Where its intervals are longer for a limit, it says so as it starts."""
         book = logbook(self)
         self.started(self.account(UPSTREAM_RATE_LIMIT="2/5"))
-        self.assertIn("intervals are stretched to fit 2 requests", book.lines()[0])
+        self.assertIn(
+            "refresh intervals are lengthened to fit 2 requests", book.lines()[0]
+        )

@@ -260,7 +260,7 @@ class BudgetTests(SynchronousTestCase):
         ).start()
         book = logbook(self)
         world.until(HOUR)
-        self.assertNotIn("peers could not be refreshed", " ".join(book.lines()))
+        self.assertNotIn("metrics of peers have expired", " ".join(book.lines()))
 
 
 class TrafficTests(SynchronousTestCase):

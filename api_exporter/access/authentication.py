@@ -88,7 +88,7 @@ class ProtectedSite(Frontend):
         """What is shown in place of a page, which may be just that."""
         if _path(request) not in PROBE_PATHS and (wait := self._wait()):
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait)))
-            return Refusal(429, "Too many requests: try again later.")
+            return Refusal(429, "Too many requests: retry later.")
         if not self._challenges():
             request.accounts = ALL
             return page
@@ -147,7 +147,7 @@ class ProtectedSite(Frontend):
     ) -> IResource:
         verdict = self._verdict(request, identity)
         if identity is None and (credentials or verdict == "unauthorized"):
-            why = "a wrong one was shown" if credentials else "no password or token"
+            why = "wrong password or token" if credentials else "no password or token"
             self.reject(_address(request), why)
         match verdict:
             case "status_only":
@@ -155,9 +155,9 @@ class ProtectedSite(Frontend):
             case "unauthorized":
                 headers = request.responseHeaders
                 headers.setRawHeaders(b"WWW-Authenticate", self._challenges())
-                return Refusal(401, "A password or a token is needed.")
+                return Refusal(401, "This page requires a password or a token.")
             case "forbidden":
-                return Refusal(403, "This token is for single accounts.")
+                return Refusal(403, "This token gives access to single accounts only.")
             case "not_found":
                 return Refusal(404, NO_ACCOUNT)
             case "full":
@@ -172,7 +172,7 @@ class ProtectedSite(Frontend):
         if self._verdict(request, None) == "status_only":
             return _StatusPage(page)
         request.setHeader(b"Retry-After", b"5")
-        return Refusal(503, "Too many passwords are being checked: try again.")
+        return Refusal(503, "Too many passwords are being checked: retry later.")
 
 
 def _path(request: Request) -> str:

@@ -92,7 +92,9 @@ def load_tokens(
     try:
         text = read(path).decode("ascii")
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: it holds a non-ASCII character") from None
+        raise ConfigurationError(
+            f"{path}: the file contains a non-ASCII character"
+        ) from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     known: dict[bytes, Accounts] = {}
@@ -108,10 +110,10 @@ def load_tokens(
         if accounts is not ALL and not several:
             problems.append(f"{path}:{number}: account= needs ACCOUNTS_DIR")
         if digest in known:
-            problems.append(f"{path}:{number}: the token is there twice")
+            problems.append(f"{path}:{number}: the token is listed twice")
         known[digest] = accounts
     if not known and not problems:
-        raise ConfigurationError(f"{path}: it holds no token", retryable=True)
+        raise ConfigurationError(f"{path}: the file contains no token", retryable=True)
     if problems:
         raise ConfigurationError(*problems)
     return Tokens(tuple(known.items()))
@@ -124,10 +126,10 @@ def _parse(words: Sequence[str]) -> tuple[bytes, Accounts]:
     if before and before[-1].startswith("account="):
         names = before.pop().removeprefix("account=").split(",")
         if not all(map(_NAME.fullmatch, names)):
-            raise ValueError("account= takes names, separated by commas")
+            raise ValueError("account= must be names, separated by commas")
         accounts = frozenset(names)
     if len(before) > 1 or not all(map(_NAME.fullmatch, before)):
-        raise ValueError("a line is [NAME] [account=NAME,NAME] TOKEN")
+        raise ValueError("a line must be [NAME] [account=NAME,NAME] TOKEN")
     return _digest(token), accounts
 
 
@@ -135,10 +137,10 @@ def _digest(token: str) -> bytes:
     if token.startswith(_HASHED):
         digits = token.removeprefix(_HASHED)
         if not re.fullmatch(r"[0-9a-fA-F]{64}", digits):
-            raise ValueError(f"{_HASHED} takes 64 hexadecimal digits")
+            raise ValueError(f"{_HASHED} must be followed by 64 hexadecimal digits")
         return bytes.fromhex(digits)
     if token.startswith("account="):
         raise ValueError("the token is missing")
     if len(token) < SHORTEST or not _TOKEN.fullmatch(token):
-        raise ValueError(f"a token has at least {SHORTEST} visible characters")
+        raise ValueError(f"a token must have at least {SHORTEST} visible characters")
     return sha256(token.encode()).digest()

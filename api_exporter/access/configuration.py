@@ -111,7 +111,7 @@ class AccessControl:
             if (self.protected or not isinstance(way, OpenPaths))
             and (line := way.describe())
         ]
-        nobody = "nobody is asked who it is; whoever reaches it reads it"
+        nobody = "no authentication: anyone who can connect can read all pages"
         return lines if self.protected else [*lines, nobody]
 
     def reload(self) -> None:
@@ -130,7 +130,7 @@ def load(
         for address in settings.listen_address
     ):
         both = f"{WEB} and an ssl: endpoint in LISTEN_ADDRESS are both set"
-        errors.append(ConfigurationError(f"{both}: only one of them may be"))
+        errors.append(ConfigurationError(f"{both}: set only one of them"))
     access = AccessControl(settings, seconds, compare)
     if errors := errors + access.errors:
         raise ConfigurationError(
@@ -142,10 +142,10 @@ def load(
 
 def _log_reload(setting: str, error: ConfigurationError | None) -> None:
     if error is None:
-        _log.info("{setting}: it has changed, and is in force", setting=setting)
+        _log.info("{setting}: reloaded", setting=setting)
         return
     _log.error(
-        "{setting}: {why}; what was in force before stays",
+        "{setting}: {why}; the previous configuration stays in use",
         setting=setting,
         why="; ".join(error.problems),
     )

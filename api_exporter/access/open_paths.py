@@ -19,7 +19,9 @@ class OpenPaths(WayIn):
     def configured(cls, access: "AccessControl") -> Self | None:
         metrics, wanted = access.settings.metrics_path, access.settings.web_open_paths
         for path in sorted(wanted - {metrics, "/sd"})[:1]:
-            problem = f"WEB_OPEN_PATHS: {path!r} is neither {metrics} nor /sd"
+            problem = (
+                f"WEB_OPEN_PATHS: {path!r} is not allowed: it must be {metrics} or /sd"
+            )
             access.errors.append(ConfigurationError(problem))
         return cls(wanted | {"/sd/accounts"} if "/sd" in wanted else wanted)
 
@@ -27,4 +29,5 @@ class OpenPaths(WayIn):
         return path in self._paths
 
     def describe(self) -> str:
-        return f"open to all: {', '.join(sorted(self._paths))}" if self._paths else ""
+        paths = ", ".join(sorted(self._paths))
+        return f"no password or token required: {paths}" if paths else ""

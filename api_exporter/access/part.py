@@ -50,8 +50,8 @@ class Frontend(BoundedSite):
     def warn_exposed(self) -> None:
         """Called where others than this machine can reach it."""
         log.warn(
-            "everybody who reaches it reads what it knows of the network: it asks for"
-            " no password, token or client certificate (see WEB_CONFIG_FILE)"
+            "Metrics are readable by anyone who can connect: no password, token or"
+            " client certificate is required (see WEB_CONFIG_FILE)"
         )
 
     def reload(self) -> None:

@@ -28,9 +28,7 @@ class Rejections:
         if address not in self._counts and len(self._counts) >= MOST:
             address = OTHERS
         if not self._counts[address]:
-            _log.warn(
-                "{client} may not come in: {why}", client=address or "a client", why=why
-            )
+            _log.warn("rejected {client}: {why}", client=address or "a client", why=why)
         self._counts[address] += 1
         if self._timer is None:
             self._timer = self._clock.callLater(MINUTE, self._log_counts)
@@ -41,7 +39,7 @@ class Rejections:
         for address, count in counts.items():
             if count > 1:
                 _log.warn(
-                    "{client} may not come in: {count} times in a minute",
+                    "rejected {client}: {count} times in one minute",
                     client=address or "a client",
                     count=count,
                 )

@@ -78,7 +78,7 @@ class Reloader(Generic[T]):
         except ConfigurationError:
             raise
         except Exception as error:  # noqa: BLE001 - its words may repeat a secret
-            problem = f"a defect: {type(error).__name__}"
+            problem = f"internal error: {type(error).__name__}"
             paths = ", ".join(map(str, self._hashes))
             raise ConfigurationError(f"{paths}: {problem}") from None
 

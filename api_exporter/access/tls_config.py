@@ -100,7 +100,7 @@ _ANY = ClientAuth("client certificates required, but not verified", required=Tru
 CLIENT_AUTH = {
     "NoClientCert": ClientAuth("no client certificates", asked=False),
     "RequestClientCert": ClientAuth(
-        "client certificates asked for, but neither required nor verified"
+        "client certificates requested, but neither required nor verified"
     ),
     "RequireAnyClientCert": _ANY,
     "RequireClientCert": _ANY,  # its name of old
@@ -170,7 +170,7 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
     client_ca = _pem(section, "client_ca", folder, read)
     auth = section.one_of("client_auth_type", CLIENT_AUTH, CLIENT_AUTH["NoClientCert"])
     if not auth.asked and client_ca is not None:
-        message = "client_ca without a client_auth_type that asks for certificates"
+        message = "client_ca needs a client_auth_type that requests certificates"
         document.reject(node, SECTION, message)
     sans = section.texts("client_allowed_sans")
     if "client_allowed_sans" in found and (why := _check_sans(sans, auth)):
@@ -183,7 +183,9 @@ def parse(root: Section, folder: Path, read: Read) -> TlsConfig | None:
     older = tuple(CIPHERS[name] for name in ciphers if name in CIPHERS)
     curves = section.texts("curve_preferences", CURVES)
     if ciphers and not older and high < VERSIONS["TLS13"]:
-        section.reject("cipher_suites", "max_version leaves none of them")
+        section.reject(
+            "cipher_suites", "max_version allows none of these cipher suites"
+        )
     section.check_truth("prefer_server_cipher_suites")  # Go takes it, and heeds it not
     if len(document.problems) > before:
         return None
@@ -211,7 +213,7 @@ def _check_sans(sans: Sized, auth: ClientAuth) -> str:
     """Why names would change nothing, or keep everybody out; "" where they are good."""
     if not auth.required:
         return f"client_auth_type must be one of {', '.join(REQUIRED)}"
-    return "" if sans else "an empty list allows nobody: name one, or leave the key out"
+    return "" if sans else "an empty list rejects all clients: add a name"
 
 
 def _pem(section: Section, name: str, folder: Path, read: Read) -> bytes | None:

@@ -73,7 +73,7 @@ def make_context(tls: TlsConfig) -> SSL.Context:
     """For the connections that begin from now on; raises ConfigurationError."""
     made = _unverified(tls)
     if tls.min_version < _OLD and not _speaks(_unverified(tls), tls.min_version):
-        message = "the OpenSSL that is installed does not speak it"
+        message = "the installed OpenSSL does not support this version"
         raise _error(tls, "min_version", message)
     try:
         made.set_alpn_select_callback(
@@ -108,7 +108,7 @@ def _unverified(tls: TlsConfig) -> SSL.Context:
     _set_ciphers(made, tls)
     if not set_curves(made, tls.curves or (names.NEW_CURVE, *names.USUAL_CURVES)):
         if tls.curves:
-            message = "the OpenSSL that is installed does not have all of them"
+            message = "the installed OpenSSL does not support all of these curves"
             raise _error(tls, "curve_preferences", message)
         set_curves(made, names.USUAL_CURVES)
     _set_certificate(made, tls)
@@ -119,7 +119,7 @@ def _set_ciphers(made: SSL.Context, tls: TlsConfig) -> None:
     level = "@SECLEVEL=0:" if tls.min_version < _OLD else ""
     missing = [name for name in tls.ciphers or () if not _has(name)]
     if missing:
-        message = f"the OpenSSL that is installed does not have {', '.join(missing)}"
+        message = f"the installed OpenSSL does not support {', '.join(missing)}"
         raise _error(tls, "cipher_suites", message)
     if tls.ciphers is not None:
         made.set_cipher_list(f"{level}{':'.join(tls.ciphers)}".encode())
@@ -154,19 +154,19 @@ def _set_certificate(made: SSL.Context, tls: TlsConfig) -> None:
         for more in chain[1:]:
             made.add_extra_chain_cert(more)
     except (ValueError, SSL.Error):
-        message = "no certificate in PEM that OpenSSL takes"
+        message = "no certificate in PEM format that OpenSSL accepts"
         raise _error(tls, "cert", message) from None
     try:
         key = load_pem_private_key(tls.key, None)
         made.use_privatekey(key)  # type: ignore[arg-type]  # it says which it takes
         made.check_privatekey()  # or a key of another kind is taken
     except TypeError:
-        message = "no private key that OpenSSL takes without a password"
+        message = "no private key that OpenSSL accepts without a password"
         raise _error(tls, "key", message) from None
     except (ValueError, UnsupportedAlgorithm):
         raise _error(tls, "key", "no private key in PEM") from None
     except SSL.Error:
-        raise _error(tls, "key", "it does not belong to the certificate") from None
+        raise _error(tls, "key", "the key does not belong to the certificate") from None
 
 
 def _trust(made: SSL.Context, tls: TlsConfig) -> None:
@@ -194,7 +194,7 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
         connection: SSL.Connection, certificate: X509, _: int, depth: int, good: int
     ) -> bool:
         if tls.client_auth.verified and not good:
-            why = "its certificate is not verified"
+            why = "the client certificate is not verified"
         elif depth or not tls.allowed_sans:
             return True
         else:
@@ -211,8 +211,8 @@ def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
     try:
         found = names_of(certificate.to_cryptography())
     except Exception:  # noqa: BLE001 - whoever comes has made it, to hurt maybe
-        return "its certificate cannot be read"
-    return "" if allowed & found else "its certificate has no allowed name"
+        return "the client certificate cannot be read"
+    return "" if allowed & found else "the client certificate has no allowed name"
 
 
 def names_of(certificate: x509.Certificate) -> frozenset[str]:

@@ -75,11 +75,11 @@ def load(path: Path, read: Read) -> WebConfig:
         content = read(path)
         text = content.decode()
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: it is not UTF-8 text") from None
+        raise ConfigurationError(f"{path}: the file is not UTF-8 text") from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     if len(content) > LONGEST:
-        raise ConfigurationError(f"{path}: it has more than {LONGEST} bytes")
+        raise ConfigurationError(f"{path}: the file has more than {LONGEST} bytes")
     document = YamlDocument(str(path), text)
     root = Section(document, document.root, "", KEYS)
     users = _users(root)
@@ -124,7 +124,7 @@ def _users(root: Section) -> dict[bytes, bytes]:
             message = "the password of a user must be a bcrypt hash of 60 characters"
             document.reject(value, key, message)
         elif ":" in name:
-            document.reject(value, key, "no user's name may hold a colon")
+            document.reject(value, key, "the name of a user must not contain a colon")
         else:
             users[name.encode()] = digest.encode()
     return users
@@ -142,8 +142,9 @@ def _warnings(path: Path, users: Mapping[bytes, bytes]) -> tuple[str, ...]:
     if cost <= _USUAL_COST:
         return ()
     return (
-        f"{path}: basic_auth_users: a hash has cost {cost}: one comparison takes about"
-        f" {2**cost // 10_000} seconds, and all others wait for it; use 10 to 12",
+        f"{path}: basic_auth_users: a hash has cost {cost}. One comparison takes"
+        f" about {2**cost // 10_000} seconds and delays all others. Use a cost from"
+        " 10 to 12",
     )
 
 
@@ -171,17 +172,18 @@ def restarts(before: WebConfig, now: WebConfig) -> list[str]:
     """
     problems = []
     if (before.tls is None) != (now.tls is None):
-        message = "whether there is TLS cannot change while running: restart"
+        message = "a reload cannot switch TLS on or off: restart the exporter"
         problems.append(f"tls_server_config: {message}")
     elif before.tls is not None and now.tls is not None:
         kept = _certificate_checks(now.tls)
         problems += [
-            f"tls_server_config.{key}: that {message} any more takes a restart"
+            f"tls_server_config.{key}: a reload cannot stop {message}: restart the"
+            " exporter"
             for message, key in _certificate_checks(before.tls).items()
             if message not in kept
         ]
     if before.users and not now.users:
-        message = "that nobody is asked for a password any more takes a restart"
+        message = "a reload cannot remove all users: restart the exporter"
         problems.append(f"basic_auth_users: {message}")
     return problems
 
@@ -191,9 +193,9 @@ def _certificate_checks(tls: TlsConfig) -> dict[str, str]:
     that asks for it.
     """
     checks = {
-        "no certificate is required": ("client_auth_type", tls.client_auth.required),
-        "no certificate is verified": ("client_auth_type", tls.verified),
-        "no authority is named": ("client_ca_file", tls.verified and tls.client_ca),
-        "no name is required": ("client_allowed_sans", tls.allowed_sans),
+        "requiring client certificates": ("client_auth_type", tls.client_auth.required),
+        "verifying client certificates": ("client_auth_type", tls.verified),
+        "using client_ca_file": ("client_ca_file", tls.verified and tls.client_ca),
+        "checking client_allowed_sans": ("client_allowed_sans", tls.allowed_sans),
     }
     return {message: key for message, (key, asked) in checks.items() if asked}

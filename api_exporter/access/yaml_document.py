@@ -36,9 +36,9 @@ class YamlDocument:
             message = re.sub(r"'[^']{4,}'", "…", error.problem or "no YAML")
             raise ConfigurationError(f"{name}:{line}: {message}") from None
         except (yaml.YAMLError, RecursionError) as error:
-            message = "it holds a character that YAML forbids"
+            message = "the file contains a character that YAML forbids"
             if isinstance(error, RecursionError):
-                message = "it is nested too deeply"
+                message = "the file is nested too deeply"
             raise ConfigurationError(f"{name}: {message}") from None
 
     def place(self, node: Node) -> str:
@@ -63,7 +63,7 @@ class YamlDocument:
             if not isinstance(name, ScalarNode):
                 self.reject(name, key or "the file", "a key must be a word")
             elif name.value in seen:
-                self.reject(name, join(key, name.value), "it is there twice")
+                self.reject(name, join(key, name.value), "the key occurs twice")
             else:
                 seen.add(name.value)
                 yield name.value, value

@@ -86,11 +86,11 @@ def changed(text: bytes) -> Thresholds:
     names_of["settings"] = CHOICES
     for table, own in said.items():
         if table not in known:
-            raise ValueError(f"{table!r:.60} is none of {', '.join(known)}")
+            raise ValueError(f"{table!r:.60} is not one of {', '.join(known)}")
         for name, value in own.items():
             if name not in names_of[table]:
                 names = ", ".join(names_of[table])
-                raise ValueError(f"{table}: {name!r:.60} is none of {names}")
+                raise ValueError(f"{table}: {name!r:.60} is not one of {names}")
             try:
                 known[table][name] = msgspec.convert(value, type=_KINDS[table])
             except msgspec.ValidationError as error:

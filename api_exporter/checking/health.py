@@ -111,7 +111,7 @@ def _parsed(arguments: list[str]) -> tuple[str | None, list[str]]:
 
 def _seconds(text: str) -> float:
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text, re.ASCII):
-        raise CannotAsk(f"{text!r} is no number of seconds; {USAGE}")
+        raise CannotAsk(f"{text!r} is not a number of seconds; {USAGE}")
     return float(text)
 
 
@@ -130,7 +130,9 @@ def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
     for url in map(_url, found):
         if url is not None:
             return url
-    raise CannotAsk(f"LISTEN_ADDRESS={text} does not say where to ask: add a URL")
+    raise CannotAsk(
+        f"LISTEN_ADDRESS={text} does not name an address that can be asked: add a URL"
+    )
 
 
 def encrypted(config: str | None, environ: Mapping[str, str]) -> bool:
@@ -189,12 +191,12 @@ def _connection(url: str, page: str) -> tuple[HTTPConnection, str]:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise CannotAsk(f"the URL is none: {error}") from None
+        raise CannotAsk(f"the URL is not valid: {error}") from None
     if host is None or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
         raise CannotAsk(f"the URL must be http://host:port/path, or https; {USAGE}")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not re.fullmatch(r"[!-~]+", target):
-        raise CannotAsk(f"the URL holds a space or a non-ASCII character; {USAGE}")
+        raise CannotAsk(f"the URL contains a space or a non-ASCII character; {USAGE}")
     if parts.scheme == "http":
         return HTTPConnection(host, port), target
     # It is ours, by whatever name, and we tell it nothing.
@@ -212,7 +214,7 @@ def _answer(connection: HTTPConnection, path: str) -> tuple[int, str]:
         status = connection.getresponse().status
     except ssl.SSLError as error:
         if (error.reason or "").endswith(WANTS_CERTIFICATE):
-            return OK, "it answers clients with a certificate only"
+            return OK, "the exporter runs and requires a client certificate"
         return CRITICAL, str(error.reason or error)
     except (OSError, HTTPException, ValueError) as error:  # the last for a host
         return CRITICAL, getattr(error, "strerror", None) or repr(error)

@@ -94,7 +94,9 @@ def chosen(
     if not accounts and (one or wanted is not None):
         raise refusal([_NONE], lasting=True)
     if wanted is not None and (wanted not in accounts or not wanted):
-        known = f"it must be one of {names}" if any(accounts) else "there are no names"
+        known = (
+            f"it must be one of {names}" if any(accounts) else "no account has a name"
+        )
         problem = f"--account: {wanted!r} is not allowed: {known}"
         raise refusal([problem], lasting=True)
     if wanted is not None:
@@ -105,13 +107,13 @@ def chosen(
     return accounts
 
 
-_NONE = "no account falls to this shard"
+_NONE = "this shard has no accounts"
 
 
 def _summary(good: Mapping[str, bool]) -> None:
     _print("" if good else _NONE)
     for name, fine in good.items():
-        _print(f"{name}: {'ok' if fine else 'its peers cannot be read'}")
+        _print(f"{name}: {'ok' if fine else 'the peers cannot be read'}")
 
 
 async def _report(
@@ -129,8 +131,8 @@ async def _report(
     else:
         if network.account:
             _print(f"\naccount: {network.account}")
-        _print(f"upstream: {network.url}")
-        _print(f"way: {client.way}")
+        _print(f"NetBird API: {network.url}")
+        _print(f"connection: {client.way}")
         unreachable = await reached(client.upstream.reach)
         if (shown := client.shown) is not None:
             _print(f"certificate: {shown}")
@@ -145,8 +147,8 @@ async def _report(
 
 def doors(access: "AccessControl | None") -> list[str]:
     """How somebody comes in, a line each."""
-    return [f"door: {door}" for door in (access.describe() if access else [])] or [
-        "door: none; whoever reaches it reads it"
+    return [f"access: {door}" for door in (access.describe() if access else [])] or [
+        "access: no authentication: anyone who can connect can read all pages"
     ]
 
 
@@ -157,8 +159,8 @@ async def reached(reach: Callable[[], Awaitable[str]]) -> str:
     except CancelledError:
         raise
     except Exception as error:  # noqa: BLE001 - there still is a table to be made
-        log.failure("a defect while trying the connection")
-        return f"a defect: {type(error).__name__}"
+        log.failure("internal error while trying the connection")
+        return f"internal error: {type(error).__name__}"
 
 
 async def check(

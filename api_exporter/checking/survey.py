@@ -80,8 +80,10 @@ async def _read(
         raise
     except Exception as error:  # noqa: BLE001 - a defect of ours is a row, too
         if not isinstance(error, UpstreamError):
-            log.failure("a defect while reading {resource}", resource=resource.name)
-            error = UpstreamError("internal", f"a defect: {type(error).__name__}")
+            log.failure(
+                "internal error while reading {resource}", resource=resource.name
+            )
+            error = UpstreamError("internal", f"internal error: {type(error).__name__}")
         return ResourceCheck(
             resource=resource, seconds=clock.seconds() - begin, error=error.kept()
         )

@@ -42,7 +42,7 @@ def no_output(options: Mapping[str, object]) -> str:
     if not options["nodaemon"]:
         return "a daemon has no standard output to write to"
     if os.path.samestat(os.fstat(1), os.stat(os.devnull)):
-        return f"standard output is closed, or {os.devnull}: what it gets is lost"
+        return f"standard output is closed, or {os.devnull}: audit events would be lost"
     return ""
 
 
@@ -182,8 +182,8 @@ def _reload(file: LogFile | None, reload: Callable[[], None]) -> None:
     if file is not None:
         file.reopen()
     log.info(
-        "SIGHUP: settings are read at the start only; a log file is opened anew, token"
-        " and certificate files are looked at"
+        "SIGHUP: reopening the log file, reloading the files of tokens and"
+        " certificates; a change of settings needs a restart"
     )
     reload()
 

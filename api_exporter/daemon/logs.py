@@ -176,7 +176,7 @@ class Destination:
             "log_time": event["log_time"],
             "log_level": LogLevel.warn,
             "log_namespace": __name__,
-            "log_format": "{lines} log lines were dropped: nobody took them",
+            "log_format": "dropped {lines} log lines: the log's reader is too slow",
             "lines": self._untold,
         }
 

@@ -86,7 +86,7 @@ class LogFile(logfile.LogFile):
         try:
             self._openFile()
         except OSError as error:
-            log.warn("cannot open the log file anew: {why}", why=error.strerror)
+            log.warn("cannot reopen the log file: {why}", why=error.strerror)
         else:
             before.close()
 

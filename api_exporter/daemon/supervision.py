@@ -57,7 +57,7 @@ class Supervisor:
                 channel.connect(self._address)
                 channel.send(message.encode())
         except OSError as error:
-            self.log.debug("the supervisor does not listen: {why}", why=str(error))
+            self.log.debug("cannot notify the supervisor: {why}", why=str(error))
 
 
 class Notifier(MultiService):

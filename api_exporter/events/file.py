@@ -162,7 +162,7 @@ def _refused(file: int) -> str:
     would write everything twice.
     """
     if not S_ISREG(os.fstat(file).st_mode):
-        return "it is no regular file"
+        return "the file is not a regular file"
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):

@@ -131,7 +131,9 @@ class Journal(Service, Generic[C, Id]):
             except (OSError, ValueError) as error:
                 self._failed(error)
             except Exception:  # noqa: BLE001 - a defect of ours must not end the log
-                self._log.failure("a defect while writing {rows}", rows=self._kind.rows)
+                self._log.failure(
+                    "internal error while writing {rows}", rows=self._kind.rows
+                )
             else:
                 self._succeeded()
 

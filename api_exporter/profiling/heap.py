@@ -48,7 +48,7 @@ def _profile(
         samples=samples(traces),
         period=1,
         duration=seconds * 1_000_000_000,
-        comment=f"Blocks that are alive, {which}.",
+        comment=f"Live blocks, {which}.",
     )
 
 

@@ -182,7 +182,7 @@ class Network(MultiService):
             raise
         except Exception:  # noqa: BLE001 - see above
             if not self._defect:
-                self._log.failure("a defect while looking for what needs attention")
+                self._log.failure("internal error while computing the findings")
             self._defect = True
         else:
             self._defect = False

@@ -108,8 +108,8 @@ class Outcomes:
             return
         self._told.add(name)
         self.log.warn(
-            "{resource} could not be refreshed for {seconds:g} s:"
-            " its metrics end until it can be",
+            "metrics of {resource} have expired: no successful refresh for"
+            " {seconds:g} s",
             resource=name,
             seconds=max_age,
         )

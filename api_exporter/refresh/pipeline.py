@@ -242,14 +242,15 @@ class Pipeline:
             after = await self._slicer.run(steps)
         except PageTooLong:
             limit = self._page_max_bytes
-            message = f"its page would be longer than PAGE_MAX_BYTES={limit}"
+            message = f"the page would be longer than PAGE_MAX_BYTES={limit}"
             raise UpstreamError("too_large", message) from None
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001 - a defect of ours must not cost the others
             if name not in self._broken:
                 self.log.failure(
-                    "a defect in the collector {collector}: it tells nothing",
+                    "internal error in the collector {collector}: its metrics are"
+                    " missing",
                     collector=name,
                 )
             self._broken.add(name)

@@ -102,7 +102,8 @@ def describe_stretched(
 ) -> str:
     """By how much an account's intervals are stretched, in a line; "" if they are not.
 
-    Such as `intervals are stretched to fit 120 requests a minute: users 10m -> 25m`.
+    Such as `refresh intervals are lengthened to fit 120 requests a minute: users 10m ->
+    25m`.
     """
     names: dict[str, list[str]] = {}
     for name, period in before.items():
@@ -112,7 +113,7 @@ def describe_stretched(
     if not names:
         return ""
     changes = "; ".join(f"{', '.join(of)} {change}" for change, of in names.items())
-    words = f"intervals are stretched to fit {limit[0]} requests a minute: "
+    words = f"refresh intervals are lengthened to fit {limit[0]} requests a minute: "
     return words + changes
 
 

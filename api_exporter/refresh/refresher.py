@@ -109,14 +109,14 @@ class Refresher(Service):
             if state.expires <= now:
                 state.expires, state.body = inf, None
                 work = self._then(name, self._withdraw(name))
-                self._start(work, f"withdrawing {name}")
+                self._start(work, f"removing expired metrics of {name}")
             if state.ends <= now:
                 state.ends = inf
                 work = self._then(name, self._end(self._resources[name]))
                 self._start(work, f"ending windows of {name}")
         while (taken := self._schedule.take(now)) is not None:
             if taken == REACH:
-                self._start(self._reached(), "reaching the upstream")
+                self._start(self._reached(), "probing the NetBird API")
                 continue
             work = self._then(taken, self._refresh(self._resources[taken]))
             self._start(work, f"refreshing {taken}")
@@ -126,7 +126,7 @@ class Refresher(Service):
         """What follows is work of its own: what is due next does not wait for it."""
         await work
         if self._after is not None and self.running:
-            self._start(self._after(name), "looking at what has changed")
+            self._start(self._after(name), "handling a refresh")
 
     def _start(self, work: Work, words: str) -> None:
         task = Deferred.fromCoroutine(work)
@@ -136,7 +136,9 @@ class Refresher(Service):
     def _ended(self, result: Failure | None, task: Deferred[None], words: str) -> None:
         self._tasks.discard(task)
         if isinstance(result, Failure) and not result.check(CancelledError):
-            self.log.failure("a defect while {words}", failure=result, words=words)
+            self.log.failure(
+                "internal error while {words}", failure=result, words=words
+            )
         self._sleep()
 
     def _sleep(self) -> None:
@@ -258,7 +260,7 @@ class Refresher(Service):
             why = "this token may not read {resource}"
             self._unsupported(resource.name, begin, why)
         elif resource.absent(error):
-            why = "the upstream does not have {resource}"
+            why = "the NetBird API does not have {resource}"
             self._unsupported(resource.name, begin, why)
         else:
             self._failed(resource.name, error, begin)
@@ -267,15 +269,19 @@ class Refresher(Service):
         """What is being handled ought not to have happened; tell so when it begins."""
         before = self._standings[name].error
         if before is None or before.reason != "internal":
-            self.log.failure("a defect while refreshing {resource}", resource=name)
-        self._failed(name, UpstreamError("internal", "a defect, see the log"), begin)
+            self.log.failure(
+                "internal error while refreshing {resource}", resource=name
+            )
+        self._failed(
+            name, UpstreamError("internal", "internal error, see the log"), begin
+        )
 
     def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()
         self._outcomes.failed(name, error, now - begin)
         if error.reason == "rate_limited":
             pause = self._schedule.rate_limited(name, now, error.retry_after)
-            self.log.debug("no requests for {seconds:.0f} s", seconds=pause)
+            self.log.debug("pausing all requests for {seconds:.0f} s", seconds=pause)
         else:
             self._schedule.failed(name, now, error)
 

@@ -169,7 +169,7 @@ class Listener(Service):
                 [endpoint] = endpoints(wanted, self._reactor)
             except Exception as error:  # noqa: BLE001 - a file may be wrong in any way
                 why = _explain(wanted, error)
-                log.warn("{why}; the certificate of before stays in use", why=why)
+                log.warn("{why}; the previous certificate stays in use", why=why)
                 continue
             assert isinstance(endpoint, SSL4ServerEndpoint)
             certificate = endpoint._sslContextFactory
@@ -240,6 +240,6 @@ def _explain(wanted: Address | Endpoint, error: Exception) -> str:
         hint = "; ports below 1024 need a privilege"
     message = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     if isinstance(cause, LookupError):  # of sockets that systemd should have opened
-        message = "systemd has handed over no such socket"
+        message = "systemd has not passed this socket"
     # Short, because a daemon's start report holds a hundred bytes.
     return f"cannot listen on {wanted}: {' '.join(message.split())}{hint}"

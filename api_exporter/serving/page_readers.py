@@ -55,7 +55,9 @@ class PageReaders:
             counted.update(more)
             room -= sum(more.values())
             if room < 0:
-                _log.info("dropped a client that reads a page of the past")
+                _log.info(
+                    "closed the connection of a slow client: it still reads an old page"
+                )
                 request.channel.forceAbortClient()
 
 

@@ -54,7 +54,7 @@ def max_connections(wanted: int, accounts: int = 1) -> int:
     if soft == system.RLIM_INFINITY or wanted <= room:
         return wanted
     log.warn(
-        "MAX_CONNECTIONS is {wanted}, but {soft} open files leave room for {room}",
+        "MAX_CONNECTIONS is {wanted}, but {soft} open files allow only {room}",
         wanted=wanted,
         soft=soft,
         room=room,
@@ -85,7 +85,7 @@ class BoundedSite(Site):
         self._idle: IdleConnections[Channel] = IdleConnections()
         self.under_way: set[Request] = set()
         self._max_connections = max_connections
-        self.full: IResource = Refusal(503, "Too many connections: try again later.")
+        self.full: IResource = Refusal(503, "Too many connections: retry later.")
         self._waiting: Deferred[None] | None = None
         self._patience: dict[Channel, Patience] = {}
         self._dropping = LoopingCall(self.drop_slow_readers)
@@ -159,7 +159,11 @@ class BoundedSite(Site):
             patience = Patience(seen) if known is None else known.after(seen)
             self._patience[channel] = patience
             if why := patience.end:
-                log.info("dropped a client that {why}", why=why, bytes_left=seen.unsent)
+                log.info(
+                    "closed the connection of a slow client: {why}",
+                    why=why,
+                    bytes_left=seen.unsent,
+                )
                 channel.forceAbortClient()
 
     def log(self, request: http.Request) -> None:

@@ -57,7 +57,11 @@ class Patience(Struct, frozen=True):
     def end(self) -> str:
         """Why the reader is waited for no longer, "" while it is."""
         if self.answer * INTERVAL >= LONGEST_ANSWER:
-            return "took too long"
+            return "the answer took too long"
         if self.standing >= STANDSTILL:
-            return "took nothing for a minute" if self.seen.unsent else "never hung up"
+            return (
+                "the client read nothing for one minute"
+                if self.seen.unsent
+                else "the client did not close it"
+            )
         return ""

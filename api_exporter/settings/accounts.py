@@ -22,7 +22,7 @@ from api_exporter.settings.shard import Shard
 
 _FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")
 
-NAMES = "a name may hold a-z, A-Z, digits, dots, underscores and hyphens"
+NAMES = "a name may contain a-z, A-Z, digits, dots, underscores and hyphens"
 
 _ALLOWED = [setting.name for setting in OF_ACCOUNT]
 
@@ -70,7 +70,7 @@ def accounts(
     """Those that this process keeps; more errors and secrets where there are any."""
     found, misnamed = files(folder)
     if not found:
-        problem = f"ACCOUNTS_DIR: {folder} holds no account, which is a NAME.conf"
+        problem = f"ACCOUNTS_DIR: {folder} contains no account file NAME.conf"
         more = f" ({NAMES})" if misnamed else ""
         errors.append(ConfigurationError(f"{problem}{more}", retryable=True))
     read = {
@@ -116,7 +116,7 @@ def _lines(
 ) -> dict[str, configuration_file.Line] | None:
     """By name, or None with an error more. A mistaken line is an error, too."""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe may never end
-        errors.append(ConfigurationError(f"{path}: it is no regular file"))
+        errors.append(ConfigurationError(f"{path}: the file is not a regular file"))
         return None
     try:
         lines = configuration_file.lines(path)
@@ -126,7 +126,7 @@ def _lines(
     for line in lines:
         if line.name not in _ALLOWED:
             known = line.name in BY_NAME
-            why = "does not belong to an account" if known else "is no setting"
+            why = "does not belong to an account" if known else "is not a setting"
             problem = (
                 f"{path}:{line.number}: {_shown(line)} {why}: allowed are"
                 f" {', '.join(_ALLOWED)}"
@@ -151,7 +151,7 @@ def _disagreeing(accounts: Mapping[str, AccountSettings]) -> list[str]:
             limits = stated.setdefault(settings.grant(), {})
             limits.setdefault(settings.upstream_rate_limit, name)
     return [
-        "UPSTREAM_RATE_LIMIT: accounts with one token state different ones: "
+        "UPSTREAM_RATE_LIMIT: accounts with the same token have different limits: "
         + ", ".join(
             f"{rate}/{burst} ({name})" for (rate, burst), name in limits.items()
         )
@@ -210,7 +210,7 @@ def _contradictions(
             f" or {_TOKEN_FILE} {BY_NAME[_TOKEN_FILE].allowed}",
         )
     elif given >= {_TOKEN, _TOKEN_FILE}:
-        both = f"{_TOKEN} and {_TOKEN_FILE} are both set: only one of them may be"
+        both = f"{_TOKEN} and {_TOKEN_FILE} are both set: set only one of them"
         yield _TOKEN_FILE, both
     for log in _LOGS:
         file, cursor = f"{log}_FILE", f"{log}_CURSOR_FILE"
@@ -229,5 +229,5 @@ def _contradictions(
             " file is made of them",
         )
     if values[_KEY.lower()] is not None and _CERTIFICATE not in given:
-        alone = f"{_KEY} is set, but not {_CERTIFICATE}: a key alone proves nothing"
+        alone = f"{_KEY} is set, but {_CERTIFICATE} is not: set both"
         yield _KEY, alone

@@ -53,7 +53,7 @@ class ClientCertificate(Struct, frozen=True):
     def wrong(self, now: float) -> str:
         """Why nobody accepts it at that time, "" where they may."""
         if now >= self.ends:
-            return f"the certificate ended on {_day(self.ends)}"
+            return f"the certificate expired on {_day(self.ends)}"
         if now < self.begins:
             return f"the certificate is not valid before {_day(self.begins)}"
         return ""
@@ -91,7 +91,7 @@ def certificates(path: Path) -> list[bytes]:
     """Those of a file, as PEM; raises ValueError where it holds none."""
     found = _CERTIFICATE.findall(_content(path))
     if not found:
-        raise ValueError("it holds no certificate in PEM form")
+        raise ValueError("the file contains no certificate in PEM format")
     return found
 
 
@@ -118,7 +118,7 @@ def authorities_file(text: str) -> Path:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except (ssl.SSLError, ValueError):
-        raise ValueError("a certificate in it cannot be read") from None
+        raise ValueError("a certificate in the file cannot be read") from None
     return path
 
 
@@ -129,7 +129,7 @@ def _chain(path: Path) -> "tuple[Certificate, ...]":
     try:
         return tuple(map(x509.load_pem_x509_certificate, found))
     except (ValueError, x509.InvalidVersion):
-        raise ValueError("a certificate in it cannot be read") from None
+        raise ValueError("a certificate in the file cannot be read") from None
 
 
 def _key(path: Path) -> "UsableKey":
@@ -146,13 +146,13 @@ def _key(path: Path) -> "UsableKey":
 
     found = _KEY.search(_content(path))
     if found is None:
-        raise ValueError("it holds no private key in PEM form")
+        raise ValueError("the file contains no private key in PEM format")
     try:
         key = load_pem_private_key(found[0], None)
     except TypeError:
-        raise ValueError("its key is encrypted, and there is no password") from None
+        raise ValueError("the private key is encrypted") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise ValueError("its key cannot be read") from None
+        raise ValueError("the private key cannot be read") from None
     if not isinstance(
         key,
         rsa.RSAPrivateKey
@@ -160,7 +160,7 @@ def _key(path: Path) -> "UsableKey":
         | ed25519.Ed25519PrivateKey
         | ed448.Ed448PrivateKey,
     ):
-        message = "its key is of a kind that cannot be used"
+        message = "the type of the private key is not supported"
         raise ValueError(message)  # noqa: TRY004 - it is the file that is wrong
     return key
 
@@ -168,7 +168,7 @@ def _key(path: Path) -> "UsableKey":
 def _content(path: Path) -> bytes:
     found = content(path, MOST)
     if not found.strip():
-        raise ConfigurationError("it is empty", retryable=True)
+        raise ConfigurationError("the file is empty", retryable=True)
     return found
 
 

@@ -48,11 +48,11 @@ def lines(path: Path) -> list[Line]:
         problem = f"{path}: {error.strerror}"
         raise ConfigurationError(problem, retryable=True) from None
     if len(content) > MOST:
-        raise ConfigurationError(f"{path}: it has more than {MOST} bytes")
+        raise ConfigurationError(f"{path}: the file has more than {MOST} bytes")
     try:
         text = content.decode()  # line ends as they are
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: it is not UTF-8 text") from None
+        raise ConfigurationError(f"{path}: the file is not UTF-8 text") from None
     found = []
     problems = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -75,7 +75,9 @@ def lines(path: Path) -> list[Line]:
 def assignment(line: str) -> tuple[str, str]:
     """Name and value of one line; raises ValueError, which never repeats the value."""
     if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", line):
-        raise ValueError("it holds a control character, such as a carriage return")
+        raise ValueError(
+            "the line contains a control character, such as a carriage return"
+        )
     match = _LINE.fullmatch(line)
     assert match is not None  # every part of it may be empty
     name, value = match["name"], match["value"]

@@ -29,8 +29,8 @@ from api_exporter.settings.token import Token, TokenFile, token, token_file
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("text", "json")
 
-ACCESS = "The front door"
-"""The section whose settings say who may come in: without any of them all may."""
+ACCESS = "Authentication and TLS"
+"""The section of the settings that limit access: without any of them all may read."""
 
 
 class AccountSettings(Struct, frozen=True, kw_only=True):
@@ -48,165 +48,174 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     upstream_api_url: str = setting(
         parsers.url,
         "an http or https address without a path, such as https://api.netbird.io",
-        "Base address of the management API.",
+        "Base address of the NetBird management API.",
         default=None,
-        section="Upstream",
+        section="NetBird API",
     )
     upstream_api_token: Token | None = setting(
         parsers.optional(token),
         "an access token",
-        "Bearer token for the management API, best that of a service user with the role"
-        " auditor. Either this or `UPSTREAM_API_TOKEN_FILE` is required.",
+        "Access token for the NetBird API. Use a token of a service user with the"
+        " role auditor. Set either this or `UPSTREAM_API_TOKEN_FILE`.",
         secret=True,
     )
     upstream_api_token_file: TokenFile | None = setting(
         parsers.optional(token_file),
-        "a file that holds an access token and can be read",
-        "File with the bearer token, read again for every request: replacing its"
-        " content is enough. A systemd credential or a container secret will do.",
+        "a readable file that contains an access token",
+        "File with the access token. The exporter reads the file for every request,"
+        " so replace its content to change the token. A systemd credential or a"
+        " container secret works.",
         path=True,
     )
     http_timeout: float = setting(
         parsers.duration,
         "a duration such as 30s, 1m30s or 500ms",
-        "Time for one attempt to read from the upstream, from connecting to the end.",
+        "Time limit of one request to the NetBird API, from connecting to the last"
+        " byte.",
         default="30s",
     )
     api_retry_attempts: int = setting(
         parsers.whole(1, 10),
         "a whole number from 1 to 10",
-        "Attempts in all, before a refresh counts as failed.",
+        "Attempts in all before a refresh counts as failed.",
         default="3",
     )
     upstream_account: str | None = setting(
         parsers.optional(parsers.account_id),
         "an account's id: letters, digits and - . _ ~",
-        "Account of another that the token may read too, such as a tenant of a managed"
-        " service provider: sent as `?account=` with every call.",
+        "Id of another account that the token may read, such as a customer of a"
+        " managed service provider. The exporter sends it as `?account=` with every"
+        " request.",
     )
     upstream_rate_limit: tuple[int, int] | None = setting(
         parsers.optional(parsers.rate_limit),
         "requests a minute and burst, such as 120/1200",
-        "What the upstream grants to the token, where that is known. Where it is less"
-        " than the refresh intervals need, they are stretched, the longest first.",
+        "Requests that the NetBird API allows for the token, if you know them. If"
+        " the refresh intervals need more, the exporter lengthens them, the longest"
+        " first.",
     )
     upstream_proxy: Proxy | Literal["none"] | None = setting(
         parsers.optional(proxy_or_none),
         "the address of an http or https proxy, such as http://proxy.example:3128 or"
         " http://user:password@proxy.example:3128, or none",
-        "Proxy for the exporter alone, taken whatever `NO_PROXY` says; `none` goes"
-        " without any. Without it `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` hold, by"
-        " the rules of Go ([proxies](reach.md)).",
-        section="The way to the upstream",
+        "Proxy for the exporter only. It is used even if `NO_PROXY` excludes the"
+        " address. `none` means no proxy. If this is not set, the exporter follows"
+        " `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` as Go programs do"
+        " ([proxies](reach.md)).",
+        section="Connection to the NetBird API",
         secret=True,
     )
     upstream_client_cert_file: Path | None = setting(
         parsers.optional(certificate_file),
-        "a PEM file with a certificate, that can be read",
-        "Certificate for a gateway that wants one, and those that vouch for it. It is"
-        " looked at for every new connection.",
+        "a readable PEM file with a certificate",
+        "Client certificate for a gateway that requires one, followed by its"
+        " intermediate certificates. The exporter checks the file for every new"
+        " connection.",
         path=True,
     )
     upstream_client_key_file: Path | None = setting(
         parsers.optional(key_file),
-        "a PEM file with a key that is not encrypted, that can be read",
-        "The key of `UPSTREAM_CLIENT_CERT_FILE`, where that does not hold it, too.",
+        "a readable PEM file with a key that is not encrypted",
+        "Private key of `UPSTREAM_CLIENT_CERT_FILE`. Not needed if that file also"
+        " contains the key.",
         path=True,
     )
     upstream_ca_file: Path | None = setting(
         parsers.optional(authorities_file),
-        "a PEM file with certificates, that can be read",
-        "Authorities that may vouch for the upstream and for an https proxy, in place"
-        " of those that this machine or `SSL_CERT_FILE` trusts. It is looked at for"
-        " every new connection.",
+        "a readable PEM file with certificates",
+        "Certificate authorities that the exporter trusts for the NetBird API and"
+        " for an https proxy. They replace those of this machine and of"
+        " `SSL_CERT_FILE`. The exporter checks the file for every new connection.",
         path=True,
     )
     collectors: frozenset[str] = setting(
         parsers.collectors,
         "names of collectors, separated by commas",
-        "What is published, and with it what is asked for. `default` stands for all"
-        " but `memberships`, `drop_in` and `events`: `default,memberships` adds to it."
-        " Peers and groups are asked for in any case.",
+        "Collectors that are enabled. They decide what the exporter requests and"
+        " publishes. `default` means all except `memberships`, `drop_in` and"
+        " `events`; `default,memberships` adds one. The exporter always requests"
+        " peers and groups.",
         default="default",
-        section="What is shown",
+        section="Metrics and findings",
     )
     refresh_intervals: Mapping[str, float] = setting(
         parsers.intervals,
         "resource=duration pairs, separated by commas, such as"
         " peers=15s,groups=1m,agent_consumption=off",
-        "Time between two refreshes, for the resources that are named. `off` leaves one"
-        " out, and with it all that is made of it; not so peers and groups.",
+        "Refresh interval of each named resource. Other resources keep their default."
+        " `off` disables a resource and all metrics that need it. Peers and groups"
+        " cannot be disabled.",
     )
     metrics_max_age: float | None = setting(
         parsers.optional(parsers.duration),
         "a duration such as 10m",
-        "How long metrics stay although they cannot be refreshed; without it 5 minutes"
-        " or three refresh intervals of the resource, whichever is longer. Never less"
-        " than one and a half intervals, or 45 s.",
+        "How long the exporter keeps publishing metrics that it cannot refresh."
+        " Without it, 5 minutes or three refresh intervals of the resource, whichever"
+        " is longer. The minimum is 45 seconds or one and a half refresh intervals.",
     )
     page_max_bytes: int = setting(
         parsers.whole(1, 2**40),
         "a whole number from 1 to 1099511627776",
-        "The longest text that an account's page may have, without compression. A"
-        " refresh that would make it longer fails as `too_large`, and what was told"
-        " before stays.",
+        "Maximum length of an account's page in bytes, uncompressed. A refresh that"
+        " makes the page longer fails with `too_large`, and the previous metrics"
+        " stay.",
         default="1073741824",
     )
     expose_personal_data: frozenset[str] = setting(
         parsers.personal,
         "true, false, or a list such as hostname,city",
-        "Which personal data labels and logs may hold: all of it, none, or these of"
-        " `email`, `name`, `hostname`, `connection_ip`, `city`, `serial_number`,"
-        " `usage`, which is what each user has used of the Agent Network, and"
-        " `access_log`.",
+        "Personal data that labels and logs may contain. `true` means all, `false`"
+        " means none. A list names some of `email`, `name`, `hostname`,"
+        " `connection_ip`, `city`, `serial_number`, `usage` and `access_log`. `usage`"
+        " is each user's usage of the Agent Network.",
         default="false",
     )
     peer_detail: frozenset[str] | None = setting(
         parsers.peer_detail,
         "all, none, or groups: and names or ids of groups, such as"
         " groups:servers,routers",
-        "Which peers have series of their own, in all families that have such. Numbers"
-        " of peers are always of all. A group with a comma in its name is named by its"
-        " id.",
+        "Peers that have series of their own. Counts always include all peers. Use"
+        " the id of a group whose name contains a comma.",
         default="all",
     )
     important_groups: tuple[str, ...] = setting(
         parsers.groups,
         "names or ids of groups, separated by commas, such as servers,databases",
-        "Groups of which each peer matters: the status page, `--check` and"
-        " `api_exporter_attention` tell when one is offline, or a group is missing."
-        " Without it those of `THRESHOLDS_FILE`, none as shipped. The alerts that"
-        " `--rules` makes have those of the environment, not those of single accounts."
-        " A group with a comma in its name is named by its id.",
+        "Groups in which every peer matters. The status page, `--check` and"
+        " `api_exporter_attention` report each offline peer and each missing group."
+        " Without it, the groups of `THRESHOLDS_FILE` apply; the default has none."
+        " Alerts from `--rules` use the value in the environment, not values of"
+        " single accounts. Use the id of a group whose name contains a comma.",
     )
     metrics_allow: tuple[str, ...] = setting(
         parsers.patterns,
         "names of the collectors' metrics, separated by commas, such as"
         " netbird_api_peer*",
-        "The only metrics that are published; `*` stands for anything. The exporter's"
-        " own are always there.",
+        "Metrics to publish; all others are left out. `*` matches any text. The"
+        " exporter's own metrics are always published.",
     )
     metrics_deny: tuple[str, ...] = setting(
         parsers.patterns,
         "names of the collectors' metrics, separated by commas, such as"
         " netbird_api_user_*",
-        "Metrics that are not published, although they are allowed; `*` stands for"
-        " anything. What nobody is told of is not computed, and what only that needs"
-        " is not asked for.",
+        "Metrics to leave out, even if `METRICS_ALLOW` names them. `*` matches any"
+        " text. The exporter does not compute these metrics. It does not request data"
+        " that only these metrics need.",
     )
     events_file: Path | None = setting(
         parsers.optional(parsers.output),
         "a file, or - for standard output",
-        "Where to write the audit events, each once, as a line of JSON. They are asked"
-        " for every minute then. With `-` all log lines go to standard error.",
+        "File for the audit events, one JSON object a line. The exporter requests"
+        " events every minute and writes each event once. With `-`, all log lines go"
+        " to standard error.",
         section="Audit events",
         path=True,
     )
     events_cursor_file: Path | None = setting(
         parsers.optional(parsers.file),
         "a file",
-        "What was written of the audit events. Without it the name of `EVENTS_FILE`"
-        " with `.cursor` behind it; required where that is `-`.",
+        "File that records which audit events are written. Without it, the name of"
+        " `EVENTS_FILE` plus `.cursor`. Required if `EVENTS_FILE` is `-`.",
         path=True,
     )
 
@@ -283,26 +292,27 @@ class Settings(Struct, frozen=True, kw_only=True):
     accounts: Mapping[str, AccountSettings]
     thresholds_file: Thresholds | None = setting(
         parsers.optional(parsers.thresholds),
-        "a JSON file of the form of `thresholds.json`, that can be read",
-        "Numbers, severities and groups by which the status page, `--check` and"
-        " `api_exporter_attention` tell what needs attention, and `--rules` makes the"
-        ' alerts, such as `{"days": {"certificate_soon": 14}}`. What it does not name'
-        " is as shipped. It is read at the start.",
-        section="What is shown",
+        "a readable JSON file in the format of `thresholds.json`",
+        "Thresholds, severities and groups for findings and alerts, such as"
+        ' `{"days": {"certificate_soon": 14}}`. The status page, `--check`,'
+        " `api_exporter_attention` and `--rules` use them. Values that the file does"
+        " not name keep their default. The exporter reads the file only at the start.",
+        section="Metrics and findings",
     )
     runbooks_url: str | None = setting(
         parsers.optional(parsers.page),
         "the http or https address of a page, such as https://wiki.example/netbird",
-        "Where the runbooks are, for the links of the status page, of `--check` and of"
-        " the alerts that `--rules` makes. Without it they are those of the exporter"
-        " itself, at `/runbooks`.",
+        "Address of your runbooks. The status page, `--check` and the alerts from"
+        " `--rules` link to it. Without it, they link to the exporter's own runbooks"
+        " at `/runbooks`.",
     )
     listen_address: tuple[Address | Endpoint, ...] = setting(
         addresses,
         "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint"
         " (tcp, tcp6, ssl, unix or systemd) such as unix:/run/api-exporter.sock;"
         " several are separated by commas",
-        "Where to serve; without a host, on all interfaces, IPv6 and IPv4.",
+        "Address on which the exporter serves its pages. Without a host, it listens"
+        " on all interfaces, IPv6 and IPv4.",
         default=DEFAULT,
         section="Serving",
     )
@@ -316,76 +326,80 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_connections: int = setting(
         parsers.whole(1, 65536),
         "a whole number from 1 to 65536",
-        "Connections that there may be. For one more, the address that holds most of"
-        " the idle ones loses one; where none is idle, every request but `/health` is"
-        " answered with 503, and from 16 more on a connection is closed unanswered.",
+        "Maximum number of connections. Above it, the exporter closes an idle"
+        " connection of the address that has most of them. If no connection is idle,"
+        " every request except `/health` is answered with 503. From 16 connections"
+        " above the maximum on, the exporter closes new connections without an"
+        " answer.",
         default="512",
     )
     web_config_file: Path | None = setting(
         parsers.optional(parsers.file),
         "a YAML file in the format of Prometheus' exporter-toolkit",
-        "TLS, client certificates, passwords, headers and a limit of requests, for all"
-        " addresses ([who may come in](security.md)). A change holds from the next"
+        "TLS, client certificates, passwords, headers and a rate limit, for all"
+        " addresses ([authentication](security.md)). A change applies from the next"
         " connection on.",
         section=ACCESS,
     )
     web_bearer_tokens_file: Path | None = setting(
         parsers.optional(parsers.file),
-        "a file with a token a line",
-        "Bearer tokens that open the door, beside passwords or alone: each on a line"
-        " of its own, as it is or as `sha256:` and its hash, and before it a name if"
-        " you like, and `account=NAME,NAME` where it opens these accounts only. A"
-        " change holds from the next request on.",
+        "a file with one token in each line",
+        "Bearer tokens that give access, with or without passwords. Each line is a"
+        " token or `sha256:` and its hash. A name and `account=NAME,NAME` may precede"
+        " it; the latter limits the token to these accounts. A change applies from"
+        " the next request on.",
     )
     web_open_paths: frozenset[str] = setting(
         parsers.open_paths,
         "the path of the metrics, /sd, or both, separated by a comma",
-        "What is served without a password or token although there are any; `/sd`"
-        " stands for `/sd/accounts`, too.",
+        "Paths that need no password or token even if others do. `/sd` includes"
+        " `/sd/accounts`.",
     )
     log_level: str = setting(
         parsers.one_of(*LOG_LEVELS),
         "one of " + ", ".join(LOG_LEVELS),
-        "The least important log lines that are written.",
+        "Lowest level of log lines that are written.",
         default="info",
         section="Log",
     )
     log_format: str = setting(
         parsers.one_of(*LOG_FORMATS),
         "one of " + ", ".join(LOG_FORMATS),
-        "How log lines look: for people, or a JSON object each.",
+        "Format of log lines: text for people, or one JSON object a line.",
         default="text",
     )
     accounts_dir: Path | None = setting(
         parsers.optional(parsers.folder),
         "a folder with a NAME.conf for each account",
-        "Serve several accounts: each `NAME.conf` holds the settings of one, and what"
-        " it does not set comes from the environment.",
+        "Directory of accounts, to serve several. Each `NAME.conf` contains the"
+        " settings of one account. Settings that it does not contain come from the"
+        " environment.",
         section="Several accounts",
     )
     shard: Shard | None = setting(
         parsers.optional(shard),
-        "a number and how many there are, such as 0/3, 1/3 and 2/3, or auto/3 where"
-        " the host's name ends in the number",
-        "Which of several processes this one is: each keeps a share of the accounts.",
+        "number/total, such as 0/3, 1/3 and 2/3, or auto/3 if the host name ends in"
+        " the number",
+        "Number of this process among several that share the accounts.",
     )
     demo_peers: int = setting(
         parsers.whole(0, 100_000),
         "a whole number from 0 to 100000",
-        "Size of the simulated network of `--demo`, in peers.",
+        "Number of peers in the simulated network of `--demo`.",
         default="200",
         section="Demonstration",
     )
     demo_accounts: int | None = setting(
         parsers.optional(parsers.whole(3, 500)),
         "a whole number from 3 to 500",
-        "Simulate so many accounts, of different sizes, two of them with a dead token.",
+        "Number of simulated accounts of different sizes. Two of them have an"
+        " expired token.",
     )
     demo_rate_limit: tuple[int, int] | None = setting(
         parsers.optional(parsers.rate_limit),
         "requests a minute and burst, such as 6/500",
-        "A limiter like NetBird's for the simulated network of `--demo`; without it"
-        " none.",
+        "Rate limit of the simulated NetBird API of `--demo`. Without it, there is"
+        " no limit.",
     )
 
     @property

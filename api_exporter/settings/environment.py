@@ -36,7 +36,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         else:
             found = {"": only}
         if shard is not None:
-            problem = "SHARD is set, but not ACCOUNTS_DIR: it shares accounts out"
+            problem = "SHARD is set, but ACCOUNTS_DIR is not: set both"
             errors.append(ConfigurationError(problem))
     if not errors:
         errors += map(ConfigurationError, _unmatched(found, all_accounts=shard is None))
@@ -61,8 +61,7 @@ def _hidden(problem: str, secrets: Iterable[str]) -> str:
 def synonyms(environ: Mapping[str, str]) -> list[str]:
     """A line for each that is set while none of ours is. No value is repeated."""
     return [
-        f"{theirs} is set, which is netbird-api-exporter's name: here it is"
-        f" {' or '.join(ours)}"
+        f"{theirs} is a setting of netbird-api-exporter: use {' or '.join(ours)}"
         for theirs, ours in SYNONYMS.items()
         if environ.get(theirs, "").strip()
         and not any(environ.get(name, "").strip() for name in ours)
@@ -95,8 +94,8 @@ def _unmatched(
         if not any(matches(name, (pattern,)) for name in names):
             whose = f" of {', '.join(found)}" if len(found) < len(accounts) else ""
             yield (
-                f"{setting}{whose}: {masked(pattern)!r} names no metric of an enabled"
-                " collector: docs/metrics.md lists them all"
+                f"{setting}{whose}: {masked(pattern)!r} matches no metric of an"
+                " enabled collector (see docs/metrics.md)"
             )
 
 

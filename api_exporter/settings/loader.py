@@ -16,9 +16,9 @@ from api_exporter.settings.options import Options
 
 log = Logger()
 
-MISNAMED = f"{{path}} is no account, and its network is not watched: {NAMES}"
+MISNAMED = f"{{path}} is not an account file and is ignored: {NAMES}"
 
-READABLE = "{path} can be read by everybody on this machine"
+READABLE = "{path} is readable by every user of this machine"
 NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
 
 

@@ -14,16 +14,21 @@ class Options(usage.Options):
     synopsis = "Usage: api-exporter [--config FILE] [--demo] [--enable-pprof]"
     longdesc = (
         "Serves Prometheus metrics of a NetBird network. Settings come from the"
-        " environment: UPSTREAM_API_URL and UPSTREAM_API_TOKEN at least; --demo needs"
-        " none."
+        " environment. Set at least UPSTREAM_API_URL and UPSTREAM_API_TOKEN. --demo"
+        " needs no settings."
     )
     optFlags: ClassVar = [
-        ["demo", None, "Show a simulated network; no upstream is needed."],
+        ["demo", None, "Show a simulated network; no NetBird API is needed."],
         ["enable-pprof", None, "Serve profiles below /debug/pprof/."],
     ]
 
     optParameters: ClassVar = [
-        ["config", "c", None, "File with NAME=value lines; the environment wins."],
+        [
+            "config",
+            "c",
+            None,
+            "File with NAME=value lines. The environment takes precedence.",
+        ],
     ]
 
     def opt_version(self) -> NoReturn:

@@ -23,20 +23,20 @@ T = TypeVar("T")
 def url(text: str) -> str:
     """The base of the API, without a trailing slash."""
     if not text.isprintable() or " " in text:
-        raise ValueError("it holds a space or a control character")
+        raise ValueError("a space or control character is not allowed")
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"}:
         raise ValueError("the scheme must be http or https")
     if "@" in parts.netloc:
         raise ValueError("a user or password does not belong here")
     if not parts.hostname:
-        raise ValueError("it names no host")
+        raise ValueError("the address has no host")
     if parts.path.strip("/"):
         raise ValueError("leave out the path: /api/… is added")
     if parts.query or parts.fragment or text.endswith(("?", "#")):
         raise ValueError("leave out the query and the fragment")
     if parts.port == 0:  # reading it raises ValueError where it is no port
-        raise ValueError("port 0 cannot be called")
+        raise ValueError("port 0 is not allowed")
     port = "" if parts.port is None else f":{parts.port}"
     host = hostname(parts.hostname)
     return f"{parts.scheme}://{host}{port}"
@@ -100,7 +100,7 @@ def metrics_path(text: str) -> str:
     ):
         raise ValueError
     if _TAKEN.fullmatch(text):
-        raise ValueError("another page is there")
+        raise ValueError("another page uses this path")
     return text
 
 
@@ -180,7 +180,7 @@ def personal(text: str) -> frozenset[str]:
         return frozenset(PERSONAL if text.lower() == "true" else ())
     kinds = frozenset(names(text))
     for kind in sorted(kinds.difference(PERSONAL)):
-        raise ValueError(f"{kind!r} is none of {', '.join(PERSONAL)}")
+        raise ValueError(f"{kind!r} is not one of {', '.join(PERSONAL)}")
     return kinds
 
 
@@ -195,7 +195,7 @@ def intervals(text: str) -> dict[str, float]:
     for item in listed(text):
         name, equals, period = (part.strip() for part in item.partition("="))
         if name not in BY_NAME:
-            raise ValueError(f"{name!r} is none of {', '.join(BY_NAME)}")
+            raise ValueError(f"{name!r} is not one of {', '.join(BY_NAME)}")
         if not equals or name in found:
             raise ValueError(f"{name!r} needs one duration")
         if period.lower() == "off":
@@ -219,7 +219,7 @@ def collectors(text: str) -> frozenset[str]:
     on: set[str] = set()
     for name in names(text):
         if name not in known:
-            raise ValueError(f"{name!r} is none of {', '.join(known)}")
+            raise ValueError(f"{name!r} is not one of {', '.join(known)}")
         on |= known[name]
     return frozenset(on)
 
@@ -261,5 +261,5 @@ def patterns(text: str) -> tuple[str, ...]:
     found = names(text) if text else ()
     for pattern in found:
         if not re.fullmatch(r"[A-Za-z0-9_*]{1,256}", pattern):
-            raise ValueError(f"{pattern!r} is no metric's name")
+            raise ValueError(f"{pattern!r} is not a metric name")
     return found

@@ -56,29 +56,29 @@ def proxy(text: str) -> Proxy:
     Raises ValueError, which repeats nothing of it: a password may be anywhere.
     """
     if not text.isprintable() or " " in text:
-        raise ValueError("it holds a space or a control character")
+        raise ValueError("a space or control character is not allowed")
     if re.search(r"%(?![0-9A-Fa-f]{2})", text):
-        raise ValueError("a % in user or password is written %25")
+        raise ValueError("write % in user or password as %25")
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = parts.port
     except ValueError:
-        raise ValueError("its port is no number up to 65535") from None
+        raise ValueError("the port must be a number up to 65535") from None
     if parts.scheme not in _PORTS:
         raise ValueError("the scheme must be http or https")
     if parts.path not in {"", "/"} or parts.query or parts.fragment:
         raise ValueError(
-            "nothing may follow the port; in user and password"
-            " / ? and # are written %2F %3F and %23"
+            "nothing may follow the port; in user and password write / ? and # as %2F"
+            " %3F and %23"
         )
     if not parts.hostname:
-        raise ValueError("it names no host")
+        raise ValueError("the address has no host")
     if port == 0:
-        raise ValueError("port 0 cannot be called")
+        raise ValueError("port 0 is not allowed")
     try:
         host = parsers.hostname(parts.hostname).strip("[]")
     except ValueError:
-        raise ValueError("its host is neither a name nor an address") from None
+        raise ValueError("the host must be a name or an address") from None
     return Proxy(
         secure=parts.scheme == "https",
         host=host,

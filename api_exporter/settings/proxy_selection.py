@@ -79,7 +79,7 @@ def select_proxy(
     except ValueError as error:
         raise ValueError(
             f"{name}: its value is not allowed: it must be the address of an http or"
-            f" https proxy ({error}); {OWN}=none goes without"
+            f" https proxy ({error}); {OWN}=none uses no proxy"
         ) from None
 
 

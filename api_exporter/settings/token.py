@@ -54,7 +54,7 @@ def base62(number: int) -> str:
 def token(text: str) -> Token:
     """A bearer token (RFC 6750: visible ASCII, no spaces)."""
     if not re.fullmatch(r"[\x21-\x7e]+", text):
-        raise ValueError("it holds a space, a control or a non-ASCII character")
+        raise ValueError("the token contains a space, control or non-ASCII character")
     return Token(text)
 
 
@@ -76,9 +76,9 @@ class TokenFile(Struct, frozen=True):
         try:
             text = content(self.path, MOST).decode("ascii").strip()
         except UnicodeDecodeError:
-            raise ValueError("it holds a non-ASCII character") from None
+            raise ValueError("the file contains a non-ASCII character") from None
         if not text:
-            raise ConfigurationError("it is empty", retryable=True)
+            raise ConfigurationError("the file is empty", retryable=True)
         return token(text)
 
 
@@ -90,12 +90,12 @@ def regular(path: Path, most: int) -> bytes:
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("the file is not a regular file")
         content = os.read(opened, most + 1)
     finally:
         os.close(opened)
     if len(content) > most:
-        raise ValueError(f"it has more than {most} bytes")
+        raise ValueError(f"the file has more than {most} bytes")
     return content
 
 

@@ -110,7 +110,9 @@ class Client(Service):
         """Look at our own certificate, and say once why it is of no use."""
         wrong, self._wrong = self._wrong, self.trust.reload()
         if self._wrong not in {"", wrong}:
-            self._log.warn("our own certificate is of no use: {why}", why=self._wrong)
+            self._log.warn(
+                "the client certificate is not valid: {why}", why=self._wrong
+            )
 
     def _seen(self, certificate: X509) -> None:
         try:
@@ -122,7 +124,7 @@ class Client(Service):
         proxy = self.way.proxy
         if proxy is not None and self._url.startswith("http:"):
             self._log.warn(
-                "the proxy {proxy} sees the token: the upstream's address is not https",
+                "the proxy {proxy} can read the token: UPSTREAM_API_URL is not https",
                 proxy=str(proxy),
             )
 
@@ -139,5 +141,7 @@ def token_source(settings: AccountSettings, log: Logger) -> TokenSource:
         assert token is not None  # one of the two is set
         source = lambda: token  # noqa: E731
     if source().mistyped():
-        log.warn("the token looks like NetBird's but its checksum is wrong: mistyped?")
+        log.warn(
+            "the checksum of the token is wrong: check the token for typing errors"
+        )
     return source

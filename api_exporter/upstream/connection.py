@@ -96,7 +96,7 @@ def insecure(untrusted: Failure | None) -> Failure:
     """Why there is no TLS: what is wrong with it, or an end without a word."""
     if untrusted is not None:
         return untrusted
-    message = "the connection ended within the TLS handshake"
+    message = "the connection closed within the TLS handshake"
     return Failure(UpstreamError("tls", message, retryable=True))
 
 

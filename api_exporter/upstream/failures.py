@@ -35,16 +35,16 @@ class ProxyTimeout(CancelledError):
 
 
 _MOVED = (
-    "the upstream redirects elsewhere, and the token is not sent there;"
-    " UPSTREAM_API_URL must be the final address"
+    "the NetBird API redirects to another address, and the exporter does not send the"
+    " token there; set UPSTREAM_API_URL to the final address"
 )
 _BASIC = "Basic"
 _SCHEMES = (_BASIC, "Digest", "NTLM", "Negotiate", "Kerberos", "Bearer")
 """Ways to log in that are named: a proxy might say anything."""
 
 _NOT_MODIFIED = (
-    "a cache in front of the upstream answers in its place, without a body;"
-    " it must let /api/ pass"
+    "a cache in front of the NetBird API answers without a body; exclude /api/ from"
+    " the cache"
 )
 
 
@@ -75,12 +75,12 @@ def _refusal(
     said = masked(_said(body), *secrets)
     detail = f"{status}: {said}" if said else str(status)
     if status == 401 or (status == 404 and said.startswith("invalid token")):
-        return UpstreamError("auth", f"{status}: the upstream refuses the token")
+        return UpstreamError("auth", f"{status}: the NetBird API rejects the token")
     if status == 404:
         plain = media_type(headers) == "text/plain"
         return UpstreamError(
             "not_found",
-            "404: the upstream does not have this path" if plain else detail,
+            "404: the NetBird API does not have this path" if plain else detail,
             unsupported=plain,
             said=said,
         )
@@ -97,7 +97,7 @@ def _refusal(
     if 400 <= status < 500:
         reason: Reason = "forbidden" if status == 403 else "http_4xx"
         return UpstreamError(reason, detail, said=said)
-    return UpstreamError("decode", f"the status is {status}, where 200 is promised")
+    return UpstreamError("decode", f"the status is {status}, not 200")
 
 
 def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamError:
@@ -106,8 +106,9 @@ def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamEr
     known = [name for name in _SCHEMES if name.lower() in schemes]
     wanted = "a valid user and password"
     if known and _BASIC not in known:
-        wanted = f"a login by {' or '.join(known)}, and we can only do {_BASIC}"
-    return UpstreamError("proxy_auth", f"{status}: {who} wants {wanted}")
+        offered = " or ".join(known)
+        wanted = f"authentication by {offered}; the exporter supports only {_BASIC}"
+    return UpstreamError("proxy_auth", f"{status}: {who} requires {wanted}")
 
 
 def unusable(headers: Headers) -> UpstreamError | None:
@@ -115,7 +116,8 @@ def unusable(headers: Headers) -> UpstreamError | None:
     if media_type(headers) == "text/html":
         return UpstreamError(
             "decode",
-            "a web page instead of JSON: is UPSTREAM_API_URL the API's address?",
+            "a web page instead of JSON: check that UPSTREAM_API_URL is the address"
+            " of the API",
         )
     return None
 
@@ -157,8 +159,8 @@ _UNSENT = (error.DNSLookupError, error.ConnectError)
 
 _TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     ((MemoryError,), "internal", "not enough memory"),
-    (TLS, "tls", "no TLS connection that can be trusted"),
-    ((error.DNSLookupError,), "dns", "the name cannot be resolved"),
+    (TLS, "tls", "no trusted TLS connection"),
+    ((error.DNSLookupError,), "dns", "the host name cannot be resolved"),
     (
         (error.TimeoutError, error.TCPTimedOutError),
         "timeout",
@@ -168,9 +170,9 @@ _TABLE: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     (
         (error.ConnectionClosed, PartialDownloadError),
         "connect",
-        "the connection broke off before the end of the answer",
+        "the connection was lost before the end of the answer",
     ),
-    ((ResponseFailed,), "decode", "the answer is not what its headers promise"),
+    ((ResponseFailed,), "decode", "the answer does not match its headers"),
 )
 """First match wins: a wrapper stands behind what it wraps."""
 

@@ -183,14 +183,14 @@ class Fetcher:
     async def _probe(self) -> None:
         if why := await self.reach():
             self.log.warn(
-                "cannot reach the upstream at {url}, {way}: {why}",
+                "cannot reach the NetBird API at {url}, {way}: {why}",
                 url=self._url,
                 way=self._way,
                 why=why,
             )
         else:
             self.log.info(
-                "reached the upstream at {url}, {way}", url=self._url, way=self._way
+                "reached the NetBird API at {url}, {way}", url=self._url, way=self._way
             )
 
     async def _attempt(
@@ -227,7 +227,7 @@ class Fetcher:
             )
             self._observe(attempt)
             self.log.debug(
-                "asked for {path}",
+                "requested {path}",
                 path=path,
                 attempt=number,
                 status=attempt.status,

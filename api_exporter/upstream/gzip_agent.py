@@ -74,7 +74,7 @@ class GzipAgent:
         why = ""
         if named != [GZIP]:
             known = ", ".join(n if n in _CODINGS else "unknown" for n in named)
-            why = f"packed as {known!r}, where gzip was asked for"
+            why = f"encoded as {known!r}, but gzip was requested"
         unpacked: IResponse = GzipResponse(response, self._clock, why)
         return unpacked
 
@@ -165,13 +165,13 @@ class Gunzip(Protocol):
         try:
             plain = self._inflate.decompress(packed, _STEP)
         except zlib.error as error:
-            self._refuse("decode", f"the gzip of the body is damaged: {error}")
+            self._refuse("decode", f"the gzip body is damaged: {error}")
             return
         rest = self._inflate.unconsumed_tail or self._inflate.unused_data
         self._packed = [rest]
         self._excess += len(packed) - len(rest) - len(plain)
         if self._excess > _OVERHEAD:
-            message = "the gzip of the body is longer than what it holds"
+            message = "the gzip body has extra data at its end"
             self._refuse("too_large", message)
             return
         self._protocol.dataReceived(plain)
@@ -201,7 +201,7 @@ class Gunzip(Protocol):
         if self._inflate.eof:
             self._end(reason)
         else:
-            self._refuse("decode", "the gzip of the body is cut short")
+            self._refuse("decode", "the gzip body is incomplete")
 
     def _refuse(self, reason: Reason, why: str) -> None:
         cast("IPushProducer", self.transport).stopProducing()

@@ -81,5 +81,5 @@ class ProxyEndpoint:
     def _insecure(self, untrusted: Failure | None) -> Failure:
         """TLS is the proxy's."""
         why = "" if untrusted is None else explained(untrusted.value)
-        message = f"no TLS connection to the proxy {self._proxy} that can be trusted"
+        message = f"no trusted TLS connection to the proxy {self._proxy}"
         return Failure(UpstreamError("proxy", f"{message}{why}", retryable=True))

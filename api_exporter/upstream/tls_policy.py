@@ -26,7 +26,7 @@ from api_exporter.upstream.tls_contexts import (
     trusted,
 )
 
-_USELESS = "our own certificate cannot be used"
+_USELESS = "the client certificate cannot be used"
 
 
 class UpstreamCertificate(Struct, frozen=True):
@@ -42,7 +42,7 @@ class UpstreamCertificate(Struct, frozen=True):
 
     def __str__(self) -> str:
         end = datetime.fromtimestamp(self.ends, UTC)
-        return f"until {end:%Y-%m-%d %H:%M} UTC, issued by {self.issuer}"
+        return f"expires {end:%Y-%m-%d %H:%M} UTC, issued by {self.issuer}"
 
 
 def read_certificate(certificate: X509) -> UpstreamCertificate:
@@ -155,8 +155,8 @@ class TlsPolicy:
             pem = certificates(self._authorities)
             authorities = [Certificate.loadPEM(block) for block in pem]
         except (ValueError, crypto.Error) as error:
-            why = str(error) if isinstance(error, ValueError) else "it cannot be read"
-            message = f"nobody can be trusted: {self._authorities}: {why}"
+            why = str(error) if isinstance(error, ValueError) else "unreadable"
+            message = f"no certificate authority is usable: {self._authorities}: {why}"
             raise UpstreamError("tls", message) from None
         return {"trustRoot": trustRootFromCertificates(authorities)}
 

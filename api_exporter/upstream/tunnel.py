@@ -77,17 +77,17 @@ def opened(received: bytes, proxy: Proxy) -> bool:
     if code >= 300:
         raise _refusal(proxy, code)
     if received:
-        raise _error(proxy, f"sends a body behind its {code} to CONNECT")
+        raise _error(proxy, f"sends a body after its {code} to CONNECT")
     return True
 
 
 def _refusal(proxy: Proxy, code: int) -> UpstreamError:
     message = f"answers CONNECT with {code}"
     if code >= 500:
-        message += ": it does not get to the upstream itself"
+        message += ": the proxy cannot reach the NetBird API"
         return _error(proxy, message, retryable=True, unsent=True)
     if code in {403, 405}:
-        message += ": it does not let us through to there"
+        message += ": the proxy does not allow this destination"
     return _error(proxy, message)
 
 
@@ -135,7 +135,7 @@ class _ConnectProtocol(Protocol):
         if self._ended:
             return
         if reason is None or not reason.check(UpstreamError):
-            message = "hung up before it had answered CONNECT"
+            message = "closed the connection before it answered CONNECT"
             reason = Failure(_error(self._proxy, message, retryable=True))
         self._end(reason)
 

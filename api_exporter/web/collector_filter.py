@@ -50,6 +50,6 @@ def _named(
         if value not in allowed:
             shown = ascii(value[:30])
             raise ValueError(
-                f"{parameter}: {shown} is none of {', '.join(allowed) or 'no names'}"
+                f"{parameter}: {shown} is not one of {', '.join(allowed) or 'no names'}"
             )
     return frozenset(values)

@@ -116,7 +116,7 @@ class ProfilePage(ReadOnlyPage):
         if self._running is not None:
             wait = max(1, ceil(self._until - self._clock.seconds()))
             request.setHeader(b"Retry-After", b"%d" % wait)
-            return _refuse(request, 409, f"{self._kind.uses} is in use; try later")
+            return _refuse(request, 409, f"{self._kind.uses} is in use; retry later")
         if request.method == b"HEAD":
             return _attach(request, b"")
         self._until = self._clock.seconds() + seconds

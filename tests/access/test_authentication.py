@@ -209,10 +209,10 @@ class StrangerTests(AccessTestCase):
             for path in ("/", "/health"):
                 self.ask(site, path, shown)
         self.assertEqual(7, self.unauthorized())
-        line = "warning 10.1.2.3 may not come in: no password or token"
+        line = "warning rejected 10.1.2.3: no password or token"
         self.assertEqual([line], book.lines())
         self.clock.advance(60)
-        count = "warning 10.1.2.3 may not come in: 7 times in a minute"
+        count = "warning rejected 10.1.2.3: 7 times in one minute"
         self.assertEqual([line, count], book.lines())
 
     def test_open(self) -> None:
@@ -390,7 +390,7 @@ class TokenTests(AccessTestCase):
         """A limited token shows its own accounts, whatever tricks the query plays."""
         site = self.site(None, f"acme account=acme,beta {LIMITED}\n{TOKEN}\n")
         own = 200, f"{SECRET} of acme,beta\n"
-        shut = 403, "This token is for single accounts.\n"
+        shut = 403, "This token gives access to single accounts only.\n"
         none = 404, "There is no such account.\n"
         for path, expected in (
             ("/", own),

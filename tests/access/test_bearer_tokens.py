@@ -52,16 +52,16 @@ class TokensTests(SynchronousTestCase):
         """All wrong lines are told by their numbers, and nothing of what they hold."""
         digits = "f" * 63
         for line, words in (
-            ("t0ken-too-short", "a token has at least 16 visible characters"),
-            (f"sha256:{digits}", "sha256: takes 64 hexadecimal digits"),
-            (f"a b {SECRET}", "a line is [NAME] [account=NAME,NAME] TOKEN"),
-            (f"t0ken/x {SECRET}", "a line is [NAME] [account=NAME,NAME] TOKEN"),
-            (f"account=a account=b {SECRET}", "a line is [NAME]"),
-            (f"account=,t0ken {SECRET}", "account= takes names"),
-            (f"account= {SECRET}", "account= takes names"),
+            ("t0ken-too-short", "a token must have at least 16 visible characters"),
+            (f"sha256:{digits}", "sha256: must be followed by 64 hexadecimal digits"),
+            (f"a b {SECRET}", "a line must be [NAME] [account=NAME,NAME] TOKEN"),
+            (f"t0ken/x {SECRET}", "a line must be [NAME] [account=NAME,NAME] TOKEN"),
+            (f"account=a account=b {SECRET}", "a line must be [NAME]"),
+            (f"account=,t0ken {SECRET}", "account= must be names"),
+            (f"account= {SECRET}", "account= must be names"),
             ("t0ken account=acme", "the token is missing"),
-            (f"{SECRET}\n{SECRET}", "the token is there twice"),
-            (f"{SECRET}\x01", "a token has at least"),
+            (f"{SECRET}\n{SECRET}", "the token is listed twice"),
+            (f"{SECRET}\x01", "a token must have at least"),
         ):
             with self.assertRaises(ConfigurationError) as raised:
                 self.read(f"good-token-of-somebody\n{line}\n")
@@ -85,11 +85,11 @@ class TokensTests(SynchronousTestCase):
         for content in ("", "# none\n"):
             with self.assertRaises(ConfigurationError) as raised:
                 self.read(content)
-            self.assertIn("it holds no token", str(raised.exception))
+            self.assertIn("the file contains no token", str(raised.exception))
             self.assertTrue(raised.exception.retryable)
         with self.assertRaises(ConfigurationError) as raised:
             self.read("ü".encode() * 20)
-        self.assertIn("it holds a non-ASCII character", str(raised.exception))
+        self.assertIn("the file contains a non-ASCII character", str(raised.exception))
         for path, words in ((Path("/none"), "No such file"), (Path("/"), "directory")):
             with self.assertRaises(ConfigurationError) as raised:
                 load_tokens(path, Path.read_bytes, several=True)
@@ -99,11 +99,11 @@ class TokensTests(SynchronousTestCase):
         """A file that is none of ours is told in its own words."""
 
         def refuse(_path: Path) -> bytes:
-            raise ValueError("it is no regular file")
+            raise ValueError("the file is not a regular file")
 
         with self.assertRaises(ConfigurationError) as raised:
             load_tokens(Path("/x"), refuse, several=True)
-        self.assertEqual("/x: it is no regular file", str(raised.exception))
+        self.assertEqual("/x: the file is not a regular file", str(raised.exception))
 
     def test_secret(self) -> None:
         """No traceback shows them."""

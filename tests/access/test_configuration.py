@@ -57,7 +57,9 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertTrue(web.startswith(f"WEB_CONFIG_FILE: {file}:1: nonsense: no such"))
         expected = "WEB_BEARER_TOKENS_FILE: /none: No such file or directory"
         self.assertEqual(expected, tokens)
-        expected = "WEB_OPEN_PATHS: '/debug/pprof' is neither /metrics nor /sd"
+        expected = (
+            "WEB_OPEN_PATHS: '/debug/pprof' is not allowed: it must be /metrics or /sd"
+        )
         self.assertEqual(expected, paths)
 
     def test_retryable(self) -> None:
@@ -75,7 +77,9 @@ class ConfigurationTests(SynchronousTestCase):
         """Only the metrics and the list of targets can be opened."""
         for path in ("/debug/pprof", "/", "/health", "/metrics/", "/sd/accounts"):
             [problem] = self.why_not("", WEB_OPEN_PATHS=path)
-            self.assertIn(f"{path!r} is neither /metrics nor /sd", problem)
+            self.assertIn(
+                f"{path!r} is not allowed: it must be /metrics or /sd", problem
+            )
 
     def test_ssl_endpoint(self) -> None:
         """Only one of the two may say how connections are encrypted."""
@@ -115,10 +119,10 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertFalse(access.good)
         self.assertEqual(
             [
-                "info WEB_CONFIG_FILE: it has changed, and is in force",
-                f"error WEB_CONFIG_FILE: {self.folder.file}:3: tls_server_config."
-                "key_file: it does not belong to the certificate; what was in force"
-                " before stays",
+                "info WEB_CONFIG_FILE: reloaded",
+                f"error WEB_CONFIG_FILE: {self.folder.file}:3:"
+                " tls_server_config.key_file: the key does not belong to the"
+                " certificate; the previous configuration stays in use",
             ],
             [line.partition(" setting=")[0] for line in self.book.lines()],
         )
@@ -135,7 +139,7 @@ class ConfigurationTests(SynchronousTestCase):
         self.assertIs(before, access.web().context)
         self.assertFalse(access.good)
         [line] = self.book.lines()
-        self.assertIn("key_file: it does not belong to the certificate", line)
+        self.assertIn("key_file: the key does not belong to the certificate", line)
         renewed.write(self.folder.path, "server")
         self.clock.advance(1)
         self.assertIsNot(before, access.web().context)
@@ -144,31 +148,31 @@ class ConfigurationTests(SynchronousTestCase):
     def test_too_late(self) -> None:
         """What would open the door, or speak otherwise with all, takes a restart."""
         for before, after, words in (
-            (SERVER, "", "whether there is TLS cannot change while running"),
-            ("", SERVER, "whether there is TLS cannot change while running"),
-            (REQUIRED, SERVER, "that no certificate is required any more"),
+            (SERVER, "", "a reload cannot switch TLS on or off"),
+            ("", SERVER, "a reload cannot switch TLS on or off"),
+            (REQUIRED, SERVER, "a reload cannot stop requiring client certificates"),
             (
                 REQUIRED,
                 REQUIRED.replace("AndVerify", "Any"),
-                "client_auth_type: that no certificate is verified any more",
+                "client_auth_type: a reload cannot stop verifying client certificates",
             ),
             (
                 f"{REQUIRED}  client_allowed_sans: [test3]\n",
                 REQUIRED,
-                "client_allowed_sans: that no name is required any more",
+                "client_allowed_sans: a reload cannot stop checking",
             ),
             (
                 f"{REQUIRED}  client_allowed_sans: [test3]\n",
                 f"{REQUIRED}  client_allowed_sans: []\n",
-                "client_allowed_sans: an empty list allows nobody",
+                "client_allowed_sans: an empty list rejects all clients",
             ),
             (
                 REQUIRED,
                 REQUIRED.replace("  client_ca_file: ca.pem\n", ""),
-                "client_ca_file: that no authority is named any more",
+                "client_ca_file: a reload cannot stop using client_ca_file",
             ),
-            (USERS, "", "that nobody is asked for a password any more"),
-            (USERS + SERVER, SERVER, "that nobody is asked for a password any more"),
+            (USERS, "", "a reload cannot remove all users"),
+            (USERS + SERVER, SERVER, "a reload cannot remove all users"),
         ):
             access = self.load(before)
             assert access is not None
@@ -207,7 +211,7 @@ class ConfigurationTests(SynchronousTestCase):
         accounts.mkdir()
         (accounts / "x.conf").touch()
         path = str(tokens)
-        nobody = "nobody is asked who it is; whoever reaches it reads it"
+        nobody = "no authentication: anyone who can connect can read all pages"
         for web, more, expected in (
             ("", {}, [nobody]),
             (SERVER, {}, ["TLS, no client certificates", nobody]),
@@ -222,7 +226,7 @@ class ConfigurationTests(SynchronousTestCase):
                 [
                     "passwords of 1 users",
                     "2 tokens, 1 limited to some accounts",
-                    "open to all: /sd, /sd/accounts",
+                    "no password or token required: /sd, /sd/accounts",
                 ],
             ),
         ):

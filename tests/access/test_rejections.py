@@ -18,18 +18,16 @@ class RejectionsTests(SynchronousTestCase):
         for address in ("10.0.0.1", "10.0.0.2", "10.0.0.1", "10.0.0.1"):
             self.rejections.add(address, "no token")
         first = [
-            "warning 10.0.0.1 may not come in: no token",
-            "warning 10.0.0.2 may not come in: no token",
+            "warning rejected 10.0.0.1: no token",
+            "warning rejected 10.0.0.2: no token",
         ]
         self.assertEqual(first, self.book.lines())
         self.clock.advance(MINUTE)
-        count = "warning 10.0.0.1 may not come in: 3 times in a minute"
+        count = "warning rejected 10.0.0.1: 3 times in one minute"
         self.assertEqual([*first, count], self.book.lines())
         self.assertEqual([], self.clock.getDelayedCalls())
         self.rejections.add("", "no token")
-        self.assertEqual(
-            "warning a client may not come in: no token", self.book.lines()[-1]
-        )
+        self.assertEqual("warning rejected a client: no token", self.book.lines()[-1])
 
     def test_many(self) -> None:
         """Of a crowd only the first ones are told one by one."""
@@ -38,7 +36,7 @@ class RejectionsTests(SynchronousTestCase):
         self.assertEqual(MOST + 1, len(self.book.lines()))
         self.rejections.stop()
         self.assertEqual(
-            f"warning other addresses may not come in: {9 * MOST} times in a minute",
+            f"warning rejected other addresses: {9 * MOST} times in one minute",
             self.book.lines()[-1],
         )
         self.assertEqual([], self.clock.getDelayedCalls())

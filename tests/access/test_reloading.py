@@ -105,7 +105,7 @@ class ReloaderTests(SynchronousTestCase):
             self.clock.advance(INTERVAL)
             self.assertEqual(11, reloader())
         self.assertFalse(reloader.good)
-        self.assertEqual([f"{self.path}: a defect: KeyError"], self.reports)
+        self.assertEqual([f"{self.path}: internal error: KeyError"], self.reports)
         with self.assertRaises(ConfigurationError):
             self.reloader()
         self.path.write_text("2")
@@ -133,7 +133,9 @@ class ReloaderTests(SynchronousTestCase):
         self.path.unlink()
         os.mkfifo(self.path)
         reloader.reload()
-        self.assertEqual((11, ["it is no regular file"]), (reloader(), self.reports))
+        self.assertEqual(
+            (11, ["the file is not a regular file"]), (reloader(), self.reports)
+        )
 
     def test_start(self) -> None:
         """What is broken at the start is refused there."""

@@ -92,8 +92,8 @@ class ContextTests(SynchronousTestCase):
         """A version that OpenSSL has lost is told at the start, not by each client."""
         self.patch(tls_context, "_speaks", lambda _made, _version: False)
         self.assertEqual(
-            "4: tls_server_config.min_version: the OpenSSL that is installed does not"
-            " speak it",
+            "4: tls_server_config.min_version: the installed OpenSSL does not support"
+            " this version",
             self.why_not("  min_version: TLS10\n"),
         )
 
@@ -145,8 +145,8 @@ class ContextTests(SynchronousTestCase):
             "  cipher_suites: [TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256]\n"
         )
         self.assertEqual(
-            "4: tls_server_config.cipher_suites: the OpenSSL that is installed does not"
-            " have ECDHE-RSA-CHACHA20-POLY1305",
+            "4: tls_server_config.cipher_suites: the installed OpenSSL does not"
+            " support ECDHE-RSA-CHACHA20-POLY1305",
             told,
         )
 
@@ -367,7 +367,8 @@ class ContextTests(SynchronousTestCase):
             one.write(self.folder.path, "server")
             (self.folder.path / "server.key").write_bytes(other.key)
             self.assertEqual(
-                "3: tls_server_config.key_file: it does not belong to the certificate",
+                "3: tls_server_config.key_file: the key does not belong to the"
+                " certificate",
                 self.why_not(""),
             )
 

@@ -80,7 +80,7 @@ class TableTests(SynchronousTestCase):
             ),
             (
                 f"{SERVER}  client_ca_file: ca.pem\n",
-                ("2: tls_server_config: client_ca without a client_auth_type",),
+                ("2: tls_server_config: client_ca needs a client_auth_type",),
             ),
             (
                 f"{SERVER}  client_auth_type: RequireAndVerifyClientCert\n"
@@ -189,7 +189,7 @@ class TableTests(SynchronousTestCase):
             self.assertEqual({b"john": digest.encode()}, found.users)
         self.assert_bad(
             f'basic_auth_users:\n  "a:b": "{HASH}"\n',
-            "2: basic_auth_users: no user's name may hold a colon",
+            "2: basic_auth_users: the name of a user must not contain a colon",
         )
 
     def test_decoy(self) -> None:
@@ -218,9 +218,9 @@ class TableTests(SynchronousTestCase):
             (
                 "18",
                 (
-                    f"{self.folder.file}: basic_auth_users: a hash has cost 18: one"
-                    " comparison takes about 26 seconds, and all others wait for it;"
-                    " use 10 to 12",
+                    f"{self.folder.file}: basic_auth_users: a hash has cost 18. One"
+                    " comparison takes about 26 seconds and delays all others. Use a"
+                    " cost from 10 to 12",
                 ),
             ),
         ):
@@ -235,7 +235,7 @@ class TableTests(SynchronousTestCase):
         self.folder.file.write_bytes(b"\xff\xfe")
         with self.assertRaises(ConfigurationError) as raised:
             load(self.folder.file, Path.read_bytes)
-        self.assertIn("it is not UTF-8 text", str(raised.exception))
+        self.assertIn("the file is not UTF-8 text", str(raised.exception))
         self.assertFalse(raised.exception.retryable)
 
     def test_quoted(self) -> None:
@@ -281,7 +281,7 @@ class TableTests(SynchronousTestCase):
         with self.assertRaises(ConfigurationError) as raised:
             self.folder.read("[" * (LONGEST + 1))
         self.assertEqual(
-            [f"{self.folder.file}: it has more than 262144 bytes"],
+            [f"{self.folder.file}: the file has more than 262144 bytes"],
             raised.exception.problems,
         )
 
@@ -373,7 +373,8 @@ class TlsTests(SynchronousTestCase):
             ),
             (
                 f"{auth}RequireAnyClientCert\n  client_allowed_sans: []\n",
-                "5: tls_server_config.client_allowed_sans: an empty list allows nobody",
+                "5: tls_server_config.client_allowed_sans: an empty list rejects all"
+                " clients",
             ),
             (
                 f"{SERVER}  client_allowed_sans: [a]\n",
@@ -386,7 +387,8 @@ class TlsTests(SynchronousTestCase):
             (
                 f"{SERVER}  max_version: TLS12\n  cipher_suites:"
                 " [TLS_AES_128_GCM_SHA256]\n",
-                "5: tls_server_config.cipher_suites: max_version leaves none of them",
+                "5: tls_server_config.cipher_suites: max_version allows none of these"
+                " cipher suites",
             ),
             (
                 f"{SERVER}  prefer_server_cipher_suites: 3\n",

@@ -21,8 +21,11 @@ class DocumentTests(SynchronousTestCase):
             ("a: 1\n b: 2\n", "web.yml:2: "),
             ("a: *secret\n", "web.yml:1: found undefined alias …"),
             ("a: 1\n---\nb: 2\n", "web.yml:2: "),
-            ("a: \x01secret", "web.yml: it holds a character that YAML forbids"),
-            ("[" * 5000, "web.yml: it is nested too deeply"),
+            (
+                "a: \x01secret",
+                "web.yml: the file contains a character that YAML forbids",
+            ),
+            ("[" * 5000, "web.yml: the file is nested too deeply"),
         ):
             self.assert_wrong(text, expected)
 
@@ -36,7 +39,7 @@ class DocumentTests(SynchronousTestCase):
         self.assertEqual(
             [
                 "f:2: s.b: no such key: allowed are a, c",
-                "f:3: s.a: it is there twice",
+                "f:3: s.a: the key occurs twice",
                 "f:5: s: a key must be a word",
                 "f:7: s.…: no such key: allowed are a, c",
             ],

@@ -58,15 +58,20 @@ class RulesTests(SynchronousTestCase):
             ("days", "login_soon", 0, "days: login_soon: 0: Expected `int` >= 1"),
             ("days", "login_soon", 100_001, "100001: Expected `int` <= 100000"),
             ("days", "login_soon", 1.5, "days: login_soon: 1.5: Expected `int`"),
-            ("days", "login_son", 1, "days: 'login_son' is none of access_token_soon,"),
+            (
+                "days",
+                "login_son",
+                1,
+                "days: 'login_son' is not one of access_token_soon,",
+            ),
             ("hours", "approval", "two", "hours: approval: 'two': Expected `int`"),
             ("shares", "addresses_used", 90, "shares: addresses_used: 90: Expected"),
             ("groups", "important", "servers", "groups: important: 'servers': Exp"),
             ("groups", "important", [1], "groups: important: [1]: Expected `str`"),
             ("groups", "routers", [""], "groups: routers: ['']: Expected `str` of len"),
-            ("groups", "importnat", [], "groups: 'importnat' is none of important,"),
+            ("groups", "importnat", [], "groups: 'importnat' is not one of important,"),
             ("severities", "ApiExporterDown", "high", "ApiExporterDown: 'high': Inv"),
-            ("runbooks", "url", "x", "'runbooks' is none of groups, hours, days,"),
+            ("runbooks", "url", "x", "'runbooks' is not one of groups, hours, days,"),
         ):
             text = json.dumps({table: {name: value}}).encode()
             error = self.assertRaises(ValueError, changed, text)

@@ -42,7 +42,7 @@ class ChosenTests(SynchronousTestCase):
         for names, wanted, words in (
             (("acme", "beta"), "x", "'x' is not allowed: it must be one of acme, beta"),
             (("acme",), "", "'' is not allowed: it must be one of acme"),
-            (("",), "x", "'x' is not allowed: there are no names"),
+            (("",), "x", "'x' is not allowed: no account has a name"),
             (("acme", "beta"), None, "--account, which must be one of acme, beta"),
         ):
             told = self.refused(*names, wanted=wanted, one=True)
@@ -52,4 +52,4 @@ class ChosenTests(SynchronousTestCase):
         """Of no accounts none can be read."""
         for wanted in (None, "acme"):
             told = self.refused(wanted=wanted, one=True)
-            self.assertIn("no account falls to this shard", told)
+            self.assertIn("this shard has no accounts", told)

@@ -149,8 +149,8 @@ class AnswerTests(HealthTestCase):
             self.assertEqual(
                 (
                     0,
-                    f"OK: https://127.0.0.1:{port}/health: it answers clients with a"
-                    " certificate only",
+                    f"OK: https://127.0.0.1:{port}/health: the exporter runs and"
+                    " requires a client certificate",
                 ),
                 self.asked(LISTEN_ADDRESS=f"ssl:{port}"),
             )
@@ -238,13 +238,13 @@ class WhereTests(HealthTestCase):
             ),
             (["--nonsense"], USAGE),
             (["a", "b", "c"], USAGE),
-            (["http://127.0.0.1:1/", "soon"], "'soon' is no number of seconds; "),
+            (["http://127.0.0.1:1/", "soon"], "'soon' is not a number of seconds; "),
             (["ftp://127.0.0.1/"], "the URL must be http://host:port/path, or https"),
             (["http://u:p@127.0.0.1/"], "the URL must be http://host:port/path"),
             (["health"], "the URL must be http://host:port/path, or https; "),
-            (["http://a:b/"], "the URL is none: "),
-            (["http://127.0.0.1:1/", "nbp_x"], "'nbp_…' is no number of seconds"),
-            (["http://a/\u00e4"], "the URL holds a space or a non-ASCII character"),
+            (["http://a:b/"], "the URL is not valid: "),
+            (["http://127.0.0.1:1/", "nbp_x"], "'nbp_…' is not a number of seconds"),
+            (["http://a/\u00e4"], "the URL contains a space or a non-ASCII character"),
         ):
             status, line = self.asked(*arguments)
             start = f"CRITICAL: {words}"
@@ -252,8 +252,8 @@ class WhereTests(HealthTestCase):
         with self.assertRaises(CannotAsk) as raised:
             from_settings(None, {"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
         self.assertEqual(
-            "LISTEN_ADDRESS=systemd:domain=INET:index=0 does not say where to ask: add"
-            " a URL",
+            "LISTEN_ADDRESS=systemd:domain=INET:index=0 does not name an address that"
+            " can be asked: add a URL",
             str(raised.exception),
         )
         status, line = self.asked(LISTEN_ADDRESS="?")

@@ -207,7 +207,9 @@ class ReachedTests(SynchronousTestCase):
             raise ZeroDivisionError
 
         done = Deferred.fromCoroutine(reached(reach))
-        self.assertEqual("a defect: ZeroDivisionError", self.successResultOf(done))
+        self.assertEqual(
+            "internal error: ZeroDivisionError", self.successResultOf(done)
+        )
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
 

@@ -94,7 +94,7 @@ class SurveyTests(SynchronousTestCase):
         """A defect of ours is an outcome, too, and its traceback is in the log."""
         found = self.peers(ZeroDivisionError("oops"))
         self.assertEqual("internal", found.outcome)
-        self.assertEqual("a defect: ZeroDivisionError", str(found.error))
+        self.assertEqual("internal error: ZeroDivisionError", str(found.error))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
     def test_null(self) -> None:

@@ -126,7 +126,7 @@ class DroppedTests(SynchronousTestCase):
         desk.log.info("and again")
         self.assertEqual(
             [
-                "warning 3 log lines were dropped: nobody took them",
+                "warning dropped 3 log lines: the log's reader is too slow",
                 "info again",
                 "info and again",
                 "warning seen",

@@ -141,7 +141,7 @@ class LogFileTests(SynchronousTestCase):
         self.assertTrue(self.file.write("b\n"))
         self.assertEqual("a\nb\n", self.moved.read_text())
         self.assertEqual(
-            ["warning cannot open the log file anew: Is a directory"], book.lines()
+            ["warning cannot reopen the log file: Is a directory"], book.lines()
         )
 
     def test_full_disk(self) -> None:

@@ -239,7 +239,7 @@ class CursorFileTests(FileTestCase):
         endless = self.path.with_name("endless")
         endless.symlink_to("/dev/zero")
         for path in (self.path, endless):
-            with self.assertRaisesRegex(ValueError, "it is no regular file"):
+            with self.assertRaisesRegex(ValueError, "the file is not a regular file"):
                 CursorFile(path, AUDIT).load()
 
     def test_in_the_way(self) -> None:

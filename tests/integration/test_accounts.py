@@ -163,7 +163,7 @@ class AccountsTests(OperatedTestCase):
             if what.startswith("beta"):
                 self.assertNotIn(self.acme.url, page, what)
         last = pages["--check"].splitlines()[-2:]
-        self.assertEqual(["acme: ok", "beta: its peers cannot be read"], last)
+        self.assertEqual(["acme: ok", "beta: the peers cannot be read"], last)
 
     def test_log(self) -> None:
         """Every line about an account says which."""

@@ -171,21 +171,42 @@ class BadTests(PuppetTestCase):
             (says(b"\x15\x03\x01\x00\x02\x02\x16"), "proxy", "that is not HTTP"),
             (says(b"HTTP/1.1 yes\r\n\r\n"), "proxy", "that is not HTTP"),
             (says(b"HTTP/2 200\r\n\r\n"), "proxy", "that is not HTTP"),
-            (Conversation.close, "proxy", "hung up before it had answered CONNECT"),
-            (Conversation.cut, "proxy", "hung up before it had answered CONNECT"),
-            (says(b"HTTP/1.1 200 O", close=True), "proxy", "hung up before"),
+            (
+                Conversation.close,
+                "proxy",
+                "closed the connection before it answered CONNECT",
+            ),
+            (
+                Conversation.cut,
+                "proxy",
+                "closed the connection before it answered CONNECT",
+            ),
+            (
+                says(b"HTTP/1.1 200 O", close=True),
+                "proxy",
+                "closed the connection before",
+            ),
             (says(long), "proxy", "with more than 16384 bytes"),
             (says(b"HTTP/1.1 103 x\r\n\r\n" * 1000), "proxy", "more than 16384 bytes"),
-            (says(OPENED + b"<html>"), "proxy", "sends a body behind its 200"),
+            (says(OPENED + b"<html>"), "proxy", "sends a body after its 200"),
             (says(b"HTTP/1.1 301 Moved\r\n\r\n"), "proxy", "answers CONNECT with 301"),
-            (says(b"HTTP/1.1 403 No\r\n\r\n<p>"), "proxy", "does not let us through"),
-            (says(b"HTTP/1.1 405 No\r\n\r\n"), "proxy", "does not let us through"),
+            (
+                says(b"HTTP/1.1 403 No\r\n\r\n<p>"),
+                "proxy",
+                "does not allow this destination",
+            ),
+            (
+                says(b"HTTP/1.1 405 No\r\n\r\n"),
+                "proxy",
+                "does not allow this destination",
+            ),
             (says(b"HTTP/1.1 503 No\r\n\r\n"), "proxy", "does not get to the upstream"),
             (says(b"HTTP/1.1 407 No\r\n\r\n"), "proxy_auth", "a valid user and"),
             (
                 says(b"HTTP/1.1 407 No\r\n" + ntlm + b"\r\n"),
                 "proxy_auth",
-                "wants a login by NTLM or Negotiate, and we can only do Basic",
+                "requires authentication by NTLM or Negotiate, but the exporter"
+                " supports only Basic",
             ),
             (
                 says(b"HTTP/1.1 407 No\r\nProxy-Authenticate: c4nary\r\n\r\n"),
@@ -263,9 +284,9 @@ class BadTests(PuppetTestCase):
 class LogTests(PuppetTestCase):
     async def test_way(self) -> None:
         """One line at the start says which way was taken, and who says so."""
-        failed = "warning cannot reach the upstream at {url}, {way}: the proxy"
+        failed = "warning cannot reach the NetBird API at {url}, {way}: the proxy"
         for answer, limit, words in (
-            (Conversation.carry, "30s", "info reached the upstream at {url}, {way}"),
+            (Conversation.carry, "30s", "info reached the NetBird API at {url}, {way}"),
             (silence, "300ms", failed),
         ):
             url = self.upstream()
@@ -284,7 +305,7 @@ class LogTests(PuppetTestCase):
         client.startService()
         [line] = book.lines()
         self.assertEqual(
-            f"warning the proxy 127.0.0.1:{self.port} sees the token: the upstream's"
-            " address is not https",
+            f"warning the proxy 127.0.0.1:{self.port} can read the token:"
+            " UPSTREAM_API_URL is not https",
             line.partition(" proxy=")[0],
         )

@@ -287,7 +287,7 @@ class CanaryTests(OperatedTestCase):
         said = self.assert_command_clean(
             [*command, "--enable-pprof"],
             self.canary(upstream.url),
-            "a defect while refreshing peers",
+            "internal error while refreshing peers",
         )
         self.assertIn("KeyError", said)
 

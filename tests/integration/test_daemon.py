@@ -117,10 +117,10 @@ class DaemonTests(TestCase):
     def test_console_script(self) -> None:
         """The console script serves, and SIGTERM ends it soon, well."""
         running = self.started([str(self.venv / "bin/api-exporter"), "--demo"])
-        until(lambda: "reached the upstream" in running.said(), "the second line")
+        until(lambda: "reached the NetBird API" in running.said(), "the second line")
         where, reached = running.said().splitlines()
         self.assertIn(f"is at http://127.0.0.1:{self.port}/ and its metrics", where)
-        self.assertIn("reached the upstream", reached)
+        self.assertIn("reached the NetBird API", reached)
         self.assertTrue(scraped(self.url(), 'netbird_api_peers{connected="true"}'))
         self.assertEqual(200, get(self.url("/health"))[0])
         self.assertEqual(200, get(self.url("/"))[0])
@@ -274,7 +274,7 @@ class DaemonTests(TestCase):
         )
         until(lambda: scraped(self.url(), "netbird_api_up 0.0"), "the first failure")
         self.assertEqual(200, get(self.url("/health"))[0])
-        self.assertIn("warning cannot reach the upstream", running.said())
+        self.assertIn("warning cannot reach the NetBird API", running.said())
         with socket.create_server(("127.0.0.1", upstream)) as server:
             server.settimeout(PATIENCE)
             until(lambda: _answered(server), "a request")

@@ -39,7 +39,7 @@ TOKEN, LIMITED = "a-token-that-opens-all", "a-token-that-opens-one"
 
 PASSWORD = "open sesame"
 
-STAYS = "what was in force before stays"
+STAYS = "the previous configuration stays in use"
 
 GUESSING = ("-m", "tests.integration.guessing")
 
@@ -105,7 +105,8 @@ class StartTests(DoorTestCase):
             (SERVER.replace("server.key", "none"), ":3: tls_server_config.key_", 1, []),
             (
                 SERVER.replace("server.key", "rsa.key"),
-                ":3: tls_server_config.key_file: it does not belong to the certificate",
+                ":3: tls_server_config.key_file: the key does not belong to the"
+                " certificate",
                 78,
                 daemon,
             ),
@@ -147,7 +148,7 @@ class StartTests(DoorTestCase):
 
     def test_everybody(self) -> None:
         """Whoever listens to all and asks nobody is told so, once."""
-        line = "everybody who reaches it reads what it knows"
+        line = "Metrics are readable by anyone who can connect"
         for address, web, expected in (
             (f":{self.port}", None, 1),
             (f":{self.port}", REQUIRED, 0),
@@ -165,9 +166,9 @@ class ReportTests(DoorTestCase):
         self.assertEqual(0, ended.returncode, ended.stderr)
         self.assertEqual(
             [
-                "door: TLS, client certificates required and verified",
-                "door: passwords of 1 users",
-                "door: 1 tokens, 0 limited to some accounts",
+                "access: TLS, client certificates required and verified",
+                "access: passwords of 1 users",
+                "access: 1 tokens, 0 limited to some accounts",
             ],
             ended.stdout.splitlines()[:3],
         )
@@ -177,7 +178,7 @@ class ReportTests(DoorTestCase):
         scheme = "https"
         for web, words in (
             (SERVER + users(), "/health: 200"),
-            (REQUIRED, "/health: it answers clients with a certificate only"),
+            (REQUIRED, "/health: the exporter runs and requires a client certificate"),
             (users(), "/health: 200"),
         ):
             environ = self.door(web, TOKEN)

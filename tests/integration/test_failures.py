@@ -244,7 +244,11 @@ class FailureTests(TestCase):
         html = b"<html>502 Bad Gateway</html>"
         for fault, reason, why in (
             (says(401, b'{"message":"token invalid"}'), "auth", "401: the upstream"),
-            (says(404, unknown_token), "auth", "404: the upstream refuses the token"),
+            (
+                says(404, unknown_token),
+                "auth",
+                "404: the NetBird API rejects the token",
+            ),
             (
                 says(403, b'{"message":"permission denied"}'),
                 "forbidden",
@@ -268,22 +272,22 @@ class FailureTests(TestCase):
             (
                 says(200, b"no gzip", content_encoding="gzip"),
                 "decode",
-                "the gzip of the body is",
+                "the gzip body is",
             ),
             (
                 says(200, gzip.compress(b"[]" * 9)[:-9], content_encoding="gzip"),
                 "decode",
-                "the gzip of the body is cut short",
+                "the gzip body is incomplete",
             ),
             (
                 says(200, gzip.compress(b"[]")[:10] + b"xxxx", content_encoding="gzip"),
                 "decode",
-                "the gzip of the body is",
+                "the gzip body is",
             ),
             (says(200, b" " * 10_000_001), "too_large", "the body is longer than"),
             (stall, "timeout", "no answer within 1 s"),
             (silence, "timeout", "no answer within 1 s"),
-            (reset, "connect", "the connection broke off"),
+            (reset, "connect", "the connection was lost"),
         ):
             await self.restarted()
             await self.assert_row(fault, reason, why)
@@ -304,7 +308,9 @@ class FailureTests(TestCase):
         self.assertIsNone(self.up()["groups"])
         failures = "api_exporter_refresh_failures_total"
         self.assertEqual(0, self.value(failures, resource="groups"))
-        self.assertEqual(["info the upstream does not have groups"], self.book.lines())
+        self.assertEqual(
+            ["info the NetBird API does not have groups"], self.book.lines()
+        )
         del self.api.faults["/api/groups"]
         await self.elapse(3661)
         self.assertEqual(1, self.up()["groups"])
@@ -402,7 +408,7 @@ class FailureTests(TestCase):
         await self.assert_unreachable(
             "http://no-such-host.invalid",
             "dns",
-            "the name cannot be resolved",
+            "the host name cannot be resolved",
             attempts=3,
         )
 
@@ -419,7 +425,7 @@ class FailureTests(TestCase):
         await self.assert_unreachable(
             f"https://localhost:{port}",
             "tls",
-            "no TLS connection that can be trusted",
+            "no trusted TLS connection",
             attempts=4,
         )
 

@@ -126,7 +126,7 @@ class FaultTests(TestCase):
             told = self.value(success) - time.time()
             self.assertLess(abs(told - jump), 60)
             self.assertIn(PEERS_STAY, self.page())
-        self.assertNotIn("could not be refreshed", running.said())
+        self.assertNotIn("have expired", running.said())
         self.assertNotIn("Traceback", running.said())
 
     def test_no_descriptors(self) -> None:

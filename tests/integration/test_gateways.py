@@ -89,15 +89,17 @@ class GatewayTests(ReachingTestCase):
         certificate, key = self.directory / "own.pem", self.directory / "own.key"
         for pem, secret, words in (
             (own.pem, other.key, f"key in {key} does not belong to the certificate in"),
-            (own.pem, own.encrypted_key(), f"{key}: its key is encrypted"),
-            (own.pem, b"x", f"{key}: it holds no private key"),
-            (b"", own.key, f"{certificate}: it is empty"),
+            (own.pem, own.encrypted_key(), f"{key}: the private key is encrypted"),
+            (own.pem, b"x", f"{key}: the file contains no private key"),
+            (b"", own.key, f"{certificate}: the file is empty"),
         ):
             certificate.write_bytes(pem)
             key.write_bytes(secret)
             error = await self.failing(client)
             self.assertEqual("tls", error.reason)
-            self.assertTrue(str(error).startswith("our own certificate cannot be used"))
+            self.assertTrue(
+                str(error).startswith("the client certificate cannot be used")
+            )
             self.assertIn(words, str(error))
         certificate.write_bytes(own.pem)
         key.unlink()
@@ -109,7 +111,7 @@ class GatewayTests(ReachingTestCase):
         """One that has ended, or has not begun, is told at the start, and shown."""
         gateway = self.gateway()
         for begins, days, words in (
-            (-9, -1, "the certificate ended on"),
+            (-9, -1, "the certificate expired on"),
             (3, 9, "the certificate is not valid before"),
         ):
             issued = self.persons.issue("exporter", begins=begins, days=days)
@@ -118,9 +120,9 @@ class GatewayTests(ReachingTestCase):
             client.startService()
             await client.upstream.probe()
             first, second = book.lines()
-            self.assertIn("warning our own certificate is of no use: ", first)
+            self.assertIn("warning the client certificate is not valid: ", first)
             self.assertIn(words, first)
-            self.assertIn("info reached the upstream", second)
+            self.assertIn("info reached the NetBird API", second)
             await self.assert_fails(client, "http_4xx", NOBODY)
 
     async def test_disliked(self) -> None:
@@ -142,7 +144,7 @@ class GatewayTests(ReachingTestCase):
         await self.assert_fails(client, "tls", "certificate verify failed")
         path.write_bytes(b"nothing")
         await self.assert_fails(
-            client, "tls", f"nobody can be trusted: {path}: it holds"
+            client, "tls", f"no certificate authority is usable: {path}: the file"
         )
         path.write_bytes(self.persons.pem + self.authority.pem)
         await self.assert_read(client)

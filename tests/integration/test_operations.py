@@ -388,9 +388,11 @@ class ReportTests(OperatedTestCase):
         ended = self.ended([*self.exporter, "--check", "--demo"], self.settings())
         self.assertEqual((0, ""), (ended.returncode, ended.stderr), ended)
         door, upstream, *lines = ended.stdout.splitlines()
-        self.assertEqual("door: none; whoever reaches it reads it", door)
-        self.assertRegex(upstream, r"^upstream: http://127\.0\.0\.1:\d+$")
-        self.assertEqual(["way: direct", "reachable: yes"], lines[:2])
+        self.assertEqual(
+            "access: no authentication: anyone who can connect can read all pages", door
+        )
+        self.assertRegex(upstream, r"^NetBird API: http://127\.0\.0\.1:\d+$")
+        self.assertEqual(["connection: direct", "reachable: yes"], lines[:2])
         self.assertEqual(["path", "outcome", "records", "ms"], lines[2].split())
         for path in ("api/peers", "api/groups", "api/instance/version"):
             [row] = [line for line in lines if line.split()[0] == path]
@@ -412,11 +414,11 @@ class ReportTests(OperatedTestCase):
         given = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": GOOD}
         status, out, err = self.report("--check", **given)
         self.assertEqual((1, ""), (status, err))
-        told = f"upstream: {url}\nway: direct\nreachable: no connection"
+        told = f"NetBird API: {url}\nconnection: direct\nreachable: no connection"
         self.assertIn(told, out)
         self.assertRegex(out, r"\napi/peers +connect +\d+\n")
         self.assertRegex(
-            out, r"\npeers: no connection: .*\. .*Check that the upstream runs"
+            out, r"\npeers: no connection: .*\. .*Check that the NetBird API runs"
         )
         status, out, err = self.report("--once", **given)
         self.assertEqual((1, ""), (status, out))
@@ -444,7 +446,7 @@ class ReportTests(OperatedTestCase):
         self.assertEqual(1, status)
         self.assertIn("\nreachable: yes\n", out)
         self.assertRegex(out, r"\napi/peers +auth +\d+\n")
-        self.assertEqual(1, out.count("401: the upstream refuses the token. "), out)
+        self.assertEqual(1, out.count("401: the NetBird API rejects the token. "), out)
 
     def test_peers_are_what_counts(self) -> None:
         """Other paths may fail: they are told, and the status stays 0."""
@@ -502,7 +504,7 @@ class ReportTests(OperatedTestCase):
         _, out, err = self.report(
             "--check", UPSTREAM_API_URL=upstream.url, UPSTREAM_API_TOKEN=wrong
         )
-        self.assertIn("mistyped", out + err)
+        self.assertIn("the checksum of the token is wrong", out + err)
 
     def test_wrong_settings(self) -> None:
         """Wrong settings are told as they are at a start."""
@@ -610,8 +612,8 @@ class TokenTests(OperatedTestCase):
         empty.touch()
         for path, why, status in (
             (self.directory / "missing", "No such file or directory", 1),
-            (self.directory, "it is no regular file", os.EX_CONFIG),
-            (empty, "it is empty", 1),
+            (self.directory, "the file is not a regular file", os.EX_CONFIG),
+            (empty, "the file is empty", 1),
         ):
             environ = self.reading(
                 "http://127.0.0.1:1", UPSTREAM_API_TOKEN_FILE=str(path)
@@ -653,7 +655,9 @@ class TokenTests(OperatedTestCase):
         for token, expected in ((GOOD[:-1] + "0", True), (GOOD, False), ("x", False)):
             environ = self.reading(upstream.url, UPSTREAM_API_TOKEN=token)
             running = self.started(self.exporter, environ, "netbird_api_up 0.0")
-            self.assertEqual(expected, "its checksum is wrong" in running.said())
+            self.assertEqual(
+                expected, "the checksum of the token is wrong" in running.said()
+            )
             running.stop()
 
 
@@ -679,7 +683,7 @@ class ConfigurationTests(OperatedTestCase):
         for command in self.commands():
             environ = environment(METRICS_PATH="/metrics")
             running = self.started(command, environ)
-            self.assertNotIn("can be read by everybody", running.said())
+            self.assertNotIn("is readable by every user", running.said())
             self.assertEqual(404, get(self.url("/other"))[0])
             self.assertEqual(0, running.stop()[0])
 
@@ -715,7 +719,7 @@ class ConfigurationTests(OperatedTestCase):
         self.file.chmod(0o644)
         for command in self.commands():
             running = self.started([*command, "--demo"], self.settings())
-            said = "warning config can be read by everybody on this machine"
+            said = "warning config is readable by every user of this machine"
             self.assertEqual(1, running.said().count(said), running.said())
             self.assertEqual(0, running.stop()[0])
 
@@ -893,7 +897,7 @@ class LogTests(OperatedTestCase):
         [asked] = [
             event["fields"]
             for event in events
-            if event["message"] == "asked for api/peers"
+            if event["message"] == "requested api/peers"
         ]
         self.assertEqual(
             ("api/peers", 1, 200),
@@ -914,7 +918,7 @@ class LogTests(OperatedTestCase):
         running = self.started([*self.exporter, "--demo"], environ)
         until(lambda: "refreshed peers" in running.said(), "the peers")
         for expected in (
-            r"debug asked for api/peers attempt=1 status=200 bytes=\d+ millis",
+            r"debug requested api/peers attempt=1 status=200 bytes=\d+ millis",
             r"debug refreshed peers records=\d+ rejected=0 milliseconds=\d+",
             r"debug GET /metrics status=200 client=127\.0\.0\.1 bytes=\d+",
         ):

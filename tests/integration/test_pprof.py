@@ -161,7 +161,7 @@ class GoToolPprofTests(TestCase):
         for path in ("/heap", "/allocs"):
             await self.check_held(await self.fetch(f"{path}?seconds=300"), held)
         comments = await self.tool("-comments", await self.fetch("/allocs"))
-        self.assertIn("Blocks that are alive, since tracing began.", comments)
+        self.assertIn("Live blocks, since tracing began.", comments)
 
     async def check_held(self, file: str, held: bytearray) -> None:
         top = await self.tool("-top", "-unit=B", "-nodefraction=0", file)
@@ -189,7 +189,7 @@ class GoToolPprofTests(TestCase):
         running = treq.get(f"{self.url}/profile?seconds=300", persistent=False)
         await self.sampler_runs(wanted=True)
         printed = await self.tool("-top", f"{self.url}/profile?seconds=1", status=2)
-        self.assertIn("409 Conflict - the CPU sampler is in use; try later", printed)
+        self.assertIn("409 Conflict - the CPU sampler is in use; retry later", printed)
         running.cancel()
         await self.assertFailure(running, ResponseNeverReceived)
         await self.sampler_runs(wanted=False)

@@ -57,7 +57,7 @@ class RealProxyTests(ReachingTestCase):
                     client = self.client(
                         url, UPSTREAM_PROXY=f"http://{login}{proxy.address}"
                     )
-                    words = "wants a valid user and password"
+                    words = "requires a valid user and password"
                     if proxy.login.endswith("word") and login and not tls:
                         # Tinyproxy says 401 to what is wrong, which is the upstream's.
                         await self.assert_fails(client, "auth", "401")
@@ -103,8 +103,8 @@ class RealProxyTests(ReachingTestCase):
             self.assertEqual("proxy", error.reason)
             self.assertRegex(
                 str(error),
-                f"^the proxy {proxy.address} answers CONNECT with 50[0-9]: it does not"
-                " get to the upstream itself$",
+                f"^the proxy {proxy.address} answers CONNECT with 50[0-9]: the proxy"
+                " cannot reach the NetBird API$",
             )
             self.assertTrue(error.unsent)
 
@@ -112,7 +112,7 @@ class RealProxyTests(ReachingTestCase):
         """A proxy that allows no CONNECT to there says so."""
         proxy = squid(self, self.directory / "squid", access="deny all")
         client = self.client(self.upstream(), UPSTREAM_PROXY=proxy.address)
-        await self.assert_fails(client, "proxy", "with 403: it does not let us through")
+        await self.assert_fails(client, "proxy", "with 403: the proxy does not allow")
 
     async def test_away(self) -> None:
         """A proxy that is not there is no fault of the upstream's."""

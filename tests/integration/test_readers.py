@@ -284,7 +284,10 @@ class LookTests(TestCase):
         self.assertEqual(set(), self.site.under_way)
         self.assertEqual(set(), self.site.connections)
         lines = [line.partition(" bytes_left=")[0] for line in self.book.lines()]
-        self.assertEqual([f"info dropped a client that {why}"] if why else [], lines)
+        self.assertEqual(
+            [f"info closed the connection of a slow client: {why}"] if why else [],
+            lines,
+        )
 
     async def test_reads_nothing(self) -> None:
         """A client that is found where it was, again and again, is dropped."""
@@ -292,14 +295,14 @@ class LookTests(TestCase):
         [channel] = self.site.connections
         self.assertLess(channel.unsent(), 1_000_000)  # the system's part of it
         await self.outwait(self.site.under_way)
-        await self.assert_dropped("took nothing for a minute")
+        await self.assert_dropped("the client read nothing for one minute")
 
     async def test_reads_no_end(self) -> None:
         """So is one that leaves the last answer of its connection where it is."""
         await self.reader(b"/closing")
         self.assertEqual(set(), self.site.under_way)
         await self.outwait(self.site.connections)
-        await self.assert_dropped("took nothing for a minute")
+        await self.assert_dropped("the client read nothing for one minute")
 
     async def test_reads_a_little(self) -> None:
         """A client that reads something between the looks may stay."""
@@ -320,7 +323,7 @@ class LookTests(TestCase):
             client.recv(300_000)
             await self.pause()
             self.clock.advance(INTERVAL)
-        await self.assert_dropped("took too long")
+        await self.assert_dropped("the answer took too long")
 
     async def test_reads_again_and_again(self) -> None:
         """Found busy at every look, but with another answer each time: no harm."""
@@ -354,7 +357,8 @@ class LookTests(TestCase):
             await self.reader(b"/metrics")
         self.assertEqual(7, len(self.site.under_way))
         self.assertEqual(
-            ["info dropped a client that reads a page of the past"] * 2,
+            ["info closed the connection of a slow client: it still reads an old page"]
+            * 2,
             self.book.lines(),
         )
         for channel in list(self.site.connections):
@@ -384,7 +388,7 @@ class LookTests(TestCase):
         self.addCleanup(client.close)
         await self.pause()
         await self.outwait(self.site.connections)
-        await self.assert_dropped("never hung up")
+        await self.assert_dropped("the client did not close it")
 
     async def test_encrypted(self) -> None:
         """What has been encrypted for a reader that stands still is little."""

@@ -46,7 +46,7 @@ FLAGS = (
 
 Json = dict[str, object]
 
-REFUSED = UpstreamError("auth", "401: the upstream refuses the token")
+REFUSED = UpstreamError("auth", "401: the NetBird API rejects the token")
 ABSENT = UpstreamError("not_found", "404", unsupported=True)
 MARKUP = UpstreamError(
     "http_5xx",

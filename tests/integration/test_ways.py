@@ -42,8 +42,10 @@ class WayTests(OperatedTestCase):
             name = next(iter(given), "HTTPS_PROXY")
             lines = ended.stdout.splitlines()[1:]  # after the doors
             upstream, way, certificate, reachable, *_ = lines
-            self.assertEqual(f"upstream: {self.environ['UPSTREAM_API_URL']}", upstream)
-            self.assertEqual(f"way: through {proxy.address} ({name})", way)
+            self.assertEqual(
+                f"NetBird API: {self.environ['UPSTREAM_API_URL']}", upstream
+            )
+            self.assertEqual(f"connection: through {proxy.address} ({name})", way)
             self.assertRegex(
                 certificate,
                 r"^certificate: until 20\d\d-\d\d-\d\d \d\d:\d\d UTC, issued by"
@@ -60,7 +62,7 @@ class WayTests(OperatedTestCase):
         )
         ended = self.ended([*self.exporter, "--demo", "--check"], environ)
         self.assertEqual(0, ended.returncode, ended.stdout + ended.stderr)
-        self.assertIn("way: direct\n", ended.stdout)
+        self.assertIn("connection: direct\n", ended.stdout)
 
     def test_certificates(self) -> None:
         """When certificates end is a metric, the upstream's and ours."""
@@ -86,7 +88,7 @@ class WayTests(OperatedTestCase):
         for whose, ends in (("upstream", server.ends), ("client", own.ends)):
             [value] = re.findall(rf"^{name.format(whose)} (.*)$", page, re.MULTILINE)
             self.assertEqual(ends, float(value))
-        until(lambda: "reached the upstream" in running.said(), "a line")
+        until(lambda: "reached the NetBird API" in running.said(), "a line")
         self.assertIn(f"at https://localhost:{port}, direct", running.said())
 
     def test_refused(self) -> None:

@@ -52,9 +52,7 @@ class ProfileTests(SynchronousTestCase):
         self.assertEqual("inuse_space", read.default_type)
         self.assertEqual(5 * 10**9, read.duration)
         self.assertEqual(NOW * 10**9, read.started)
-        self.assertEqual(
-            ["Blocks that are alive, allocated within 5 seconds."], read.comments
-        )
+        self.assertEqual(["Live blocks, allocated within 5 seconds."], read.comments)
         self.assertLess(abs(read.by_leaf()[HOLDING.function] - len(held)), SIZE / 100)
 
     def test_freed(self) -> None:
@@ -73,7 +71,7 @@ class ProfileTests(SynchronousTestCase):
         read = self.read(self.start())
         self.assertTrue(tracemalloc.is_tracing())
         self.assertEqual(0, read.duration)
-        self.assertEqual(["Blocks that are alive, since tracing began."], read.comments)
+        self.assertEqual(["Live blocks, since tracing began."], read.comments)
         self.assertLess(abs(read.by_leaf()[HOLDING.function] - len(held)), SIZE / 100)
 
     def test_cancelled(self) -> None:

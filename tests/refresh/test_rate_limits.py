@@ -83,8 +83,8 @@ class StretchedTests(SynchronousTestCase):
         before = {"peers": 30.0, "users": 600.0, "routes": 300.0, "policies": 600.0}
         after = {"peers": 32.14, "users": 1500.0, "routes": 300.0, "policies": 1500.0}
         self.assertEqual(
-            "intervals are stretched to fit 120 requests a minute:"
-            " peers 30s -> 32.1s; users, policies 10m -> 25m",
+            "refresh intervals are lengthened to fit 120 requests a minute: peers 30s"
+            " -> 32.1s; users, policies 10m -> 25m",
             describe_stretched(before, after, (120, 1200)),
         )
         self.assertTrue(

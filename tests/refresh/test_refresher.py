@@ -247,7 +247,7 @@ class RefresherTests(SynchronousTestCase):
         )
 
     def test_unsupported(self) -> None:
-        """A path that the upstream does not have is no failure and asked for hourly."""
+        """A path that the NetBird API does not have is no failure: retried hourly."""
         book = logbook(self)
         bench = Bench(groups=UNKNOWN_PATH).start()
         bench.advance(31)
@@ -258,7 +258,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(3, bench.asked.count("groups"))
         standing = bench.telemetry.standings["groups"]
         self.assertEqual((None, False, None), _told(standing))
-        self.assertEqual(["info the upstream does not have groups"], book.lines())
+        self.assertEqual(["info the NetBird API does not have groups"], book.lines())
 
     def test_lost_for_a_moment(self) -> None:
         """What was there just now has failed, and is asked for as often as ever."""
@@ -459,7 +459,7 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(4000)
         bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
         bench.advance(40)
-        withdrawn, again = "peers could not be refreshed", "peers can be refreshed"
+        withdrawn, again = "metrics of peers have expired", "peers can be refreshed"
         first, second, third = book.lines()
         self.assertIn("cannot refresh peers", first)
         self.assertIn(withdrawn, second)
@@ -581,7 +581,9 @@ class RefresherTests(SynchronousTestCase):
             self.patch(bench.telemetry, told, broken)
             book = logbook(self)
             bench.start()
-            self.assertIn("a defect while refreshing groups", " ".join(book.lines()))
+            self.assertIn(
+                "internal error while refreshing groups", " ".join(book.lines())
+            )
             self.assertGreater(len(self.flushLoggedErrors(ZeroDivisionError)), 0)
             self.patch(bench.telemetry, told, real)
             bench.replies["groups"] = GROUP

@@ -171,7 +171,7 @@ class PeriodTests(SynchronousTestCase):
             self.assertEqual(due, schedule.wake_at())
 
     def test_unsupported(self) -> None:
-        """What the upstream does not have it says twice, and then every hour."""
+        """What the NetBird API does not have it says twice, and then every hour."""
         schedule = fresh(periods={"peers": 1e6, "groups": 300.0})
         self.assertEqual(["peers"], taken(schedule, 0.0))
         schedule.refreshed("peers", 0.0)

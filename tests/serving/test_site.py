@@ -239,8 +239,8 @@ class MaxConnectionsTests(SynchronousTestCase):
             self.assertEqual(room, max_connections(101))
             self.assertEqual(
                 [
-                    f"warning MAX_CONNECTIONS is 101, but {files} open files leave room"
-                    f" for {room}"
+                    f"warning MAX_CONNECTIONS is 101, but {files} open files allow"
+                    f" only {room}"
                 ],
                 book.lines(),
             )

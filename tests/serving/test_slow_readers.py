@@ -26,13 +26,15 @@ class PatienceTests(SynchronousTestCase):
         """A minute without progress is enough, and less is not."""
         stuck = Progress(answered=3, sent=10, unsent=5)
         self.assertEqual("", looked(*[stuck] * MINUTE))
-        self.assertEqual("took nothing for a minute", looked(*[stuck] * (MINUTE + 1)))
+        self.assertEqual(
+            "the client read nothing for one minute", looked(*[stuck] * (MINUTE + 1))
+        )
 
     def test_never_hangs_up(self) -> None:
         """Whoever has everything but does not close is not waited for either."""
         done = Progress(answered=3, sent=0, unsent=0, closing=True)
         self.assertTrue(done.waits)
-        self.assertEqual("never hung up", looked(*[done] * (MINUTE + 1)))
+        self.assertEqual("the client did not close it", looked(*[done] * (MINUTE + 1)))
         self.assertFalse(Progress(answered=3, sent=0, unsent=0).waits)
 
     def test_any_progress(self) -> None:
@@ -46,7 +48,7 @@ class PatienceTests(SynchronousTestCase):
         most = int(LONGEST_ANSWER / INTERVAL)
         slow = [Progress(answered=3, sent=n, unsent=5) for n in range(most + 1)]
         self.assertEqual("", looked(*slow[:-1]))
-        self.assertEqual("took too long", looked(*slow))
+        self.assertEqual("the answer took too long", looked(*slow))
 
     def test_another_answer(self) -> None:
         """With the next answer everything begins anew."""

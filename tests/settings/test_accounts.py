@@ -156,13 +156,13 @@ class RefusedTests(FolderTestCase):
         with self.assertRaises(ConfigurationError) as caught:
             self.accounts()
         self.assertEqual(
-            [f"ACCOUNTS_DIR: {self.folder} holds no account, which is a NAME.conf"],
+            [f"ACCOUNTS_DIR: {self.folder} contains no account file NAME.conf"],
             caught.exception.problems,
         )
         self.assertTrue(caught.exception.retryable)
         self.write("müller.conf")
         [problem] = self.problems()
-        self.assertIn("a name may hold a-z, A-Z, digits", problem)
+        self.assertIn("a name may contain a-z, A-Z, digits", problem)
 
     def test_no_folder(self) -> None:
         """A folder that cannot be listed is told with the reason."""
@@ -217,7 +217,7 @@ class RefusedTests(FolderTestCase):
         (found,) = self.problems(UPSTREAM_API_URL=URL)
         self.assertEqual(
             f"{path}:1: UPSTREAM_API_TOKEN and UPSTREAM_API_TOKEN_FILE are both set:"
-            " only one of them may be",
+            " set only one of them",
             found,
         )
 
@@ -238,7 +238,9 @@ class RefusedTests(FolderTestCase):
         path.write_bytes(b"\xff")
         with self.assertRaises(ConfigurationError) as caught:
             self.accounts(UPSTREAM_API_URL=URL)
-        self.assertEqual([f"{path}: it is not UTF-8 text"], caught.exception.problems)
+        self.assertEqual(
+            [f"{path}: the file is not UTF-8 text"], caught.exception.problems
+        )
         self.assertFalse(caught.exception.retryable)
 
     def test_limits_that_differ(self) -> None:
@@ -247,7 +249,7 @@ class RefusedTests(FolderTestCase):
         self.write("b.conf", "UPSTREAM_RATE_LIMIT=120/500")
         (found,) = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
         self.assertEqual(
-            "UPSTREAM_RATE_LIMIT: accounts with one token state different ones:"
+            "UPSTREAM_RATE_LIMIT: accounts with the same token have different limits:"
             " 6/500 (a), 120/500 (b)",
             found,
         )
@@ -263,7 +265,7 @@ class RefusedTests(FolderTestCase):
                 }
             )
         self.assertEqual(
-            ["SHARD is set, but not ACCOUNTS_DIR: it shares accounts out"],
+            ["SHARD is set, but ACCOUNTS_DIR is not: set both"],
             caught.exception.problems,
         )
 
@@ -295,7 +297,7 @@ class MetricsTests(FolderTestCase):
 
     def test_of_none(self) -> None:
         """What fits no account is told once, with whose it is unless it is all's."""
-        told = "names no metric of an enabled collector: docs/metrics.md lists them all"
+        told = "matches no metric of an enabled collector (see docs/metrics.md)"
         self.assertEqual(
             [
                 f"METRICS_ALLOW: 'netbird_api_users' {told}",

@@ -202,7 +202,7 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual({}, load(self.file("#" * MOST)))
         for path in (self.file("#" * (MOST + 1)), Path("/dev/zero")):
             self.assertEqual(
-                [f"{path}: it has more than {MOST} bytes"], self.refused(path)
+                [f"{path}: the file has more than {MOST} bytes"], self.refused(path)
             )
 
     def test_pipe(self) -> None:
@@ -238,7 +238,7 @@ class LoadTests(SynchronousTestCase):
         for path, why in (
             (directory / "x", "No such file or directory"),
             (directory, "Is a directory"),
-            (latin, "it is not UTF-8 text"),
+            (latin, "the file is not UTF-8 text"),
         ):
             self.assertEqual([f"{path}: {why}"], self.refused(path))
 

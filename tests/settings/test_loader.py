@@ -36,7 +36,7 @@ class WarningTests(SynchronousTestCase):
         for mode, told in ((0o644, secret), (0o640, [])):
             for path in settings.values():
                 Path(path).chmod(mode)
-            words = "can be read by everybody on this machine"
+            words = "is readable by every user of this machine"
             expected = [f"warning {path} {words}" for path in told]
             self.assertEqual(expected, self.warned(**settings))
 

@@ -20,14 +20,14 @@ class OddFilesTests(FolderTestCase):
         signal.alarm(5)  # whoever waits is ended
         self.addCleanup(signal.alarm, 0)
         found = self.problems(UPSTREAM_API_URL=URL)
-        self.assertEqual([f"{path}: it is no regular file"], found)
+        self.assertEqual([f"{path}: the file is not a regular file"], found)
 
     def test_device(self) -> None:
         """Nor is a device read."""
         path = self.folder / "acme.conf"
         path.symlink_to("/dev/null")
         found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
-        self.assertEqual([f"{path}: it is no regular file"], found)
+        self.assertEqual([f"{path}: the file is not a regular file"], found)
 
     def test_other_shards(self) -> None:
         """A shard looks at no file of another, not even at who may read it."""
@@ -46,7 +46,10 @@ class OddFilesTests(FolderTestCase):
         }
         self.assertEqual([mine], list(load(options, environ).accounts))
         self.assertEqual(
-            [f"warning {path} can be read by everybody on this machine account={mine}"],
+            [
+                f"warning {path} is readable by every user of this machine"
+                f" account={mine}"
+            ],
             book.lines(),
         )
 
@@ -68,9 +71,8 @@ class OddFilesTests(FolderTestCase):
         self.assertEqual(["acme"], list(load(options, environ).accounts))
         self.assertEqual(
             [
-                f"warning {str(path)!r} is no account, and its network is not watched:"
-                " a name may hold a-z, A-Z, digits, dots, underscores and"
-                " hyphens"
+                f"warning {str(path)!r} is not an account file and is ignored: a name"
+                " may contain a-z, A-Z, digits, dots, underscores and hyphens"
                 for path in odd
             ],
             book.lines(),
@@ -82,7 +84,7 @@ class OddFilesTests(FolderTestCase):
         found = self.problems(UPSTREAM_API_URL=URL, UPSTREAM_API_TOKEN=CANARY)
         self.assertEqual(
             [f"{path}:1: FOO is", f"{path}:2: FOO is"],
-            [problem.partition(" no setting")[0] for problem in found],
+            [problem.partition(" not a setting")[0] for problem in found],
         )
 
 
@@ -133,5 +135,5 @@ class SecretsTests(FolderTestCase):
                 f"{path}:3: FOO",
                 f"{path}:4: bar",
             ],
-            [problem.partition(" is no setting")[0] for problem in found],
+            [problem.partition(" is not a setting")[0] for problem in found],
         )

@@ -72,22 +72,22 @@ class ProxyTests(SynchronousTestCase):
         """What is no proxy is refused, in words that repeat nothing of it."""
         for text, why in (
             (f"socks5://me:{SECRET}@proxy.example", "the scheme must be"),
-            (f"me:{SECRET}", "its port is no number"),
-            (f"http://me:{SECRET}@", "it names no host"),
-            (f"http://me:{SECRET}@:80", "it names no host"),
-            (f"http://{SECRET}:x@proxy.example:99999", "its port is no number"),
+            (f"me:{SECRET}", "the port must be a number"),
+            (f"http://me:{SECRET}@", "the address has no host"),
+            (f"http://me:{SECRET}@:80", "the address has no host"),
+            (f"http://{SECRET}:x@proxy.example:99999", "the port must be a number"),
             (f"http://me:/{SECRET}@proxy.example", "port"),
             (f"http://me:1/{SECRET}@proxy.example", "nothing may follow the port"),
             (f"http://me:1?{SECRET}@proxy.example", "nothing may follow the port"),
             (f"http://me:1#{SECRET}@proxy.example", "nothing may follow the port"),
             (f"http://me:%{SECRET[1:]}zz%@proxy.example", "%25"),
-            (f"http://me:{SECRET} @proxy.example", "a space or a control"),
-            (f"http://me:{SECRET}\n@proxy.example", "a space or a control"),
-            (f"http://me:{SECRET}@proxy.example:0", "port 0 cannot be called"),
-            (f"http://me:{SECRET}@pro xy", "a space or a control"),
-            (f"http://me:{SECRET}@a..b", "its host is neither"),
-            (f"http://me:{SECRET}@[fd00::1%25eth0]", "its host is neither"),
-            (f"http://me:{SECRET}@[fd00", "its port is no number"),
+            (f"http://me:{SECRET} @proxy.example", "a space or control"),
+            (f"http://me:{SECRET}\n@proxy.example", "a space or control"),
+            (f"http://me:{SECRET}@proxy.example:0", "port 0 is not allowed"),
+            (f"http://me:{SECRET}@pro xy", "a space or control"),
+            (f"http://me:{SECRET}@a..b", "the host must be"),
+            (f"http://me:{SECRET}@[fd00::1%25eth0]", "the host must be"),
+            (f"http://me:{SECRET}@[fd00", "the port must be a number"),
         ):
             error = self.assertRaises(ValueError, proxy, text)
             self.assertIn(why, str(error), text)

@@ -77,8 +77,8 @@ class SelectionTests(SynchronousTestCase):
         )
         self.assertEqual(
             "https_proxy: its value is not allowed: it must be the address of an http"
-            " or https proxy (the scheme must be http or https);"
-            " UPSTREAM_PROXY=none goes without",
+            " or https proxy (the scheme must be http or https); UPSTREAM_PROXY=none"
+            " uses no proxy",
             str(error),
         )
         unused = {"https_proxy": secret, "NO_PROXY": "api.example"}

@@ -92,7 +92,7 @@ class CertificateTests(ReachTestCase):
             self.assertEqual(self.own.ends, identity.ends)
             self.assertEqual(self.own.certificate, identity.chain[0])
             self.assertEqual("", identity.wrong(self.own.ends - 1))
-            self.assertIn("ended on 2", identity.wrong(self.own.ends))
+            self.assertIn("expired on 2", identity.wrong(self.own.ends))
             self.assertIn("not valid before", identity.wrong(identity.begins - 1))
         self.assertIsNone(self.account().identity)
 
@@ -128,21 +128,25 @@ class CertificateTests(ReachTestCase):
         )
         good = self.file("good", self.own.pem, self.own.key)
         for name, content, words in (
-            (certificate, self.own.key, "it holds no certificate in PEM form"),
-            (certificate, no_certificate, "a certificate in it cannot be read"),
-            (authorities, b"x", "it holds no certificate in PEM form"),
-            (authorities, no_certificate, "a certificate in it cannot be read"),
+            (
+                certificate,
+                self.own.key,
+                "the file contains no certificate in PEM format",
+            ),
+            (certificate, no_certificate, "a certificate in the file cannot be read"),
+            (authorities, b"x", "the file contains no certificate in PEM format"),
+            (authorities, no_certificate, "a certificate in the file cannot be read"),
             (authorities, b"x" * (4 * 1024 * 1024 + 1), "more than 4194304 bytes"),
-            (key, self.own.pem, "it holds no private key in PEM form"),
-            (key, no_key, "its key cannot be read"),
-            (key, self.own.encrypted_key(), "its key is encrypted"),
-            (key, old, "its key is of a kind that cannot be used"),
+            (key, self.own.pem, "the file contains no private key in PEM format"),
+            (key, no_key, "the private key cannot be read"),
+            (key, self.own.encrypted_key(), "the private key is encrypted"),
+            (key, old, "the type of the private key is not supported"),
         ):
             path = self.file("bad", content)
             given = {name: path} if name != key else {name: path, certificate: good}
             error = self.refused(**given)
             self.assertIn(
-                f"{name}: '{path}' is not allowed: it must be a PEM", str(error)
+                f"{name}: '{path}' is not allowed: it must be a readable", str(error)
             )
             self.assertIn(words, str(error))
             self.assertFalse(error.retryable)
@@ -152,7 +156,7 @@ class CertificateTests(ReachTestCase):
         for name in ("UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CA_FILE"):
             for path, words in (
                 (str(self.folder / "nowhere"), "(No such file or directory)"),
-                (self.file("empty", b" \n"), "(it is empty)"),
+                (self.file("empty", b" \n"), "(the file is empty)"),
             ):
                 error = self.refused(**{name: path})
                 self.assertIn(words, str(error))
@@ -167,10 +171,11 @@ class CertificateTests(ReachTestCase):
         )
         self.assertIn(f"the key in {other} does not belong to the", str(error))
         error = self.refused(UPSTREAM_CLIENT_KEY_FILE=other)
-        self.assertIn("UPSTREAM_CLIENT_KEY_FILE is set, but not", str(error))
+        self.assertIn("UPSTREAM_CLIENT_KEY_FILE is set, but UPSTREAM", str(error))
         error = self.refused(UPSTREAM_CLIENT_CERT_FILE=own)
         self.assertEqual(
-            f"UPSTREAM_CLIENT_CERT_FILE: {own}: it holds no private key in PEM form",
+            f"UPSTREAM_CLIENT_CERT_FILE: {own}: the file contains no private key in"
+            " PEM format",
             str(error),
         )
 

@@ -8,13 +8,10 @@ from api_exporter.settings import configuration_file
 from api_exporter.settings.environment import read, synonyms
 from tests.settings.test_table import problems
 
-URL = (
-    "NETBIRD_API_URL is set, which is netbird-api-exporter's name: here it is"
-    " UPSTREAM_API_URL"
-)
+URL = "NETBIRD_API_URL is a setting of netbird-api-exporter: use UPSTREAM_API_URL"
 TOKEN = (
-    "NETBIRD_API_TOKEN is set, which is netbird-api-exporter's name: here it is"
-    " UPSTREAM_API_TOKEN or UPSTREAM_API_TOKEN_FILE"
+    "NETBIRD_API_TOKEN is a setting of netbird-api-exporter: use UPSTREAM_API_TOKEN"
+    " or UPSTREAM_API_TOKEN_FILE"
 )
 THEIRS = {"NETBIRD_API_URL": "https://vpn.example", "NETBIRD_API_TOKEN": "nbp_secret"}
 OURS = {"UPSTREAM_API_URL": "https://vpn.example", "UPSTREAM_API_TOKEN": "nbp_other"}

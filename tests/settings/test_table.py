@@ -374,8 +374,8 @@ class RefusedTests(SynchronousTestCase):
             "https://api.example?a=b": "leave out the query",
             "https://api.example/?": "leave out the query",
             "https://api.example#here": "leave out the query and the fragment",
-            "https://": "it names no host",
-            "https://:443": "it names no host",
+            "https://": "the address has no host",
+            "https://:443": "the address has no host",
             "https://api.example:0": "port 0",
             "https://api.example:99999": "an http or https address",
             "https://api.example:x": "an http or https address",
@@ -389,8 +389,8 @@ class RefusedTests(SynchronousTestCase):
             "https://%zz": "Codepoint U+0025",
             "https://-ä": "must not start or end with a hyphen",
             f"https://{'a' * 64}": "too long",
-            "https://api example": "it holds a space or a control character",
-            "https://api\x00.example": "it holds a space or a control character",
+            "https://api example": "a space or control character is not allowed",
+            "https://api\x00.example": "a space or control character is not allowed",
         }.items():
             self.refuses("UPSTREAM_API_URL", [text], words)
 
@@ -436,7 +436,8 @@ class RefusedTests(SynchronousTestCase):
             (problem,) = problems({**REQUIRED, "UPSTREAM_API_TOKEN": text})
             self.assertEqual(
                 "UPSTREAM_API_TOKEN: its value is not allowed: it must be an access"
-                " token (it holds a space, a control or a non-ASCII character)",
+                " token (the token contains a space, control or"
+                " non-ASCII character)",
                 problem,
             )
 
@@ -469,13 +470,15 @@ class RefusedTests(SynchronousTestCase):
         for text, told in (
             ('{"days": {"login_soon": 0}}', "(days: login_soon: 0: Expected"),
             ("[]", "(Expected `object`, got `array`)"),
-            ("{" + " " * 2**20, "(it has more than 1048576 bytes)"),
+            ("{" + " " * 2**20, "(the file has more than 1048576 bytes)"),
         ):
             file.write_text(text)
             [problem] = problems({**REQUIRED, "THRESHOLDS_FILE": str(file)})
             self.assertTrue(problem.startswith(f"THRESHOLDS_FILE: '{file}' is not "))
             self.assertIn(told, problem)
-        self.refuses("THRESHOLDS_FILE", ["/dev/null"], "(it is no regular file)")
+        self.refuses(
+            "THRESHOLDS_FILE", ["/dev/null"], "(the file is not a regular file)"
+        )
         self.refuses("THRESHOLDS_FILE", ["/nothing"], "(No such file or directory)")
 
     def test_runbooks(self) -> None:
@@ -493,7 +496,7 @@ class RefusedTests(SynchronousTestCase):
             "METRICS_PATH",
             ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"]
             + ["/sd", "/sd/accounts", "/runbooks"],
-            "(another page is there)",
+            "(another page uses this path)",
         )
 
     def test_metrics_path(self) -> None:
@@ -524,8 +527,8 @@ class RefusedTests(SynchronousTestCase):
     def test_collectors(self) -> None:
         """An unknown collector is refused with the list of known ones."""
         known = ", ".join([*(c.name for c in COLLECTORS), "default"])
-        self.refuses("COLLECTORS", ["peers,pears"], f"'pears' is none of {known}")
-        self.refuses("COLLECTORS", ["Peers"], f"'Peers' is none of {known}")
+        self.refuses("COLLECTORS", ["peers,pears"], f"'pears' is not one of {known}")
+        self.refuses("COLLECTORS", ["Peers"], f"'Peers' is not one of {known}")
         self.refuses("COLLECTORS", [",", ",,", ", ,"], "it names none")
 
     def test_peer_detail(self) -> None:
@@ -543,7 +546,7 @@ class RefusedTests(SynchronousTestCase):
         """What cannot be the name of a metric is refused."""
         for name in ("METRICS_ALLOW", "METRICS_DENY"):
             for text in ("a-b", "netbird_api_peers,?", "[a]", "é", "a" * 257):
-                self.refuses(name, [text], "is no metric's name")
+                self.refuses(name, [text], "is not a metric name")
             self.refuses(name, [",", ", ,"], "it names none")
 
     def test_no_such_metric(self) -> None:
@@ -560,8 +563,8 @@ class RefusedTests(SynchronousTestCase):
                 pattern = text.rpartition(",")[2]
                 self.assertEqual(
                     [
-                        f"{name}: {pattern!r} names no metric of an enabled collector:"
-                        " docs/metrics.md lists them all"
+                        f"{name}: {pattern!r} matches no metric of an enabled"
+                        " collector (see docs/metrics.md)"
                     ],
                     problems({**REQUIRED, name: text}),
                 )
@@ -575,8 +578,8 @@ class RefusedTests(SynchronousTestCase):
     def test_refresh_intervals(self) -> None:
         """Unknown resources, doubled ones and what is no period are refused."""
         for text, words in {
-            "pears=15s": "'pears' is none of peers, accounts, groups, ",
-            "=15s": "'' is none of peers, ",
+            "pears=15s": "'pears' is not one of peers, accounts, groups, ",
+            "=15s": "'' is not one of peers, ",
             "peers": "'peers' needs one duration",
             "peers=15s,peers=20s": "'peers' needs one duration",
             "peers=": "'peers=': no duration",

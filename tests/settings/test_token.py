@@ -139,14 +139,23 @@ class TokenFileTests(SynchronousTestCase):
     def test_useless(self) -> None:
         """What cannot be a token is told in one line that repeats nothing of it."""
         for content, words in (
-            (b"", "it is empty"),
-            (b" \n\t\n", "it is empty"),
-            ("nbp_canarÿ".encode(), "it holds a non-ASCII character"),
-            (b"\xff\xfecanary", "it holds a non-ASCII character"),
-            (b"\xef\xbb\xbfcanary", "it holds a non-ASCII character"),
-            (b"canary other", "it holds a space, a control or a non-ASCII character"),
-            (b"canary\nother", "it holds a space, a control or a non-ASCII character"),
-            (b"canary\x00", "it holds a space, a control or a non-ASCII character"),
+            (b"", "the file is empty"),
+            (b" \n\t\n", "the file is empty"),
+            ("nbp_canarÿ".encode(), "the file contains a non-ASCII character"),
+            (b"\xff\xfecanary", "the file contains a non-ASCII character"),
+            (b"\xef\xbb\xbfcanary", "the file contains a non-ASCII character"),
+            (
+                b"canary other",
+                "the token contains a space, control or non-ASCII character",
+            ),
+            (
+                b"canary\nother",
+                "the token contains a space, control or non-ASCII character",
+            ),
+            (
+                b"canary\x00",
+                "the token contains a space, control or non-ASCII character",
+            ),
         ):
             self.path.write_bytes(content)
             self.assertEqual(words, self.refused(self.path), content)
@@ -160,14 +169,16 @@ class TokenFileTests(SynchronousTestCase):
         """What could be waited for, or read, for ever is not read at all."""
         os.mkfifo(self.path)
         for path in (self.path, self.path.parent, Path("/dev/zero")):
-            self.assertEqual("it is no regular file", self.refused(path))
+            self.assertEqual("the file is not a regular file", self.refused(path))
 
     def test_too_long(self) -> None:
         """A token file has 64 kB at most."""
         self.path.write_text("x" * MOST)
         self.assertEqual(MOST, len(TokenFile(self.path).read().reveal()))
         self.path.write_text("x" * MOST + "\n")
-        self.assertEqual(f"it has more than {MOST} bytes", self.refused(self.path))
+        self.assertEqual(
+            f"the file has more than {MOST} bytes", self.refused(self.path)
+        )
 
     def test_left_open(self) -> None:
         """Whatever it is, it is closed again."""
@@ -223,8 +234,11 @@ class TokenReaderTests(SynchronousTestCase):
         """The token that could be read last stays in use, whatever is wrong now."""
         for content, words in (
             (None, "No such file or directory"),
-            ("", "it is empty"),
-            ("canary x", "it holds a space, a control or a non-ASCII character"),
+            ("", "the file is empty"),
+            (
+                "canary x",
+                "the token contains a space, control or non-ASCII character",
+            ),
         ):
             self.path.write_text("good")
             self.assertEqual("good", self.now())

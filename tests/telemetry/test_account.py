@@ -113,7 +113,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
 
     def test_unsupported(self) -> None:
-        """A resource that the upstream does not have is neither up nor down."""
+        """A resource that the NetBird API does not have is neither up nor down."""
         ours, registry = telemetry()
         ours.unsupported("groups", seconds=0.1, at=1000)
         value, labels = registry.get_sample_value, {"resource": "groups"}

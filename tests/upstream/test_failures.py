@@ -17,14 +17,14 @@ class RefusalTests(SynchronousTestCase):
     def test_login(self) -> None:
         """A 407 is the proxy's, whoever sends it; its words are not repeated."""
         for schemes, words in (
-            ([], "407: a proxy wants a valid user and password"),
-            (["Basic realm=x"], "407: a proxy wants a valid user and password"),
-            (["NTLM", "basic"], "407: a proxy wants a valid user and password"),
-            (["c4nary"], "407: a proxy wants a valid user and password"),
+            ([], "407: a proxy requires a valid user and password"),
+            (["Basic realm=x"], "407: a proxy requires a valid user and password"),
+            (["NTLM", "basic"], "407: a proxy requires a valid user and password"),
+            (["c4nary"], "407: a proxy requires a valid user and password"),
             (
                 ["Negotiate abc", "ntlm"],
-                "407: a proxy wants a login by NTLM or Negotiate, and we can only do"
-                " Basic",
+                "407: a proxy requires authentication by NTLM or Negotiate; the"
+                " exporter supports only Basic",
             ),
         ):
             headers = Headers({"Proxy-Authenticate": schemes})

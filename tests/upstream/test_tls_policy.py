@@ -76,12 +76,12 @@ class LookTests(SynchronousTestCase):
 
         key.write_bytes(other.key)
         wrong = f"the key in {key} does not belong to the certificate in {certificate}"
-        start = "warning our own certificate is of no use: "
+        start = "warning the client certificate is not valid: "
         self.assertEqual([start + wrong], told())
         key.unlink()
         self.assertEqual([f"{start}{key}: No such file or directory"], told())
         os.mkfifo(key)
-        self.assertEqual([f"{start}{key}: it is no regular file"], told())
+        self.assertEqual([f"{start}{key}: the file is not a regular file"], told())
         key.unlink()
         key.write_bytes(own.key)
         account.reload()

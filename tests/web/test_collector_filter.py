@@ -51,15 +51,15 @@ class ChosenTests(SynchronousTestCase):
         """A name that there is not is told, with those that there are; so is both."""
         both = "collect[] and exclude[] exclude each other, except exclude[]=exporter"
         for query, line in {
-            "collect[]=pears": "collect[]: 'pears' is none of peers, groups, users",
-            "collect[]=": "collect[]: '' is none of peers, groups, users",
-            "collect[]=a,b": "collect[]: 'a,b' is none of peers, groups, users",
-            "collect[]=exporter": "collect[]: 'exporter' is none of peers, groups,"
+            "collect[]=pears": "collect[]: 'pears' is not one of peers, groups, users",
+            "collect[]=": "collect[]: '' is not one of peers, groups, users",
+            "collect[]=a,b": "collect[]: 'a,b' is not one of peers, groups, users",
+            "collect[]=exporter": "collect[]: 'exporter' is not one of peers, groups,"
             " users",
-            "collect[]=peers collect[]=events": "collect[]: 'events' is none of peers,"
-            " groups, users",
-            "exclude[]=é<x>": "exclude[]: '\\xe9<x>' is none of peers, groups, users,"
-            " exporter",
+            "collect[]=peers collect[]=events": "collect[]: 'events' is not one of"
+            " peers, groups, users",
+            "exclude[]=é<x>": "exclude[]: '\\xe9<x>' is not one of peers, groups,"
+            " users, exporter",
             "collect[]=peers exclude[]=users": both,
             "collect[]=peers exclude[]=users exclude[]=exporter": both,
         }.items():
@@ -76,7 +76,7 @@ class ChosenTests(SynchronousTestCase):
         with self.assertRaises(ValueError) as caught:
             collector_filter({b"collect[]": [b"peers"]}, ())
         self.assertEqual(
-            "collect[]: 'peers' is none of no names", str(caught.exception)
+            "collect[]: 'peers' is not one of no names", str(caught.exception)
         )
 
     @given(

@@ -251,8 +251,8 @@ class ChosenTests(ServedTestCase):
     def test_refused(self) -> None:
         """What cannot be meant is 400 in a line of plain text, and no page."""
         for query, line in {
-            "collect[]=pears": "collect[]: 'pears' is none of peers, groups\n",
-            "collect[]=users": "collect[]: 'users' is none of peers, groups\n",
+            "collect[]=pears": "collect[]: 'pears' is not one of peers, groups\n",
+            "collect[]=users": "collect[]: 'users' is not one of peers, groups\n",
             "collect[]=peers&exclude[]=groups": "collect[] and exclude[] exclude"
             " each other, except exclude[]=exporter\n",
         }.items():

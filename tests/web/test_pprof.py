@@ -178,7 +178,7 @@ class OneAtATimeTests(PprofTestCase):
         self.clock.advance(5.5)
         status, body, headers = self.answer(self.ask("/profile"))
         self.assertEqual((409, "15"), (status, headers["retry-after"]))
-        self.assertEqual(b"the CPU sampler is in use; try later\n", body)
+        self.assertEqual(b"the CPU sampler is in use; retry later\n", body)
         self.clock.advance(15)
         self.assertEqual(200, self.answer(first)[0])
         self.assertEqual(200, self.answer(self.ask("/goroutine"))[0])

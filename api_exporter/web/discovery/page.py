@@ -115,6 +115,6 @@ def _failed(request: Request, failure: Failure) -> None:
     if failure.check(AnswerTooLong):
         request.write(_refusal(request, 400, _TOO_LONG))
     else:
-        _log.failure("a defect in service discovery", failure=failure)
+        _log.failure("internal error in service discovery", failure=failure)
         request.write(_refusal(request, 500, "the exporter has a bug: see its log"))
     request.finish()

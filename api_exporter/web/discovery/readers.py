@@ -29,5 +29,8 @@ class AnswerReaders:
                 counted.add(id(answer))
                 room -= answer.length
             if room < 0 and answer is not newest and not self._kept.holds(answer):
-                _log.info("dropped a client that reads an answer of the past")
+                _log.info(
+                    "closed the connection of a slow client: it still reads an old"
+                    " answer"
+                )
                 reader.channel.forceAbortClient()

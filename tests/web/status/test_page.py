@@ -136,11 +136,11 @@ class StatusTests(ServedTestCase):
 
     def test_stretched(self) -> None:
         """By how much a stated limit stretches the intervals stands below them."""
-        words = "intervals are stretched to fit 120 requests a minute: users 10m -> 25m"
-        self.assertNotIn("stretched", self.page())
+        words = "refresh intervals are lengthened to fit 120 requests a minute"
+        self.assertNotIn("lengthened", self.page())
         self.watched.stretched = words
         self.watched.advance(2)
-        self.assertIn(f"I{words[1:]}.".replace(">", "&gt;"), self.page())
+        self.assertIn(f"R{words[1:]}.", self.page())
 
     def test_states(self) -> None:
         """Each state has its word; what needs explaining is explained once."""
@@ -166,11 +166,13 @@ class StatusTests(ServedTestCase):
 
     def test_failing(self) -> None:
         """A failure is told in plain words, with what to do about it, said once."""
-        self.watched.down = UpstreamError("auth", "401: the upstream refuses the token")
+        self.watched.down = UpstreamError(
+            "auth", "401: the NetBird API rejects the token"
+        )
         self.watched.advance(700)
         text = self.text()
         self.assertIn("Not working since 12:00 UTC", text)
-        self.assertIn("Since 12:10 UTC: 401: the upstream refuses the token", text)
+        self.assertIn("Since 12:10 UTC: 401: the NetBird API rejects the token", text)
         self.assertEqual(1, text.count("Check the expiry of"))
         self.assertIn("refused", text)
 
@@ -195,7 +197,9 @@ class StatusTests(ServedTestCase):
 
     def test_refused_token(self) -> None:
         """What was told of a token before it was refused is told as old."""
-        self.watched.down = UpstreamError("auth", "401: the upstream refuses the token")
+        self.watched.down = UpstreamError(
+            "auth", "401: the NetBird API rejects the token"
+        )
         self.watched.advance(300)
         text = self.text()
         self.assertIn("refused", text)
@@ -253,7 +257,7 @@ class StatusTests(ServedTestCase):
     def test_no_answer(self) -> None:
         """A call without an answer says so; the connectivity test needs a good one."""
         for path, status, error in (
-            ("api/health", 404, "404: the upstream does not have this path"),
+            ("api/health", 404, "404: the NetBird API does not have this path"),
             ("api/peers", None, "no connection"),
         ):
             self.watched.telemetry.attempted(

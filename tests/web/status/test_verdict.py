@@ -17,7 +17,7 @@ DAY = 86400.0
 FRESH = Freshness(period=30, ended=NOON, last_success=NOON, records=214)
 
 
-def failing(reason: str = "401: the upstream refuses the token") -> Freshness:
+def failing(reason: str = "401: the NetBird API rejects the token") -> Freshness:
     return Freshness(
         period=30,
         ended=NOON,
@@ -76,7 +76,7 @@ class VerdictTests(SynchronousTestCase):
         """It says since when, why, what to do, and what the metrics tell meanwhile."""
         found = self.verdict(failing())
         self.assertEqual("Not working since 11:55 UTC", found.headline)
-        self.assertEqual("401: the upstream refuses the token", found.why)
+        self.assertEqual("401: the NetBird API rejects the token", found.why)
         advice, told = found.notes
         self.assertIn("Check the expiry", advice)
         self.assertIn("as they were at 11:54 UTC", told)
