@@ -62,10 +62,10 @@ ROWS = (
     ),
     ACCOUNTS.family(
         "netbird_api_account_setting_enabled",
-        "Whether a setting of the account is on, of those that the upstream tells.",
+        "Whether a setting of the account is enabled (1 = yes, 0 = no)",
         "accounts[].settings, accounts[].settings.extra",
         _choices,
-        alert="another value than it should have",
+        alert="a value that differs from your rules",
     ),
     ACCOUNTS.field(
         "netbird_api_account_network_addresses",

@@ -1,4 +1,4 @@
-"""The Agent Network, a gateway to language models: what it cost, and its limits."""
+"""The Agent Network, a gateway to language models: its cost and its limits."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -198,13 +198,13 @@ def _settings(metric: Metric, every: Iterable[AgentSettings]) -> Family:
 ROWS: tuple[Row, ...] = (
     PROVIDERS.halves(
         "netbird_api_agent_providers",
-        "Number of Agent Network providers by whether they are enabled.",
+        "Number of Agent Network providers by whether they are enabled",
         "enabled",
     ),
     PROVIDERS.each(
         "netbird_api_agent_provider_info",
-        "Properties of an Agent Network provider, to be joined by agent_provider_id."
-        " Always 1.",
+        "Properties of an Agent Network provider, to join on agent_provider_id (always"
+        " 1)",
         "agent-network/providers[]",
         labels=lambda p: labels(
             agent_provider_id=p.id, agent_provider=p.name, catalog_id=p.provider_id
@@ -212,165 +212,165 @@ ROWS: tuple[Row, ...] = (
     ),
     PROVIDERS.field(
         "netbird_api_agent_provider_enabled",
-        "Whether the provider is enabled.",
+        "Whether the Agent Network provider is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
     PROVIDERS.each(
         "netbird_api_agent_provider_tls_verified",
-        "Whether the certificate of the provider is verified.",
+        "Whether the gateway verifies the provider's certificate (1 = yes, 0 = no)",
         "agent-network/providers[].skip_tls_verification",
         lambda provider: int(not provider.skip_tls_verification),
-        alert="0: whoever is on the way reads prompts and the key",
+        alert="0: an attacker on the network can read prompts and the key",
     ),
     PROVIDERS.field(
         "netbird_api_agent_provider_models",
-        "Number of models that the provider is limited to; 0 for all of its catalog.",
+        "Number of models that the provider may offer (0 = all models of its catalog)",
         "models",
         length,
     ),
     POLICIES.halves(
         "netbird_api_agent_policies",
-        "Number of Agent Network policies by whether they are enabled.",
+        "Number of Agent Network policies by whether they are enabled",
         "enabled",
     ),
     RULES.halves(
         "netbird_api_agent_budget_rules",
-        "Number of Agent Network budget rules by whether they are enabled.",
+        "Number of Agent Network budget rules by whether they are enabled",
         "enabled",
     ),
     POLICIES.field(
         "netbird_api_agent_policy_enabled",
-        "Whether the Agent Network policy is enabled.",
+        "Whether the Agent Network policy is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
     POLICIES.joined(
         "netbird_api_agent_policy_providers_enabled",
-        "Number of enabled providers that the Agent Network policy leads to.",
+        "Number of enabled providers of the Agent Network policy",
         "agent-network/policies[].destination_provider_ids among"
         " agent-network/providers[].enabled",
         enabled_providers,
         lambda ids, policy: len(ids & set(policy.destination_provider_ids or ())),
         needs=("agent_providers",),
-        alert="0 for an enabled policy: it leads nowhere",
+        alert="0 for an enabled policy: no enabled provider",
     ),
     POLICIES.joined(
         "netbird_api_agent_policy_missing_references",
-        "Number of groups, providers and guardrails that the Agent Network policy names"
-        " and that do not exist.",
+        "Number of groups, providers and guardrails in the Agent Network policy that"
+        " do not exist",
         "agent-network/policies[].{source_groups,destination_provider_ids,"
         "guardrail_ids} among groups[], agent-network/{providers,guardrails}[]",
         listed_ids,
         policy_misses,
         needs=("agent_providers", "agent_guardrails", "groups"),
-        alert="above 0: without its only allow-list a policy is unrestricted",
+        alert="above 0: a policy without its only allow-list is unrestricted",
     ),
     RULES.field(
         "netbird_api_agent_budget_rule_enabled",
-        "Whether the Agent Network budget rule is enabled.",
+        "Whether the Agent Network budget rule is enabled (1 = yes, 0 = no)",
         "enabled",
     ),
     RULES.joined(
         "netbird_api_agent_budget_rule_missing_references",
-        "Number of groups and users that the Agent Network budget rule names and that"
-        " do not exist.",
+        "Number of groups and users in the Agent Network budget rule that do not exist",
         "agent-network/budget-rules[].{target_groups,target_users} among groups[],"
         " users[], peers[]",
         listed_ids,
         rule_misses,
         needs=("groups", "users", "peers"),
-        alert="above 0: the rule binds fewer than it seems to",
+        alert="above 0: the rule applies to fewer groups or users than it names",
     ),
     LIMITS.each(
         "netbird_api_agent_limit_tokens",
-        "Tokens that each group or each user may use in a window, by an enabled policy"
-        " or budget rule.",
+        "Limit of an enabled policy or budget rule: tokens in a window, for each group"
+        " or user",
         "agent-network/{policies,budget-rules}[].limits.token_limit",
         lambda limit: limit.cap if limit.unit == "tokens" else None,
     ),
     LIMITS.each(
         "netbird_api_agent_limit_usd",
-        "US dollars that each group or each user may use in a window, by an enabled"
-        " policy or budget rule.",
+        "Limit of an enabled policy or budget rule: US dollars in a window, for each"
+        " group or user",
         "agent-network/{policies,budget-rules}[].limits.budget_limit",
         lambda limit: limit.cap if limit.unit == "usd" else None,
     ),
     LIMITS.joined(
         "netbird_api_agent_limit_used_ratio",
-        "Largest share of the limit that a group or user whom it binds has used in the"
-        " current window; absent where nobody is known to be bound.",
+        "Largest share of the limit that a group or user has used in the current"
+        " window, as a ratio (absent while the limit applies to no known group or"
+        " user)",
         "agent-network/{policies,budget-rules}[].limits, agent-network/consumption[],"
         " groups[], users[], peers[]",
         used,
         _share,
         labels=lambda _, limit: _limit(limit, unit=limit.unit),
         needs=("agent_consumption", "groups", "users", "peers"),
-        alert="0.9: requests are denied from 1 on",
+        alert="0.9: from 1 on NetBird denies requests",
     ),
     GROUPS.family(
         "netbird_api_agent_group_tokens",
-        "Tokens that the group has used in its current window.",
+        "Number of tokens that the group has used in its current window",
         "agent-network/consumption[].{tokens_input,tokens_output}",
         _tokens,
     ),
     GROUPS.family(
         "netbird_api_agent_group_cost_usd",
-        "US dollars that the group has used in its current window.",
+        "Cost in US dollars that the group has caused in its current window",
         "agent-network/consumption[].cost_usd",
         _cost,
     ),
     CONSUMERS.family(
         "netbird_api_agent_consumer_tokens",
-        "Tokens that a user, or a peer without one, has used in the current window.",
+        "Number of tokens that a user, or a peer without a user, has used in the"
+        " current window",
         "agent-network/consumption[].{tokens_input,tokens_output}, where personal data"
         " of the kind usage may be told",
         _tokens,
     ),
     CONSUMERS.family(
         "netbird_api_agent_consumer_cost_usd",
-        "US dollars that a user, or a peer without one, has used in the current"
-        " window.",
+        "Cost in US dollars that a user, or a peer without a user, has caused in the"
+        " current window",
         "agent-network/consumption[].cost_usd, where personal data of the kind usage"
         " may be told",
         _cost,
     ),
     USAGE.family(
         "netbird_api_agent_usage_tokens",
-        "Tokens since 00:00 UTC of today and of the first of the month. The kinds"
-        " overlap.",
+        "Number of tokens used today and this month (UTC), by kinds that overlap",
         "agent-network/usage/overview[].*_tokens",
         lambda metric, periods: _by_kind("tokens", metric, periods),
     ),
     USAGE.family(
         "netbird_api_agent_usage_cost_usd",
-        "US dollars since 00:00 UTC of today and of the first of the month. The kinds"
-        " add up.",
+        "Cost in US dollars today and this month (UTC), by kinds that add up",
         "agent-network/usage/overview[].*_cost_usd",
         lambda metric, periods: _by_kind("cost_usd", metric, periods),
-        alert="more than a month may cost",
+        alert="above the budget of a month",
     ),
     DENIALS.family(
         "netbird_api_agent_denied_requests",
-        "Number of requests that were denied since 00:00 UTC; absent where the access"
-        " log is off.",
+        "Number of requests denied since 00:00 UTC (absent while the access log is"
+        " disabled)",
         "agent-network/access-logs.total_records, of those denied",
         lambda metric, numbers: Family(metric, (("", number) for number in numbers)),
         alert="many more than usual",
     ),
     CONSUMPTION.field(
         "netbird_api_agent_consumption_rows",
-        "Number of rows of the list of what was used; the server deletes none.",
+        "Number of rows in the list of consumption, from which NetBird deletes no row",
         "rows",
-        alert="100000: leave the list out before it is too long",
+        alert="100000: set REFRESH_INTERVALS=agent_consumption=off",
     ),
     SETTINGS.family(
         "netbird_api_agent_setting_enabled",
-        "Whether a setting of the Agent Network is on.",
+        "Whether a setting of the Agent Network is enabled (1 = yes, 0 = no)",
         "agent-network/settings",
         _settings,
     ),
     SETTINGS.field(
         "netbird_api_agent_access_log_retention_seconds",
-        "How long requests stay in the access log; absent where that is for ever.",
+        "Time in seconds for which requests stay in the access log (absent if"
+        " unlimited)",
         "access_log_retention_days",
         lambda days: days * DAY if days > 0 else None,
     ),

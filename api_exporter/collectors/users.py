@@ -1,4 +1,4 @@
-"""Users, their invites and who vouches for them; the exporter's own access tokens."""
+"""Users, invites, identity providers, and the exporter's own access tokens."""
 
 from collections.abc import Iterable
 
@@ -111,31 +111,31 @@ ROWS = (
     ),
     INVITES.halves(
         "netbird_api_user_invites",
-        "Number of invites that nobody has accepted, by whether they have expired.",
+        "Number of open invites by whether they have expired",
         "expired",
-        alert="expired ones: nobody can accept them, and nothing removes them",
+        alert="expired invites: NetBird does not remove them",
     ),
     INVITES.joined(
         "netbird_api_user_invite_info",
-        "Properties of an invite, to be joined by user_invite_id. Always 1.",
+        "Properties of an invite, to join on user_invite_id (always 1)",
         "users/invites[]",
         personal,
         labels=_invite,
     ),
     INVITES.field(
         "netbird_api_user_invite_expiration_timestamp_seconds",
-        "When the invite expires.",
+        "Time when the invite expires, in seconds since 1970",
         "expires_at",
         timestamp,
     ),
     IDENTITY_PROVIDERS.count(
         "netbird_api_identity_providers",
-        "Number of providers of identity by type.",
+        "Number of identity providers by type",
         {"idp_type": "type"},
     ),
     IDENTITY_PROVIDERS.each(
         "netbird_api_identity_provider_info",
-        "Properties of a provider of identity. Always 1.",
+        "Properties of an identity provider (always 1)",
         "identity-providers[]",
         labels=lambda provider: labels(
             identity_provider_id=provider.id,
