@@ -52,9 +52,13 @@ class OneTests(FolderTestCase):
     def test_access_log(self) -> None:
         """The access log is asked for where it is written, or counted."""
         account = self.one().accounts[""]
-        self.assertEqual((None, False), (account.access_log_file, account.reads_access_log))
+        self.assertEqual(
+            (None, False), (account.access_log_file, account.reads_access_log)
+        )
         account = self.one(ACCESS_LOG_METRICS="true").accounts[""]
-        self.assertEqual((None, True), (account.access_log_file, account.reads_access_log))
+        self.assertEqual(
+            (None, True), (account.access_log_file, account.reads_access_log)
+        )
         self.assertEqual(2, account.access_log_requests_per_minute)
         account = self.one(ACCESS_LOG_FILE="/var/log/a").accounts[""]
         self.assertEqual(Path("/var/log/a.cursor"), account.access_log_cursor)
@@ -70,7 +74,10 @@ class OneTests(FolderTestCase):
         rows = "ACCESS_LOG_REQUESTS_PER_MINUTE"
         for environ, expected in (
             ({"ACCESS_LOG_FILE": "-"}, "ACCESS_LOG_CURSOR_FILE is not set: where"),
-            ({"ACCESS_LOG_METRICS": "some"}, "ACCESS_LOG_METRICS: 'some' .*true or false"),
+            (
+                {"ACCESS_LOG_METRICS": "some"},
+                "ACCESS_LOG_METRICS: 'some' .*true or false",
+            ),
             ({rows: "0"}, f"{rows}: '0' .*a whole number from 1 to 60"),
             ({rows: "61"}, f"{rows}: '61' .*a whole number from 1 to 60"),
             ({rows: "two"}, f"{rows}: 'two' .*a whole number from 1 to 60"),
@@ -155,7 +162,9 @@ class SeveralTests(FolderTestCase):
         self.write("gamma.conf", "ACCESS_LOG_FILE=acme.jsonl")
         problems = self.problems(**self.environ)
         self.assertEqual(2, len(problems))  # the file and its cursor
-        self.assertIn("ACCESS_LOG_FILE of acme and ACCESS_LOG_FILE of gamma", problems[0])
+        self.assertIn(
+            "ACCESS_LOG_FILE of acme and ACCESS_LOG_FILE of gamma", problems[0]
+        )
 
     def test_links(self) -> None:
         """Whatever a file is called, it is the same one."""
