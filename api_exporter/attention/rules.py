@@ -126,6 +126,7 @@ def numbers(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
         ("shares", thresholds.shares),
         ("peers", thresholds.peers),
         ("dollars", thresholds.dollars),
+        ("requests", thresholds.requests),
     ):
         for name, number in own.items():
             yield f"{table}.{name}", "Inf" if number is None else str(number)

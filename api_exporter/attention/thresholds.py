@@ -14,6 +14,7 @@ Whole = Annotated[int, Meta(gt=0, le=100_000)]
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Dollars = Annotated[float, Meta(gt=0)] | None
+Requests = Whole | None
 Name = Annotated[str, Meta(min_length=1)]
 Severity = Literal["critical", "warning", "info"]
 
@@ -36,6 +37,7 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         dollars: None for a figure that nothing exceeds.
+        requests: the same.
         settings: what those of the account must be, for those that are named.
         severities: of all alerts, in their order.
     """
@@ -46,6 +48,7 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     shares: dict[str, Share]
     peers: dict[str, Whole]
     dollars: dict[str, Dollars]
+    requests: dict[str, Requests]
     settings: dict[str, bool]
     severities: dict[str, Severity]
 
@@ -62,6 +65,7 @@ _KINDS = {
     "shares": Share,
     "peers": Whole,
     "dollars": Dollars,
+    "requests": Requests,
     "settings": bool,
     "severities": Severity,
 }

@@ -78,6 +78,7 @@ class Journal(Service, Generic[C, Id]):
         self._list: tuple[bytes, C | None] | None = None
         self._working: Deferred[None] | None = None
         self._failing = False
+        self._unwritten: int | None = None
         self._unreadable = 0
         self.behind = False
 
@@ -166,6 +167,7 @@ class Journal(Service, Generic[C, Id]):
         for batch in batches(chosen.new):
             if not self.running:
                 return
+            self._unwritten = nanoseconds(batch[0].timestamp)
             lines = await self._run(self._lines(batch))
             lost = [row.id for row, line in zip(batch, lines, strict=True) if not line]
             cursor = self._kind.with_(self._cursor, [row.key for row in batch])
@@ -181,6 +183,7 @@ class Journal(Service, Generic[C, Id]):
             cursor = chosen.then(self._cursor)
             if cursor != self._cursor:
                 await self._commit(b"", cursor)
+        self._unwritten = None
         self.behind = chosen.lag > 0
         self._telemetry.read(chosen.lag, chosen.skipped)
 
@@ -218,6 +221,10 @@ class Journal(Service, Generic[C, Id]):
         return found
 
     def _failed(self, error: OSError | ValueError) -> None:
+        now = int(self._now() * SECOND)
+        if self._unwritten is None:  # nobody can tell yet which row is the next
+            self._unwritten = now
+        self._telemetry.read(max(0, now - self._unwritten) / SECOND, 0)
         if not self._failing:
             self._failing = True
             self._telemetry.writable(False)

@@ -30,6 +30,12 @@ _TOKEN, _TOKEN_FILE = "UPSTREAM_API_TOKEN", "UPSTREAM_API_TOKEN_FILE"
 _CERTIFICATE, _KEY = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KEY_FILE"
 _INTERVALS = "REFRESH_INTERVALS"
 _LOGS = ("EVENTS", "ACCESS_LOG")
+_READ_FOR = {
+    "EVENTS_FILE": "events",
+    "ACCESS_LOG_FILE": "access_log",
+    "ACCESS_LOG_METRICS": "access_log",
+}
+"""Settings that want a resource, which cannot be off beside them."""
 
 _TOGETHER = ({_TOKEN, _TOKEN_FILE}, {_CERTIFICATE, _KEY})
 """Of each of these, one in an account's file replaces all of the environment's."""
@@ -221,13 +227,14 @@ def _contradictions(
                 f" {BY_NAME[cursor].allowed}",
             )
     intervals = values["refresh_intervals"]  # None where they cannot be read
-    off = isinstance(intervals, dict) and intervals.get("events") == OFF
-    if values["events_file"] and off:
-        yield (
-            _INTERVALS,
-            f"{_INTERVALS}: 'events=off' is not allowed where EVENTS_FILE is set: the"
-            " file is made of them",
-        )
+    intervals = intervals if isinstance(intervals, dict) else {}
+    for setting, resource in _READ_FOR.items():
+        if values[setting.lower()] and intervals.get(resource) == OFF:
+            yield (
+                _INTERVALS,
+                f"{_INTERVALS}: '{resource}=off' is not allowed where {setting} is set:"
+                f" {resource} must have an interval",
+            )
     if values[_KEY.lower()] is not None and _CERTIFICATE not in given:
         alone = f"{_KEY} is set, but {_CERTIFICATE} is not: set both"
         yield _KEY, alone

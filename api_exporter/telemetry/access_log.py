@@ -130,14 +130,15 @@ class AccessLogTelemetry(Collector):
         ).inc
         self._skipped = Counter(
             "api_exporter_access_log_rows_skipped",
-            "Rows of the access log that are not counted: they were older than ten"
+            "Rows of the access log that no other family counts: they were older than ten"
             " minutes when they were read, or passed over as a backlog.",
             registry=registry,
         ).inc
         self.lag = Gauge(
             "api_exporter_access_log_lag_seconds",
             "How old the newest row of the access log was when it was read, while"
-            " reading is behind; 0 when it has caught up.",
+            " reading is behind, or the oldest one that cannot be written; 0 when it"
+            " has caught up.",
             registry=registry,
         ).set
         self._listed: Mapping[str, str] = {}

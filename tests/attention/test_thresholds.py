@@ -18,7 +18,8 @@ OTHERS = {
     "ApiExporterTokenFileUnreadable",
     # The door is the process's, which may have many accounts: its log tells.
     "ApiExporterWebConfigBroken",
-    # So does it of the audit events, and their own two metrics do.
+    # So does it of the two logs. What needs a history of counters is Prometheus' to find.
+    "NetBirdProxyLoginsRefused",
     "ApiExporterAccessLogLate",
     "ApiExporterAccessLogMissed",
     "NetBirdProxyServiceErrors",

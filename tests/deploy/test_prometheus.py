@@ -7,8 +7,9 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.rules import OWN, joined
-from api_exporter.attention.thresholds import shipped
+from api_exporter.attention.rules import NAMES, OWN, joined
+from api_exporter.attention.rules import rules as made
+from api_exporter.attention.thresholds import changed, shipped
 from tests.deploy.programs import Exporter, run
 from tests.deploy.prometheus import FILES, Prometheus
 from tests.deploy.queries import (
@@ -30,6 +31,16 @@ from tests.integration.programs import (
 )
 
 TESTS = (FILES / "alerts_test.yml", FILES / "alerts_slow_test.yml")
+
+OFF = FILES / "alerts_off_test.yml"
+"""Of alerts that the thresholds as shipped turn off."""
+
+ON = b"""{
+    "dollars": {"agent_month": 8},
+    "requests": {"logins_refused": 50},
+    "settings": {"local_mfa_enabled": true}
+}"""
+"""Thresholds with which they fire."""
 
 QUIET = {
     "exporter: Failed refreshes",
@@ -105,9 +116,19 @@ class PromtoolTests(SynchronousTestCase):
         """Promtool's tests pass: alerts fire when they should, and not before."""
         run(program("promtool"), "test", "rules", *TESTS)
 
+    def test_alerts_off(self) -> None:
+        """Those that are off as shipped fire with numbers of the operator's own."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        for name in NAMES:
+            (folder / f"{name}.yml").write_text(made(name, changed(ON)))
+        tests = folder / OFF.name
+        tests.write_text(OFF.read_text())
+        run(program("promtool"), "test", "rules", tests)
+
     def test_alerts_tested(self) -> None:
         """Each alert fires in one test, and in another one nothing does."""
-        files = [file for path in TESTS for file in documents(path)]
+        files = [file for path in (*TESTS, OFF) for file in documents(path)]
         fired: Counter[str] = Counter()
         for test in (test for file in files for test in file["tests"]):
             for case in test["promql_expr_test"]:

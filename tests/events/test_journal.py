@@ -205,6 +205,29 @@ class AccessFileTests(shared.FileTests[Position, str]):
             self.assertEqual(behind, journal.behind)
         self.assertEqual([True, False], [lag > 0 for lag in self.telemetry.lags])
 
+    def test_lag_without_room(self) -> None:
+        """While nothing can be written, the lag follows the oldest row that waits."""
+        journal = self.journal()
+        self.feed(journal, range(1, 51))
+        with self.room(0):
+            for passed in (60.0, 600.0):
+                self.clock.advance(passed)
+                self.feed(journal, range(1, 61))
+        of_row_51 = shared.NOW - START / SECOND - 51.0
+        lags = [of_row_51 + 60.0, of_row_51 + 660.0]
+        self.assertEqual(lags, self.telemetry.lags[-2:])
+        self.feed(journal, range(1, 61))
+        self.assertEqual(0.0, self.telemetry.lags[-1])
+
+    def test_lag_without_folder(self) -> None:
+        """Where it cannot even begin, the lag grows from then on."""
+        self.folder.rmdir()
+        journal = self.journal()
+        for _ in range(3):
+            self.feed(journal, [1])
+            self.clock.advance(30.0)
+        self.assertEqual([0.0, 30.0, 60.0], self.telemetry.lags)
+
     def test_other_page(self) -> None:
         """A page that was asked for with another position is not taken for the next."""
         journal = self.journal()

@@ -1,4 +1,4 @@
-"""Files of audit events, in the settings of one account and of many."""
+"""Files of audit events and of the access log, in the settings of one account and of many."""
 
 from pathlib import Path
 
@@ -49,6 +49,68 @@ class OneTests(FolderTestCase):
             caught.exception.problems,
         )
 
+    def test_access_log(self) -> None:
+        """The access log is asked for where it is written, or counted."""
+        account = self.one().accounts[""]
+        self.assertEqual(
+            (None, False), (account.access_log_file, account.reads_access_log)
+        )
+        account = self.one(ACCESS_LOG_METRICS="true").accounts[""]
+        self.assertEqual(
+            (None, True), (account.access_log_file, account.reads_access_log)
+        )
+        self.assertEqual(2, account.access_log_requests_per_minute)
+        account = self.one(ACCESS_LOG_FILE="/var/log/a").accounts[""]
+        self.assertEqual(Path("/var/log/a.cursor"), account.access_log_cursor)
+        self.assertTrue(account.reads_access_log)
+        cursor = {"ACCESS_LOG_CURSOR_FILE": "/var/lib/a"}
+        settings = self.one(ACCESS_LOG_FILE="-", **cursor)
+        self.assertEqual(Path("/var/lib/a"), settings.accounts[""].access_log_cursor)
+        self.assertEqual("ACCESS_LOG_FILE", settings.to_output)
+
+    def test_access_log_refused(self) -> None:
+        """What cannot be is told by its name, its value and what is allowed."""
+        same = {"EVENTS_FILE": "/nowhere/a", "ACCESS_LOG_FILE": "/nowhere/a"}
+        rows = "ACCESS_LOG_REQUESTS_PER_MINUTE"
+        for environ, expected in (
+            ({"ACCESS_LOG_FILE": "-"}, "ACCESS_LOG_CURSOR_FILE is not set: where"),
+            (
+                {"ACCESS_LOG_METRICS": "some"},
+                "ACCESS_LOG_METRICS: 'some' .*true or false",
+            ),
+            ({rows: "0"}, f"{rows}: '0' .*a whole number from 1 to 60"),
+            ({rows: "61"}, f"{rows}: '61' .*a whole number from 1 to 60"),
+            ({rows: "two"}, f"{rows}: 'two' .*a whole number from 1 to 60"),
+            (
+                {**same, "ACCESS_LOG_CURSOR_FILE": "/nowhere/c"},
+                "EVENTS_FILE and ACCESS_LOG_FILE: each needs a file of its own",
+            ),
+        ):
+            with self.assertRaises(ConfigurationError) as caught:
+                self.one(**environ)
+            [problem] = caught.exception.problems
+            self.assertRegex(problem, f"^{expected}")
+
+    def test_resource_off(self) -> None:
+        """What is written or counted must be asked for."""
+        for setting, resource in (
+            ("EVENTS_FILE", "events"),
+            ("ACCESS_LOG_FILE", "access_log"),
+            ("ACCESS_LOG_METRICS", "access_log"),
+        ):
+            value = "true" if setting.endswith("METRICS") else "/nowhere/a"
+            off = {"REFRESH_INTERVALS": f"{resource}=off"}
+            with self.assertRaises(ConfigurationError) as caught:
+                self.one(**{setting: value}, **off)
+            self.assertEqual(
+                [
+                    f"REFRESH_INTERVALS: '{resource}=off' is not allowed where {setting}"
+                    f" is set: {resource} must have an interval"
+                ],
+                caught.exception.problems,
+            )
+            self.one(**off)
+
 
 class SeveralTests(FolderTestCase):
     def setUp(self) -> None:
@@ -82,6 +144,27 @@ class SeveralTests(FolderTestCase):
         cursor = {"EVENTS_FILE": "/nowhere/e", "EVENTS_CURSOR_FILE": "/nowhere/c"}
         [problem] = self.problems(**self.environ, **cursor)
         self.assertIn("of its own, not '/nowhere/c'", problem)
+
+    def test_access_log(self) -> None:
+        """Each account has its own, or none, whatever the environment says."""
+        self.write("acme.conf", "ACCESS_LOG_FILE=acme.jsonl")
+        self.write("beta.conf", "ACCESS_LOG_REQUESTS_PER_MINUTE=6")
+        self.write("gamma.conf", "ACCESS_LOG_METRICS=false")
+        found = self.accounts(**self.environ, ACCESS_LOG_METRICS="true")
+        folder = self.folder.absolute()
+        self.assertEqual(folder / "acme.jsonl", found["acme"].access_log_file)
+        self.assertEqual(folder / "acme.jsonl.cursor", found["acme"].access_log_cursor)
+        self.assertEqual(6, found["beta"].access_log_requests_per_minute)
+        self.assertEqual(
+            {"acme": True, "beta": True, "gamma": False},
+            {name: account.reads_access_log for name, account in found.items()},
+        )
+        self.write("gamma.conf", "ACCESS_LOG_FILE=acme.jsonl")
+        problems = self.problems(**self.environ)
+        self.assertEqual(2, len(problems))  # the file and its cursor
+        self.assertIn(
+            "ACCESS_LOG_FILE of acme and ACCESS_LOG_FILE of gamma", problems[0]
+        )
 
     def test_links(self) -> None:
         """Whatever a file is called, it is the same one."""
