@@ -90,7 +90,7 @@ def address_pool(snapshot: Snapshot) -> Iterator[Finding]:
     share = snapshot.thresholds.shares["addresses_used"]
     for account in snapshot.inventory.accounts or ():
         room = addresses(account.settings.network_range)
-        taken = len(snapshot.peers)
+        taken = len(snapshot.inventory.peers or ())
         if room and taken / room > share:
             yield snapshot.finding(
                 "NetBirdAddressPoolNearlyFull",

@@ -30,15 +30,16 @@ def blind(snapshot: Snapshot) -> Iterator[Finding]:
 
 def fleet(snapshot: Snapshot) -> Iterator[Finding | None]:
     """Many peers that were lost at once."""
-    yield from snapshot.gather()
-    if snapshot.fallen is not None:
-        connected = sum(peer.connected for peer in snapshot.peers.values())
+    yield from snapshot.drop.steps
+    if (fallen := snapshot.drop.whole()) is not None:
+        peers = snapshot.inventory.peers or ()
+        connected = sum(peer.connected for peer in peers)
         yield snapshot.finding(
             "NetBirdFleetDropped",
             "Many peers",
             f"lost their connection within ten minutes: {connected:,} of"
-            f" {counted(len(snapshot.peers), 'peer')} are connected.",
-            since=snapshot.fallen,
+            f" {counted(len(peers), 'peer')} are connected.",
+            since=fallen,
         )
 
 

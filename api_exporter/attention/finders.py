@@ -95,7 +95,7 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding | None]:
     if _unknown(snapshot, finder) or (finder.single and snapshot.blind):
         return
     if finder.single:
-        yield from snapshot.gather()
+        yield from snapshot.drop.steps
     for finding in finder.find(snapshot):
         if finding is None or not (finder.single and snapshot.caused(finding)):
             yield finding

@@ -1,16 +1,16 @@
 """A finding, and the snapshot of an account in which findings are looked for."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from unicodedata import category
 
 from msgspec import Struct
 
-from api_exporter.attention.fleet import Fleet
 from api_exporter.attention.thresholds import Severity, Thresholds, section
-from api_exporter.exposition.tally import chunks, finish
-from api_exporter.netbird.facts.members import Steps
+from api_exporter.exposition.memo import MemoResult
+from api_exporter.exposition.tally import chunks
+from api_exporter.netbird.facts.members import Steps, by_id
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
@@ -71,6 +71,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     """What there is to look at.
 
     Attributes:
+        drop: since when a great part of the peers is gone; None if it is not.
         standings: by resource, those that are asked for.
         chosen: names and ids of the groups that matter, as the operator has named
             them; empty for those of the thresholds.
@@ -83,6 +84,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     inventory: Inventory
     thresholds: Thresholds
     now: float
+    drop: MemoResult[float | None]
     standings: Mapping[str, Freshness] = {}
     chosen: tuple[str, ...] = ()
     upstream_ends: float | None = None
@@ -94,38 +96,14 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         return self.chosen or self.thresholds.groups.important
 
     @cached_property
-    def peers(self) -> Mapping[str, Peer]:
+    def peers(self) -> MemoResult[Mapping[str, Peer]]:
         """By id."""
-        finish(self.gather())
-        found: Mapping[str, Peer] = self.__dict__["peers"]
-        return found
-
-    def gather(self) -> Iterator[None]:
-        """Go through the peers in steps: without them it is one, when they are wanted.
-
-        What it finds is put where the cached properties would put it.
-        """
-        if "peers" not in self.__dict__:
-            peers, found = self.inventory.peers or (), dict[str, Peer]()
-            fleet = Fleet(self.now)
-            for some in chunks(peers):
-                found.update({peer.id: peer for peer in some})
-                fleet.add(some)
-                yield
-            self.__dict__["fallen"] = fleet.dropped(self.thresholds)
-            self.__dict__["peers"] = found
+        return MemoResult(by_id(self.inventory.peers or ()))
 
     @cached_property
     def members(self) -> dict[str, Members]:
         """Of groups, by the groups' ids, of those that were looked at."""
         return {}
-
-    @cached_property
-    def fallen(self) -> float | None:
-        """Since when a great part of the peers is gone; None if it is not."""
-        finish(self.gather())
-        found: float | None = self.__dict__["fallen"]
-        return found
 
     @property
     def blind(self) -> bool:
@@ -134,9 +112,10 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     def caused(self, finding: "Finding") -> bool:
         """Whether a drop of the whole fleet is a greater cause: it began with that."""
-        if self.fallen is None or finding.since is None:
+        fallen = self.drop.whole()
+        if fallen is None or finding.since is None:
             return False
-        return finding.since >= self.fallen
+        return finding.since >= fallen
 
     def finding(
         self,

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from api_exporter.attention.thresholds import Thresholds
+from api_exporter.exposition.tally import chunks
+from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.records import Peer
 
 _FALLING = 600
@@ -18,7 +20,18 @@ _LYING = 3600
 """Seconds for which it is told, unless they come back."""
 
 
-class Fleet:
+def dropped(
+    peers: Sequence[Peer], now: float, thresholds: Thresholds
+) -> Steps[float | None]:
+    """Since when a great part of the peers is gone; None where none is."""
+    fleet = _Fleet(now)
+    for some in chunks(peers):
+        fleet.add(some)
+        yield
+    return fleet.dropped(thresholds)
+
+
+class _Fleet:
     """How many peers are connected, and how many were lost lately.
 
     Args:

@@ -50,7 +50,6 @@ def presence(snapshot: Snapshot) -> Iterator[Finding | None]:
 def expired(snapshot: Snapshot) -> Iterator[Finding | None]:
     """Peers of important groups that are cut off until somebody logs in."""
     groups = snapshot.inventory.groups or ()
-    yield from snapshot.gather()
     for group in named(
         groups, (*snapshot.important, *snapshot.thresholds.groups.routers)
     ):
@@ -69,9 +68,11 @@ def _members(snapshot: Snapshot, group: Group) -> Steps[Members]:
     if group.id in snapshot.members:
         return snapshot.members[group.id]
     found, ids, every = Members(), set[str](), group.peers or ()
+    yield from snapshot.peers.steps
+    peers = snapshot.peers.whole()
     for some in chunks(every):
         for member in some:
-            peer = snapshot.peers.get(member.id)
+            peer = peers.get(member.id)
             if peer is None or peer.id in ids:
                 continue
             ids.add(peer.id)

@@ -6,7 +6,9 @@ from msgspec import Struct
 
 from api_exporter.attention.finders import FINDERS, Finder, find, unknown
 from api_exporter.attention.finding import Finding, Snapshot
+from api_exporter.attention.fleet import dropped
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
+from api_exporter.exposition.memo import MemoResult
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.freshness import Freshness
@@ -83,6 +85,9 @@ class Attention:
         self._ends = ends
         self._thresholds = thresholds or shipped()
         self._by: dict[Finder, FinderResult] = {}
+        # What the peers alone decide is looked for once after each of their rounds.
+        self._drop = self._dropped(Inventory(), 0.0)
+        self._edition: tuple[object, ...] = ()
 
     def look(self, resource: str) -> Generator[None, None, None]:
         """Look anew for what a round of this resource may have changed.
@@ -90,8 +95,11 @@ class Attention:
         After one of the peers for everything: some findings only wait for their day.
         It has places to pause.
         """
-        now = self._now()
-        snapshot = self._snapshot(self._inventory(), self._standings, now)
+        inventory, now = self._inventory(), self._now()
+        edition = inventory.edition((UP,))
+        if resource == UP or edition != self._edition:
+            self._drop, self._edition = self._dropped(inventory, now), edition
+        snapshot = self._snapshot(inventory, self._standings, now, self._drop)
         finders = [
             finder
             for finder in FINDERS
@@ -104,10 +112,8 @@ class Attention:
         self, inventory: Inventory, standings: Mapping[str, Freshness], now: float
     ) -> FindingList:
         """What there is in what somebody else knows."""
-        snapshot, by = (
-            self._snapshot(inventory, standings, now),
-            dict[Finder, FinderResult](),
-        )
+        drop, by = self._dropped(inventory, now), dict[Finder, FinderResult]()
+        snapshot = self._snapshot(inventory, standings, now, drop)
         for _ in self._look(snapshot, FINDERS, by):
             pass
         return _sum(snapshot, by)
@@ -127,17 +133,22 @@ class Attention:
             by[finder] = few
             yield
 
+    def _dropped(self, inventory: Inventory, now: float) -> MemoResult[float | None]:
+        return MemoResult(dropped(inventory.peers or (), now, self._thresholds))
+
     def _snapshot(
         self,
         inventory: Inventory,
         standings: Mapping[str, Freshness],
         now: float,
+        drop: MemoResult[float | None],
     ) -> Snapshot:
         upstream_ends, own_ends = self._ends()
         return Snapshot(
             inventory=inventory,
             thresholds=self._thresholds,
             now=now,
+            drop=drop,
             standings=standings,
             chosen=self._chosen,
             upstream_ends=upstream_ends,

@@ -1,8 +1,13 @@
 """Groups: their members, and how many of the members are connected."""
 
+from collections import Counter
+from collections.abc import Callable
+
 from api_exporter.collectors.rows import ObjectKind, unknown
+from api_exporter.exposition.memo import MemoFunction
+from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import counted, labels
-from api_exporter.netbird.facts.members import Presence, Steps, distinct
+from api_exporter.netbird.facts.members import Steps, distinct
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
 
@@ -11,12 +16,17 @@ GROUPS = ObjectKind[Group](
 )
 
 
-def _presence(inventory: Inventory) -> Steps[Presence]:
-    return (yield from Presence.of(inventory.peers or ()))
+def _members(inventory: Inventory) -> Steps[Callable[[Group], Counter[bool | None]]]:
+    """How many members are connected, and how many listed ones are not."""
+    connected: dict[str, bool] = {}
+    for some in chunks(inventory.peers or ()):
+        connected.update({peer.id: peer.connected for peer in some})
+        yield
 
+    def count(group: Group) -> Counter[bool | None]:
+        return Counter(map(connected.get, {m.id for m in group.peers or ()}))
 
-def _ids(group: Group) -> list[str]:
-    return [member.id for member in group.peers or ()]
+    return MemoFunction(count)
 
 
 ROWS = (
@@ -42,8 +52,8 @@ ROWS = (
         "netbird_api_group_peers_connected",
         "Number of the group's peers that are connected",
         "groups[].peers[].id among the connected peers[]",
-        _presence,
-        lambda presence, g: len(presence.connected.intersection(_ids(g))),
+        _members,
+        lambda count, group: count(group)[True],
         needs=("peers",),
         at_once=1,
         alert="0 in a group of routing peers",
@@ -52,8 +62,8 @@ ROWS = (
         "netbird_api_group_peers_offline",
         "Number of the group's peers that are offline",
         "groups[].peers[].id among the peers[] that are not connected",
-        _presence,
-        lambda presence, group: len(presence.offline.keys() & _ids(group)),
+        _members,
+        lambda count, group: count(group)[False],
         needs=("peers",),
         at_once=1,
         alert="above 0 in a group that must be complete",

@@ -11,8 +11,8 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
-from api_exporter.collectors.memo import MemoFunction, MemoIterable, MemoResult
 from api_exporter.exposition import text
+from api_exporter.exposition.memo import MemoFunction, MemoIterable, MemoResult
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import CHUNK_SAMPLES, Family, Labels, Metric, Sample
 from api_exporter.netbird.facts.members import Steps

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 from api_exporter.attention.finders import FINDERS, find
 from api_exporter.attention.finding import Finding, Snapshot
+from api_exporter.attention.fleet import dropped
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
+from api_exporter.exposition.memo import MemoResult
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 from api_exporter.telemetry.freshness import Freshness
@@ -42,6 +44,7 @@ def seen(
         inventory=inventory,
         thresholds=thresholds or shipped(),
         now=now,
+        drop=MemoResult(dropped(inventory.peers or (), now, thresholds or shipped())),
         standings=standings or {},
         chosen=chosen,
         upstream_ends=upstream_ends,

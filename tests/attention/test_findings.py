@@ -248,7 +248,9 @@ class GroupsTests(SynchronousTestCase):
         self.assertEqual([lost, missing], chosen)
 
     def test_many(self) -> None:
-        """Members are gone through in steps, and so are the names of those offline."""
+        """Peers and members are gone through in steps, and so are the names of those
+        offline.
+        """
         ids = [f"s{n}" for n in range(3 * AT_ONCE)]
         inventory = Inventory(
             peers=tuple(peer(id_, connected=False) for id_ in ids),
@@ -256,7 +258,7 @@ class GroupsTests(SynchronousTestCase):
             detail=frozenset(SERVERS),
         )
         told = list(presence(seen(inventory, chosen=SERVERS)))
-        self.assertEqual((9, 1), (told.count(None), len([one for one in told if one])))
+        self.assertEqual((12, 1), (told.count(None), len([one for one in told if one])))
 
     def test_routers(self) -> None:
         """A group of routers is down when none of them is connected."""
@@ -672,11 +674,6 @@ class FleetTests(SynchronousTestCase):
             for n in range(gone)
         ]
         return Inventory(peers=tuple(peers))
-
-    def test_wanted_first(self) -> None:
-        """Whoever asks before the peers have been gone through is told the same."""
-        self.assertIsNotNone(seen(self.fleet(5, *[60.0] * 5)).fallen)
-        self.assertIsNone(seen(self.fleet(10)).fallen)
 
     def test_dropped(self) -> None:
         """A third of those that a setup key enrolled, and five, lost within ten

@@ -12,6 +12,7 @@ from api_exporter.netbird.records import (
     AccountSettings,
     Peer,
     ProxyCluster,
+    Route,
     SetupKey,
     User,
 )
@@ -86,6 +87,31 @@ class AttentionTests(SynchronousTestCase):
         accounts = (Account(id="a", settings=settings),)
         self.known = Inventory(peers=peers, groups=(), accounts=accounts)
         self.assertEqual(few + 15, len(list(self.attention.look("peers"))))
+
+    def test_drop_once(self) -> None:
+        """Whether many peers dropped is looked for after their rounds: a look after
+        others costs the same however many there are.
+        """
+        peers = tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE))
+        steps = []
+        for some in ((), peers):
+            self.known = Inventory(peers=some, groups=())
+            self.look("peers")
+            steps.append(len(list(self.attention.look("groups"))))
+        self.assertEqual(steps[0], steps[1])
+        self.known = self.known.with_("peers", peers)
+        self.assertEqual(steps[0] + 3, len(list(self.attention.look("groups"))))
+
+    def test_ended(self) -> None:
+        """A look that is ended halfway leaves nothing behind that breaks others."""
+        peers = tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE))
+        route = Route(id="r", enabled=True)
+        self.known = Inventory(peers=peers, groups=(), routes=(route,))
+        ended = self.attention.look("peers")
+        for _ in range(3):
+            next(ended)
+        ended.close()
+        self.assertEqual(1, self.look("groups").counts["critical"])
 
     def test_withdrawn(self) -> None:
         """What is withdrawn is not told of any more, and said to be unknown."""

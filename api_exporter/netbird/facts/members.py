@@ -1,7 +1,6 @@
 """Members of groups, and the elements of other lists inside of records."""
 
-from collections.abc import Collection, Generator, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from api_exporter.exposition.tally import chunks
@@ -46,26 +45,10 @@ def member_ids(groups: Iterable[Group]) -> Steps[set[str]]:
     return found
 
 
-class Presence:
-    """Which peers there are.
-
-    Attributes:
-        connected: the ids of those that are connected.
-        offline: when the others were last seen, by id.
-    """
-
-    def __init__(self) -> None:
-        self.connected: set[str] = set()
-        self.offline: dict[str, datetime | None] = {}
-
-    @classmethod
-    def of(cls, peers: Sequence[Peer]) -> Steps["Presence"]:
-        """Go through the peers in steps."""
-        found = cls()
-        for some in chunks(peers):
-            found.connected.update([peer.id for peer in some if peer.connected])
-            found.offline.update(
-                {peer.id: peer.last_seen for peer in some if not peer.connected}
-            )
-            yield
-        return found
+def by_id(peers: Sequence[Peer]) -> Steps[Mapping[str, Peer]]:
+    """The peers by their ids."""
+    found: dict[str, Peer] = {}
+    for some in chunks(peers):
+        found.update({peer.id: peer for peer in some})
+        yield
+    return found

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 
 from api_exporter.exposition.tally import chunks, tally
 from api_exporter.netbird.facts.members import Steps, distinct
@@ -78,25 +79,28 @@ def outdated(
         counts.update((id_, 0) for id_, _ in demanding)
     if not any(demands):
         return counts
-    versions: dict[str, str] = {}
+    highest = max(minimum for each in demands.values() for _, minimum in each)
+
+    @cache
+    def below(version: str) -> Release | None:
+        own = release(version)
+        return own if own and own < highest else None
+
+    old: dict[str, Release] = {}
     for some in chunks(peers):
-        versions.update({peer.id: peer.version for peer in some})
+        old.update({p.id: own for p in some if (own := below(p.version))})
         yield
     known = {group.id: group.peers or () for group in groups}
     for sources, demanding in demands.items():
         found: set[str] = set()
         for members in map(known.__getitem__, sources & known.keys()):
             for part in chunks(members):
-                found.update([member.id for member in part])
+                found.update([member.id for member in part if member.id in old])
                 yield
-        running, steps = tally(map(versions.get, found))
+        running, steps = tally(map(old.__getitem__, found))
         yield from steps
         for id_, minimum in demanding:
-            counts[id_] = sum(
-                number
-                for version, number in running.items()
-                if version and (own := release(version)) and own < minimum
-            )
+            counts[id_] = sum(n for own, n in running.items() if own < minimum)
     return counts
 
 

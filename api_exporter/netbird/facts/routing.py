@@ -12,8 +12,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from api_exporter.exposition.tally import AT_ONCE
-from api_exporter.netbird.facts.members import Presence, Steps
+from api_exporter.exposition.tally import AT_ONCE, chunks
+from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer, Route
 
@@ -55,21 +55,26 @@ def routing_peers(
     Args:
         routers: the enabled ones of each, beside its id.
     """
+    join = _Join()
     ways: dict[str, frozenset[RouterKey]] = {}
-    wanted: set[str] = set()
+    wanted, ids = set[str](), set[str]()
     for id_, some in routers:
         mine: set[RouterKey] = set()
         for router in some:
             mine.add((router.peer, router.peer_groups))
+            ids.add(router.peer)
             wanted.update(router.peer_groups or ())
             yield
         ways[id_] = frozenset(mine)
         yield
-    join = _Join((yield from Presence.of(peers)))
     for group in groups:
         if group.id in wanted:
             join.members[group.id] = [m.id for m in group.peers or ()]
+            ids.update(join.members[group.id])
             yield
+    for some_peers in chunks(peers):
+        join.add(peer for peer in some_peers if peer.id in ids)
+        yield
     joined: dict[frozenset[RouterKey], RoutingPeers] = {}
     for each in ways.values():
         if each not in joined:
@@ -79,11 +84,20 @@ def routing_peers(
 
 
 class _Join:
-    """Who there is, and who is in which of the groups that are wanted."""
+    """Which peers may route, and who is in which of the groups that are wanted."""
 
-    def __init__(self, peers: Presence) -> None:
-        self._connected, self._offline = peers.connected, peers.offline
+    def __init__(self) -> None:
+        self._connected: set[str] = set()
+        self._offline: dict[str, datetime | None] = {}
         self.members: dict[str, list[str]] = {}
+
+    def add(self, peers: Iterable[Peer]) -> None:
+        """Some of the peers that are named."""
+        for peer in peers:
+            if peer.connected:
+                self._connected.add(peer.id)
+            else:
+                self._offline[peer.id] = peer.last_seen
 
     def behind(self, ways: Iterable[RouterKey]) -> Steps[RoutingPeers]:
         """The peers of all these, each once; each group is looked at once, too."""

@@ -3,19 +3,12 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.tally import AT_ONCE
-from api_exporter.netbird.facts.members import Presence, distinct
+from api_exporter.netbird.facts.members import by_id, distinct
 from api_exporter.netbird.records import Peer, TypedId
 from tests.bodies import finish
 
 
 class MembersTests(SynchronousTestCase):
-    def test_peers(self) -> None:
-        """Each peer is connected or not."""
-        peers = Peer(id="up", connected=True), Peer(id="down")
-        presence = finish(Presence.of(peers))
-        self.assertEqual({"up"}, presence.connected)
-        self.assertEqual({"down": None}, presence.offline)
-
     def test_distinct(self) -> None:
         """Of two with one id the last counts; without an id each does."""
         first, last, nameless = (
@@ -28,4 +21,5 @@ class MembersTests(SynchronousTestCase):
     def test_steps(self) -> None:
         """Many peers are looked at in steps."""
         peers = tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE))
-        self.assertEqual(3, len(list(Presence.of(peers))))
+        self.assertEqual(3, len(list(by_id(peers))))
+        self.assertEqual({peer.id: peer for peer in peers}, finish(by_id(peers)))

@@ -1,7 +1,7 @@
 """Memoization: what several families share is computed once, on first use."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import tee
+from itertools import chain, tee
 from typing import Generic, TypeVar
 
 from api_exporter.exposition.tally import finish
@@ -32,7 +32,8 @@ class MemoResult(Generic[T]):
     """
 
     def __init__(self, making: Generator[None, None, T]) -> None:
-        self.steps = self._make(making)
+        # A chain cannot be closed: who is ended halfway ends it for nobody else.
+        self.steps: Iterator[None] = chain(self._make(making))
 
     def _make(self, making: Generator[None, None, T]) -> Iterator[None]:
         self._made = yield from making
