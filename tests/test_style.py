@@ -114,6 +114,13 @@ class StyleTests(SynchronousTestCase):
         ]
         self.assertEqual([], banned)
 
+    def test_settings(self) -> None:
+        """The meanings of settings are plain sentences, too."""
+        for setting in SETTINGS:
+            for sentence in sentences(setting.meaning):
+                self.assertLessEqual(len(sentence.split()), LONGEST, sentence)
+                self.assertNotRegex(sentence, BANNED)
+
     def test_links(self) -> None:
         """No link inside of the repository leads nowhere."""
         dead = []

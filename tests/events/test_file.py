@@ -84,7 +84,7 @@ class AppendTests(FileTestCase):
     def test_no_file(self) -> None:
         """What is no file of lines is left alone."""
         os.mkfifo(self.path)
-        with self.assertRaisesRegex(ValueError, "no regular file"):
+        with self.assertRaisesRegex(ValueError, "not a regular file"):
             self.file.append(b"x\n")
         self.path.unlink()
         self.path.mkdir()
