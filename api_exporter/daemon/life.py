@@ -42,7 +42,7 @@ def no_output(options: Mapping[str, object]) -> str:
     if not options["nodaemon"]:
         return "a daemon has no standard output to write to"
     if os.path.samestat(os.fstat(1), os.stat(os.devnull)):
-        return f"standard output is closed, or {os.devnull}: audit events would be lost"
+        return f"standard output is closed, or {os.devnull}: lines would be lost"
     return ""
 
 

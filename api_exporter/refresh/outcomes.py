@@ -94,7 +94,7 @@ class Outcomes:
     def pointless(self, name: str) -> None:
         """There is nothing of it: no failure, said once, and it is not asked for."""
         if self._telemetry.standings[name].supported is not False:
-            why = "{resource} is not asked for: nothing is listed that it is of"
+            why = "{resource} is not requested: NetBird lists no object that needs it"
             self.unsupported(name, why, 0.0)
 
     def withdrawn(self, name: str, max_age: float) -> None:

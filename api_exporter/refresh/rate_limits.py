@@ -91,9 +91,9 @@ def describe_access_log(
         return ""
     wanted, left = 60.0 / before[ACCESS_LOG], 60.0 / after[ACCESS_LOG]
     return (
-        f"UPSTREAM_RATE_LIMIT={limit[0]}/{limit[1]} leaves the access log {left:.2g} of"
-        f" {wanted:.2g} requests a minute: {100 * left:.0f} rows a minute at most, and"
-        " what is more comes late"
+        f"UPSTREAM_RATE_LIMIT={limit[0]}/{limit[1]} allows the access log {left:.2g} of"
+        f" {wanted:.2g} requests a minute: rows above {100 * left:.0f} a minute"
+        " are late"
     )
 
 

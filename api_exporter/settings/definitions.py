@@ -222,30 +222,32 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     access_log_file: Path | None = setting(
         parsers.optional(parsers.output),
         "a file, or - for standard output",
-        "Where to write the access log of the reverse proxy: each request once, as a"
-        " line of JSON. With `-` all log lines go to standard error.",
+        "File for the access log of the reverse proxy, one JSON object a line. The"
+        " exporter writes each request once. With `-`, all log lines go to standard"
+        " error.",
         section="Access log of the reverse proxy",
         path=True,
     )
     access_log_cursor_file: Path | None = setting(
         parsers.optional(parsers.file),
         "a file",
-        "What was written of the access log. Without it the name of `ACCESS_LOG_FILE`"
-        " with `.cursor` behind it; required where that is `-`.",
+        "File that records which rows of the access log are written. Without it, the"
+        " name of `ACCESS_LOG_FILE` plus `.cursor`. Required if `ACCESS_LOG_FILE` is"
+        " `-`.",
         path=True,
     )
     access_log_metrics: bool = setting(
         parsers.yes_or_no,
         "true or false",
-        "Count the requests of the access log without writing it. With"
-        " `ACCESS_LOG_FILE` they are counted in any case.",
+        "Whether to count the requests in the access log without writing it. With"
+        " `ACCESS_LOG_FILE`, the exporter always counts them.",
         default="false",
     )
     access_log_requests_per_minute: int = setting(
         parsers.whole(1, 60),
         "a whole number from 1 to 60",
-        "How often the upstream may be asked for the access log. Each answer has a"
-        " hundred rows at most.",
+        "Maximum number of requests for the access log in a minute. Each response has"
+        " at most 100 rows.",
         default="2",
     )
 

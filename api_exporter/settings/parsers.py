@@ -200,7 +200,7 @@ def intervals(text: str) -> dict[str, float]:
             raise ValueError(f"{name!r} needs one duration")
         if period.lower() == "off":
             if name in ALWAYS:
-                raise ValueError(f"{item!r}: service discovery is made of it")
+                raise ValueError(f"{item!r}: service discovery needs it")
             found[name] = OFF
             continue
         try:

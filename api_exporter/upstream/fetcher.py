@@ -269,7 +269,7 @@ class Fetcher:
         return await answer.whole
 
     def _compare(self, theirs: float | None, asked: float, answered: float) -> None:
-        """Say once that our clocks differ: by ours windows and days are told to end.
+        """Log once that the clocks differ: ours decides when windows and days end.
 
         Args:
             theirs: what the answer says, in whole seconds.
@@ -280,8 +280,8 @@ class Fetcher:
         differ = abs(ahead) > CLOCKS
         if differ and not self._clocks_differ:
             self.log.warn(
-                "the upstream's clock is {seconds:.0f} s {which} ours: by ours windows"
-                " and days end",
+                "the clock of the NetBird API is {seconds:.0f} s {which} this"
+                " machine's: the exporter uses this machine's clock",
                 seconds=abs(ahead),
                 which="ahead of" if ahead > 0 else "behind",
             )

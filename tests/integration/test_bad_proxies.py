@@ -200,12 +200,12 @@ class BadTests(PuppetTestCase):
                 "proxy",
                 "does not allow this destination",
             ),
-            (says(b"HTTP/1.1 503 No\r\n\r\n"), "proxy", "does not get to the upstream"),
+            (says(b"HTTP/1.1 503 No\r\n\r\n"), "proxy", "cannot reach the NetBird API"),
             (says(b"HTTP/1.1 407 No\r\n\r\n"), "proxy_auth", "a valid user and"),
             (
                 says(b"HTTP/1.1 407 No\r\n" + ntlm + b"\r\n"),
                 "proxy_auth",
-                "requires authentication by NTLM or Negotiate, but the exporter"
+                "requires authentication by NTLM or Negotiate; the exporter"
                 " supports only Basic",
             ),
             (

@@ -243,7 +243,7 @@ class FailureTests(TestCase):
         unknown_token = b'{"message":"invalid token: pat: aGFzaA== not found"}'
         html = b"<html>502 Bad Gateway</html>"
         for fault, reason, why in (
-            (says(401, b'{"message":"token invalid"}'), "auth", "401: the upstream"),
+            (says(401, b'{"message":"token invalid"}'), "auth", "401: the NetBird API"),
             (
                 says(404, unknown_token),
                 "auth",
@@ -318,7 +318,9 @@ class FailureTests(TestCase):
     async def test_path_that_was_there(self) -> None:
         """A plain 404 where there was an answer just now is a failure like others."""
         await self.start()
-        await self.assert_row(NO_SUCH_PATH, "not_found", "404: the upstream does not")
+        await self.assert_row(
+            NO_SUCH_PATH, "not_found", "404: the NetBird API does not"
+        )
 
     async def test_rate_limited(self) -> None:
         """A 429 is one pause for everything: 15 s, or what the upstream asks for."""
@@ -363,7 +365,7 @@ class FailureTests(TestCase):
         await self.start()
         address = f"http://127.0.0.1:{port}/api/groups"
         await self.assert_row(
-            says(302, location=address), "redirect", "302: the upstream redirects"
+            says(302, location=address), "redirect", "302: the NetBird API redirects"
         )
         self.assertEqual([], elsewhere.authorized)
 

@@ -90,7 +90,7 @@ class RealProxyTests(ReachingTestCase):
                     UPSTREAM_PROXY=f"https://{host}:{port}",
                     UPSTREAM_CA_FILE=trusted,
                 )
-                words = f"no TLS connection to the proxy {host}:{port} that can be"
+                words = f"no trusted TLS connection to the proxy {host}:{port}"
                 await self.assert_fails(client, "proxy", words)
 
     async def test_nobody_behind(self) -> None:

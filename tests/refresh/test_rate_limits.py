@@ -135,7 +135,7 @@ class StretchedTests(SynchronousTestCase):
         )
         self.assertAlmostEqual(60.0 / left, after[ACCESS_LOG])
         self.assertIn(
-            f"UPSTREAM_RATE_LIMIT=6/500 leaves the access log {left:.2g} of 2 requests",
+            f"UPSTREAM_RATE_LIMIT=6/500 allows the access log {left:.2g} of 2 requests",
             describe_access_log(before, after, (6, 500)),
         )
 

@@ -586,8 +586,8 @@ class RefusedTests(SynchronousTestCase):
             "peers=often": "'peers=often': no duration",
             "groups=1m,peers=15": "'peers=15': add a unit: 15s?",
             "peers=999ms": "'peers=999ms': at least 1s",
-            "peers=off": "'peers=off': service discovery is made of it",
-            "groups=off": "'groups=off': service discovery is made of it",
+            "peers=off": "'peers=off': service discovery needs it",
+            "groups=off": "'groups=off': service discovery needs it",
         }.items():
             self.refuses("REFRESH_INTERVALS", [text], words)
 

@@ -404,8 +404,12 @@ class ClockTests(SynchronousTestCase):
             self.successResultOf(bench.fetch())
         told = [line for line in log.lines() if "clock" in line]
         self.assertEqual(2, len(told))
-        self.assertIn("the upstream's clock is 2 s behind ours", told[0])
-        self.assertIn("the upstream's clock is 5 s ahead of ours", told[1])
+        self.assertIn(
+            "the clock of the NetBird API is 2 s behind this machine's", told[0]
+        )
+        self.assertIn(
+            "the clock of the NetBird API is 5 s ahead of this machine's", told[1]
+        )
 
 
 class BoundTests(SynchronousTestCase):
