@@ -1,14 +1,14 @@
 #!/bin/sh
-# Ask the exporter whether it is well: one line, and status 0 (OK) or 2 (CRITICAL).
+# Check that the exporter works: prints one line, exits with 0 (OK) or 2 (CRITICAL).
 #   check-health.sh [URL [SECONDS]]
-# Without a URL it asks where the exporter's settings say that it listens. With a URL that
-# ends in /ready in place of /health, also whether the peers are fresh.
+# Without a URL the script takes the address from the exporter's settings. A URL that ends in
+# /ready in place of /health also checks that the peers are fresh.
 
 PATH=$PATH:/opt/api-exporter/bin
 config=/etc/api-exporter/config
 
 if ! command -v api-exporter >/dev/null; then
-    echo "CRITICAL: api-exporter is neither on the PATH nor in /opt/api-exporter/bin"
+    echo "CRITICAL: the command api-exporter is not on the PATH and not in /opt/api-exporter/bin"
     exit 2
 fi
 if [ $# = 0 ] && [ -r "$config" ]; then

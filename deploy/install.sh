@@ -1,13 +1,13 @@
 #!/bin/sh
-# Install api-exporter as a systemd service, or upgrade it: running it again is harmless.
+# Install api-exporter as a systemd service, or upgrade it. You can run this script again.
 set -eu
 umask 022
 
 usage="usage: install.sh [--dry-run] [--root DIR] [--source SOURCE]
-  --dry-run        print what would be done
+  --dry-run        print the commands, change nothing
   --root DIR       install below DIR, for images and tests
-  --source SOURCE  what pip installs: a wheel, a directory, a name (default: this tree)
-PYTHON names the interpreter to use, 3.11 or newer (default: python3)."
+  --source SOURCE  package that pip installs: a wheel, a directory or a name (default: this tree)
+PYTHON is the interpreter to use, 3.11 or newer (default: python3)."
 
 fail() {
     echo "install.sh: $1" >&2
@@ -33,13 +33,13 @@ run() {
     if [ "$dry_run" ]; then echo "$*"; else "$@"; fi
 }
 
-[ "$(id -u)" = 0 ] || [ "$dry_run" ] || fail "run it as root"
+[ "$(id -u)" = 0 ] || [ "$dry_run" ] || fail "run this script as root"
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
-    || fail "$python is not Python 3.11 or newer; PYTHON may name another"
+    || fail "$python is not Python 3.11 or newer; set PYTHON to another interpreter"
 "$python" -c 'import ensurepip, venv' 2>/dev/null \
     || fail "$python cannot make virtual environments (Debian: apt-get install python3-venv)"
-command -v systemd-sysusers >/dev/null || fail "there is no systemd-sysusers"
+command -v systemd-sysusers >/dev/null || fail "systemd-sysusers is not installed"
 
 [ ! "$root" ] || root=$(realpath -m "$root")
 

@@ -3,9 +3,9 @@
 set -eu
 
 usage="usage: uninstall.sh [--dry-run] [--root DIR] [--purge]
-  --dry-run   print what would be done
+  --dry-run   print the commands, change nothing
   --root DIR  remove below DIR, for images and tests
-  --purge     remove the settings, the token, what the service has written and the user, too"
+  --purge     also remove the settings, the token, the files of the service and its user"
 
 root=
 dry_run=
@@ -26,7 +26,7 @@ run() {
 }
 
 if [ "$(id -u)" != 0 ] && [ ! "$dry_run" ]; then
-    echo "uninstall.sh: run it as root" >&2
+    echo "uninstall.sh: run this script as root" >&2
     exit 1
 fi
 

@@ -164,7 +164,7 @@ class InstallTests(SynchronousTestCase):
         old = self.script("old", "exit 1")
         bare = self.script("bare", 'case "$2" in *ensurepip*) exit 1 ;; esac')
         for python, words in (
-            (old, "is not Python 3.11 or newer; PYTHON may name another"),
+            (old, "is not Python 3.11 or newer; set PYTHON to another"),
             (self.tools / "none", "is not Python 3.11 or newer"),
             (bare, "cannot make virtual environments (Debian: apt-get install python3"),
         ):
