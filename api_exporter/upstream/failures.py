@@ -107,7 +107,7 @@ def login_wanted(status: int, who: str, challenges: Iterable[str]) -> UpstreamEr
     wanted = "a valid user and password"
     if known and _BASIC not in known:
         offered = " or ".join(known)
-        wanted = f"authentication by {offered}; the exporter supports only {_BASIC}"
+        wanted = f"authentication by {offered}; only {_BASIC} is supported"
     return UpstreamError("proxy_auth", f"{status}: {who} requires {wanted}")
 
 

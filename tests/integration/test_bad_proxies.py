@@ -205,8 +205,7 @@ class BadTests(PuppetTestCase):
             (
                 says(b"HTTP/1.1 407 No\r\n" + ntlm + b"\r\n"),
                 "proxy_auth",
-                "requires authentication by NTLM or Negotiate; the exporter"
-                " supports only Basic",
+                "requires authentication by NTLM or Negotiate; only Basic is supported",
             ),
             (
                 says(b"HTTP/1.1 407 No\r\nProxy-Authenticate: c4nary\r\n\r\n"),

@@ -89,7 +89,7 @@ class SignalTests(MachineTestCase):
             running.process.send_signal(signal.SIGHUP)
             until(lambda: scraped(self.url(), UNREADABLE), "the metric")
             said = running.said()
-            self.assertIn("info SIGHUP: reopening the log file; ", said)
+            self.assertIn("info SIGHUP: reopening the log file, ", said)
             self.assertIn("warning the token file cannot be read: ", said)
             self.assert_ends(running)
 

@@ -23,8 +23,8 @@ class RefusalTests(SynchronousTestCase):
             (["c4nary"], "407: a proxy requires a valid user and password"),
             (
                 ["Negotiate abc", "ntlm"],
-                "407: a proxy requires authentication by NTLM or Negotiate; the"
-                " exporter supports only Basic",
+                "407: a proxy requires authentication by NTLM or Negotiate; only"
+                " Basic is supported",
             ),
         ):
             headers = Headers({"Proxy-Authenticate": schemes})
