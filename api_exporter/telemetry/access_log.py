@@ -118,27 +118,24 @@ class AccessLogTelemetry(Collector):
         lines = registry if writes else None
         self._written = Counter(
             "api_exporter_access_log_lines_written",
-            "Rows of the reverse proxy's access log written to ACCESS_LOG_FILE.",
+            "Number of rows of the access log written to ACCESS_LOG_FILE",
             registry=lines,
         ).inc
         self.missed = Counter(
             "api_exporter_access_log_lines_missed",
-            "Gaps in the access log: rows that the upstream has deleted before they"
-            " were read, a database that was restored, and each row that cannot be"
-            " read.",
+            "Number of gaps in the access log and of rows that cannot be read",
             registry=lines,
         ).inc
         self._skipped = Counter(
             "api_exporter_access_log_rows_skipped",
-            "Rows of the access log that no other family counts: they were older than"
-            " ten minutes when they were read, or passed over as a backlog.",
+            "Number of rows of the access log that no other family counts because they"
+            " were too old (10 minutes) or in a backlog",
             registry=registry,
         ).inc
         self.lag = Gauge(
             "api_exporter_access_log_lag_seconds",
-            "How old the newest row of the access log was when it was read, while"
-            " reading is behind, or the oldest one that cannot be written; 0 when it"
-            " has caught up.",
+            "Age in seconds of the newest row of the access log at the time of reading,"
+            " or of the oldest row that cannot be written (0 = no backlog)",
             registry=registry,
         ).set
         self._listed: Mapping[str, str] = {}
@@ -196,23 +193,23 @@ class AccessLogTelemetry(Collector):
     def _made(self) -> Sequence[Metric]:
         requests = CounterMetricFamily(
             "api_exporter_access_log_requests",
-            "Requests and connections in the reverse proxy's access log.",
+            "Number of requests and connections in the access log",
             labels=(*_SERVICE, "protocol", "code"),
         )
         transferred = CounterMetricFamily(
             "api_exporter_access_log_bytes",
-            "Bytes of the bodies of these requests.",
+            "Number of bytes in bodies of requests and connections in the access log",
             labels=(*_SERVICE, "direction"),
         )
         durations = HistogramMetricFamily(
             "api_exporter_access_log_request_duration_seconds",
-            "Duration of HTTP requests in the reverse proxy's access log.",
+            "Duration of HTTP requests in the access log, in seconds",
             labels=_SERVICE,
         )
         denied = CounterMetricFamily(
             "api_exporter_access_log_denied",
-            "Requests and connections that the reverse proxy, or the service behind"
-            " it, refused.",
+            "Number of requests and connections that the reverse proxy or its service"
+            " refused",
             labels=(*_SERVICE, "reason"),
         )
         for id_, service in self._services.items():

@@ -486,7 +486,7 @@ class StatusPageTests(TestCase):
         await browser.screen(1080, 1600)
         for name, watched, words in (
             ("few", few.start(700), "Network depot"),
-            ("many", many.start(60), " more."),
+            ("many", many.start(60), " more findings are not listed."),
             ("nothing", quiet.start(60), QUIET),
             ("unknown", few, "nothing is known of them now"),
         ):
