@@ -495,7 +495,7 @@ class ReportTests(OperatedTestCase):
                 "--check", UPSTREAM_API_URL=upstream.url, UPSTREAM_API_TOKEN=GOOD
             )
             self.assertEqual(0, status, out)
-            self.assertEqual(expected, "may be partial" in out, out)
+            self.assertEqual(expected, "may be incomplete" in out, out)
 
     def test_mistyped(self) -> None:
         """A token whose checksum is wrong is named as such by the check, too."""
