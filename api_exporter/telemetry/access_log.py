@@ -130,8 +130,8 @@ class AccessLogTelemetry(Collector):
         ).inc
         self._skipped = Counter(
             "api_exporter_access_log_rows_skipped",
-            "Rows of the access log that no other family counts: they were older than ten"
-            " minutes when they were read, or passed over as a backlog.",
+            "Rows of the access log that the families of requests leave out: they were"
+            " older than ten minutes when they were read, or passed over as a backlog.",
             registry=registry,
         ).inc
         self.lag = Gauge(

@@ -1,4 +1,4 @@
-"""Files of audit events and of the access log, in the settings of one account and of many."""
+"""Files of both logs, in the settings of one account and of many."""
 
 from pathlib import Path
 
@@ -104,8 +104,8 @@ class OneTests(FolderTestCase):
                 self.one(**{setting: value}, **off)
             self.assertEqual(
                 [
-                    f"REFRESH_INTERVALS: '{resource}=off' is not allowed where {setting}"
-                    f" is set: {resource} must have an interval"
+                    f"REFRESH_INTERVALS: '{resource}=off' is not allowed where"
+                    f" {setting} is set: {resource} must have an interval"
                 ],
                 caught.exception.problems,
             )
