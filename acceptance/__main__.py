@@ -52,6 +52,7 @@ BUILT = (
     Check("static-image", images.static),
     Check("container-page", images.page),
     Check("event-kills", events.kills),
+    Check("access-log-kills", events.access_log_kills),
 )
 """What is made of the tree, where it is installed, booted and killed."""
 

@@ -1,20 +1,20 @@
-"""Audit events, with a process that is killed two hundred times, and their shippers."""
+"""Audit events and the access log: a process that is killed, and their shippers."""
 
-import json
 import re
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from acceptance.check import ROOT, Failed, Missing, go, program, run
-from api_exporter.events.telling import line
+from api_exporter.events.telling import line, request_line
 from tests.events import events
+from tests.events.paging import requests
 
 KILLS = 200
+ACCESS_LOG_KILLS = 50
 
 PARSER = ROOT / "acceptance" / "alloy_syntax"
 
@@ -24,6 +24,17 @@ PATIENCE = 30.0
 
 def kills(folder: Path) -> str:
     """Each of 20,000 events is written once."""
+    _killed(folder, "events", EVENTS_KILLS=KILLS)
+    return f"{KILLS} kills, {KILLS * 100} events, each of them once"
+
+
+def access_log_kills(folder: Path) -> str:
+    """So is each of 20,000 rows, of which some have one time and some come late."""
+    _killed(folder, "access_log", ACCESS_LOG_KILLS=ACCESS_LOG_KILLS)
+    return f"{ACCESS_LOG_KILLS} kills, {ACCESS_LOG_KILLS * 400} rows, each of them once"
+
+
+def _killed(folder: Path, log: str, **kills: int) -> None:
     run(
         *(
             sys.executable,
@@ -31,40 +42,56 @@ def kills(folder: Path) -> str:
             "twisted.trial",
             f"--temp-directory={folder / 'trial'}",
         ),
-        "tests.integration.test_events.KillTests",
-        env={"EVENTS_KILLS": str(KILLS)},
+        f"tests.integration.test_{log}.KillTests",
+        env={name: str(number) for name, number in kills.items()},
     )
-    return f"{KILLS} kills, {KILLS * 100} events, each of them once"
 
 
 def alloy(folder: Path) -> str:
-    """Alloy's parser takes the documents' example and the file that is shipped."""
+    """Alloy's parser takes the documents' examples and the file that is shipped."""
     parser = folder / "parser"
     try:
         run(go(), "build", "-o", parser, ".", cwd=PARSER)
     except Failed as error:
         raise Missing(str(error)) from None
-    file = folder / "config.alloy"
-    file.write_text(_documented("alloy"))
-    for each in (file, ROOT / "deploy/monitoring/peers.alloy"):
-        run(parser, each)
+    run(parser, ROOT / "deploy/monitoring/peers.alloy")
+    for page in LINES:
+        file = folder / f"{page}.alloy"
+        file.write_text(_documented(page, "alloy"))
+        run(parser, file)
     return "its syntax; neither its components nor their arguments"
 
 
 def rsyslog(folder: Path) -> str:
     """What the documents show for rsyslog ships each line once, over a rotation."""
     daemon = program("rsyslogd")
+    first, second = (_documented(page, "rsyslog") for page in LINES)
+    both = folder / "both.conf"
+    both.write_text(
+        f'global(workDirectory="{folder}")\n'
+        + first
+        + re.sub(r"^(global|module)\(.*\n", "", second, flags=re.MULTILINE)
+    )
+    run(daemon, "-N1", "-f", both)
+    for page, lines in LINES.items():
+        own = folder / page
+        own.mkdir()
+        _ships(daemon, own, _documented(page, "rsyslog"), lines)
+    return "400 lines of each log over TCP, a rotation between them"
+
+
+def _ships(daemon: str, folder: Path, text: str, lines: list[bytes]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        text = _documented("rsyslog")
         text = text.replace("/var/log/api-exporter", str(folder))
         text = text.replace(
             '"logs.example.com" port="514"', f'"127.0.0.1" port="{port}"'
         )
         config = folder / "rsyslog.conf"
         config.write_text(f'global(workDirectory="{folder}")\n{text}')
-        file = folder / "events.jsonl"
-        _write(file, range(1, 201))
+        [name] = re.findall(r'file="([^"]*)"', text)
+        file = Path(name)
+        file.write_bytes(b"".join(lines[:200]))
         command = (daemon, "-n", "-f", config, "-i", folder / "pid")
         with subprocess.Popen(command) as process:
             try:
@@ -72,31 +99,35 @@ def rsyslog(folder: Path) -> str:
                 reading, _ = listening.accept()
                 with reading:
                     got = _read(reading, 200)
-                    file.rename(folder / "events.jsonl.1")
-                    _write(file, range(201, 401))
+                    file.rename(f"{file}.1")
+                    file.write_bytes(b"".join(lines[200:]))
                     got += _read(reading, 200)
                     got += _read(reading, 1, patience=2)
             except TimeoutError:
                 raise Failed("rsyslog does not connect") from None
             finally:
                 process.terminate()
-    found = [int(json.loads(one[one.index(b"{") :])["id"]) for one in got.splitlines()]
-    if found != list(range(1, 401)):
+    found = [one[one.index(b"{") :] + b"\n" for one in got.splitlines()]
+    if found != lines:
         raise Failed(f"{len(found)} lines of 400, {len(set(found))} of them different")
-    return "400 lines over TCP, a rotation between them"
 
 
-def _documented(language: str) -> str:
-    """The example of docs/events.md in that language."""
-    text = (ROOT / "docs" / "events.md").read_text()
+def _documented(page: str, language: str) -> str:
+    """The example of a page in that language."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
     [found] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return str(found)
 
 
-def _write(file: Path, numbers: Iterable[int]) -> None:
-    lines = [line(event, "acme", frozenset()) for event in events(numbers)]
-    with file.open("ab") as opened:
-        opened.write(b"".join(lines))
+LINES = {
+    "events": [line(one, "acme", frozenset()) for one in events(range(1, 401))],
+    "access-log": [
+        request_line(one, "acme", frozenset())
+        for first in range(1, 401, 100)
+        for one in requests(range(first, first + 100))
+    ],
+}
+"""Of each log, by the page that tells of it."""
 
 
 def _read(reading: socket.socket, lines: int, patience: float = PATIENCE) -> bytes:

@@ -20,6 +20,9 @@ _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _MOST = 100
 """Rows a page."""
 
+_SHARES = (0, 0, 0, 0, 1, 1, 2)
+"""Which service gets each of seven requests."""
+
 
 def page(query: str, services: Sequence[str], now: float) -> bytes:
     """What is asked for.
@@ -64,7 +67,7 @@ def _row(number: int, services: Sequence[str]) -> dict[str, object]:
         "method": "GET",
         "path": f"/{chance % 9}",
         "protocol": "http",
-        "service_id": services[min(chance % 7 // 2, len(services) - 1)],
+        "service_id": services[min(_SHARES[chance % 7], len(services) - 1)],
         "source_ip": f"203.0.113.{chance % 200}",
         "status_code": status,
         "timestamp": datetime.fromtimestamp(number * _EVERY, UTC).strftime(_FORMAT),

@@ -18,7 +18,7 @@ OTHERS = {
     "ApiExporterTokenFileUnreadable",
     # The door is the process's, which may have many accounts: its log tells.
     "ApiExporterWebConfigBroken",
-    # So does it of the two logs. Prometheus finds what needs a history of counters.
+    # So does it of the two logs. A share of requests needs a history of counters.
     "NetBirdProxyLoginsRefused",
     "ApiExporterAccessLogLate",
     "ApiExporterAccessLogMissed",

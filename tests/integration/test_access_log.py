@@ -192,6 +192,36 @@ class OperationTests(AccessLogTestCase):
             for word in (b"203.0.113", b"/burst", b"web.eu", b"Berlin", b'"BE"'):
                 self.assertNotIn(word, line)
 
+    def test_personal(self) -> None:
+        """The token, and what is personal, is in no log and on no page."""
+        begin = time.time_ns() - 500 * SECOND
+        personal: dict[str, object] = {
+            "source_ip": "192.0.2.77",
+            "user_id": "u-canary",
+            "path": "/c4nary",
+            "host": "canary.test",
+            "city_name": "Canaryville",
+            "subdivision_code": "C4NARY",
+            "metadata": {"crowdsec_verdict": "ban", "user": "canary-name"},
+            "of_tomorrow": ["canary-new"],
+        }
+        for one in range(1, 101):
+            self.table.add(one, begin + one * SECOND, **personal)
+        self.table.add(101, begin, **personal | {"id": ""})
+        self.table.add(102, begin, **personal | {"id": "canary-id", "timestamp": []})
+        running = self.exporter(ACCESS_LOG_FILE=str(self.file), LOG_LEVEL="debug")
+        until(lambda: len(self.lines()) >= 100, "all rows", 60)
+        base = f"http://127.0.0.1:{self.port}"
+        pages = ("/metrics", "/", "/sd", "/healthz", "/runbooks")
+        told = [get(f"{base}{page}")[2].decode() for page in pages]
+        running.stop()
+        cursor = Path(f"{self.file}.cursor").read_text()
+        told += [running.said(), self.file.read_text(), cursor]
+        self.assertIn("cannot be read, and are lost", running.said())
+        for text in told:
+            for word in (TOKEN, "192.0.2.77", "canary", "Canary", "c4nary", "C4NARY"):
+                self.assertNotIn(word, text)
+
     def test_nothing_to_ask(self) -> None:
         """While no service and no cluster is listed nothing is asked."""
         self.upstream.services = b"[]"

@@ -1,4 +1,4 @@
-"""Files of audit events and of the access log, of one account and of many."""
+"""Files of both logs, in the settings of one account and of many."""
 
 from pathlib import Path
 
@@ -105,8 +105,7 @@ class OneTests(FolderTestCase):
             self.assertEqual(
                 [
                     f"REFRESH_INTERVALS: '{resource}=off' is not allowed where"
-                    f" {setting}"
-                    f" is set: {resource} must have an interval"
+                    f" {setting} is set: {resource} must have an interval"
                 ],
                 caught.exception.problems,
             )

@@ -1,0 +1,89 @@
+"""The access log of the simulated reverse proxy, as an upstream pages it."""
+
+import json
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.demo.access_log import page
+from api_exporter.events.listing import listed_page
+from api_exporter.events.position import SECOND, Position, choose, written
+from tests.bodies import finish
+
+NOW = 1_795_287_600.0
+
+META = ("page", "page_size", "total_pages", "total_records")
+
+SERVICES = ("busy", "second", "third")
+
+
+def asked(query: str, now: float = NOW, services: tuple[str, ...] = SERVICES) -> Any:
+    """What is answered."""
+    return json.loads(page(query, services, now))
+
+
+class PageTests(SynchronousTestCase):
+    def test_hour(self) -> None:
+        """It has the requests of the last hour, one a second, the newest first."""
+        found = asked("")
+        self.assertEqual((1, 50, 73, 3601), tuple(found[name] for name in META))
+        times = [row["timestamp"] for row in found["data"]]
+        self.assertEqual(sorted(times, reverse=True), times)
+        self.assertEqual(50, len(times))
+
+    def test_pages(self) -> None:
+        """Pages follow each other without a gap; there is nothing behind the last."""
+        query = "sort_order=asc&page_size=100&page="
+        ids = [row["id"] for n in range(1, 39) for row in asked(f"{query}{n}")["data"]]
+        self.assertEqual(3601, len(set(ids)))
+        self.assertEqual(3601, len(ids))
+        self.assertEqual(asked("page_size=500")["data"], asked("page_size=100")["data"])
+
+    def test_filters(self) -> None:
+        """It begins at a time, inclusive; what it does not understand says nothing."""
+        since = written(int(NOW - 9) * SECOND)
+        self.assertEqual(10, asked(f"start_date={since}")["total_records"])
+        for query in ("start_date=yesterday", "page=x&page_size=-1", "nothing=3"):
+            self.assertEqual(asked(""), asked(query))
+
+    def test_same(self) -> None:
+        """A row stays what it is."""
+        query = f"sort_order=asc&start_date={written(int(NOW) * SECOND)}"
+        [row] = asked(query)["data"]
+        self.assertEqual(row, asked(query, NOW + 60)["data"][0])
+
+    def test_services(self) -> None:
+        """All services have requests, the first one most; without any there are none."""
+        rows = [row for n in range(1, 20) for row in asked(f"page={n}")["data"]]
+        counts = [sum(row["service_id"] == one for row in rows) for one in SERVICES]
+        self.assertEqual(sorted(counts, reverse=True), counts)
+        self.assertGreater(min(counts), 0)
+        self.assertEqual(len(rows), sum(counts))
+        self.assertEqual([], asked("", services=())["data"])
+
+    def test_statuses(self) -> None:
+        """Some are refused, some fail, and these say why."""
+        rows = [row for n in range(1, 20) for row in asked(f"page={n}")["data"]]
+        found = {(row["status_code"], row.get("reason")) for row in rows}
+        failed = "Request failed"
+        self.assertEqual(
+            {
+                (200, None),
+                (401, "Authentication failed"),
+                (404, failed),
+                (502, failed),
+            },
+            found,
+        )
+
+    def test_read(self) -> None:
+        """The program reads each of its rows once."""
+        position, ids = Position(), list[str]()
+        for _ in range(40):
+            listing = finish(listed_page(page(position.query, SERVICES, NOW)))
+            chosen = finish(choose(position, listing, int(NOW) * SECOND))
+            assert chosen.then is not None
+            keys = [row.key for row in chosen.new]
+            ids += [id_ for id_, _ in keys]
+            position = chosen.then(chosen.cursor.with_(keys))
+        self.assertEqual((3601, 3601), (len(ids), len(set(ids))))

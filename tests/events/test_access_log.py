@@ -1,0 +1,93 @@
+"""The access log of an account: when it asks, and what it holds meanwhile."""
+
+import gc
+
+from prometheus_client import CollectorRegistry, generate_latest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.logger import Logger
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.access_log import REST, AccessLog
+from api_exporter.events.journal import Journal
+from api_exporter.events.kinds import ACCESS
+from api_exporter.events.position import SECOND, Position
+from api_exporter.events.sinks import ToNowhere
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.telemetry.access_log import AccessLogTelemetry
+from tests.events.paging import START, Table
+from tests.events.shared import at_once
+
+DAY = 24 * 3600
+
+STEP = 180
+"""Seconds between two requests of a simulated week."""
+
+
+class AccessLogTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        """It is the time of the first row."""
+        self.clock = Clock()
+        self.table = Table()
+        self.registry = CollectorRegistry()
+        self.log = self.access_log(ToNowhere(Position))
+
+    def access_log(self, sink: ToNowhere[Position]) -> AccessLog:
+        telemetry = AccessLogTelemetry(self.registry, writes=True)
+        self.journal = Journal(
+            ACCESS,
+            account="",
+            personal=frozenset(),
+            sink=sink,
+            run=at_once,
+            telemetry=telemetry,
+            log=Logger("api_exporter.test"),
+            now=lambda: START / SECOND + self.clock.seconds(),
+        )
+        self.journal.startService()
+        seconds = self.clock.seconds
+        return AccessLog(self.journal, telemetry, period=10.0, seconds=seconds)
+
+    def fetch(self) -> None:
+        """One request."""
+
+        async def fetch(path: str, _: float) -> bytes:
+            return self.table.answer(path.partition("?")[2])
+
+        asked = self.log.fetch(fetch, "events/proxy", 1.0, Inventory())
+        self.successResultOf(Deferred.fromCoroutine(asked))
+
+    def test_wanted(self) -> None:
+        """While behind it asks whenever it may; then again after a rest."""
+        for one in range(150):
+            self.table.add(one)
+        self.clock.advance(1000.0)
+        self.assertTrue(self.log.wanted())
+        self.fetch()
+        self.assertTrue(self.log.wanted())
+        self.fetch()
+        self.assertFalse(self.log.wanted())
+        self.clock.advance(REST - 10.0)
+        self.assertTrue(self.log.wanted())
+
+    def test_week(self) -> None:
+        """A week of steady rows leaves no more behind than a day does."""
+        objects, sizes = [], []
+        for turn in range(1, 7 * DAY // STEP + 1):
+            for one in range(STEP // 12):
+                second = STEP * (turn - 1) + 12 * one
+                self.table.add(second, START + second * SECOND)
+            self.clock.advance(STEP)
+            self.fetch()
+            del self.table.rows[:-200], self.table.asked[:]
+            if turn % (DAY // STEP) == 0:
+                gc.collect()
+                objects.append(len(gc.get_objects()))
+                sizes.append(len(generate_latest(self.registry)))
+        labels = {"proxy_service_id": "other", "proxy_service": "other"}
+        labels |= {"protocol": "http", "code": "2xx"}
+        name = "api_exporter_access_log_requests_total"
+        counted = self.registry.get_sample_value(name, labels)
+        self.assertEqual(7 * DAY // 12, counted)
+        self.assertLess(max(objects) - min(objects), 100, objects)
+        self.assertLess(max(sizes) - min(sizes), 100, sizes)
