@@ -1,6 +1,5 @@
 """Groups: their members, and how many of the members are connected."""
 
-from collections import Counter
 from collections.abc import Callable
 
 from api_exporter.collectors.rows import ObjectKind, unknown
@@ -16,15 +15,17 @@ GROUPS = ObjectKind[Group](
 )
 
 
-def _members(inventory: Inventory) -> Steps[Callable[[Group], Counter[bool | None]]]:
+def _members(inventory: Inventory) -> Steps[Callable[[Group], tuple[int, int]]]:
     """How many members are connected, and how many listed ones are not."""
-    connected: dict[str, bool] = {}
+    connected, offline = set[str](), set[str]()
     for some in chunks(inventory.peers or ()):
-        connected.update({peer.id: peer.connected for peer in some})
+        connected.update([peer.id for peer in some if peer.connected])
+        offline.update([peer.id for peer in some if not peer.connected])
         yield
 
-    def count(group: Group) -> Counter[bool | None]:
-        return Counter(map(connected.get, {m.id for m in group.peers or ()}))
+    def count(group: Group) -> tuple[int, int]:
+        ids = [member.id for member in group.peers or ()]
+        return len(connected.intersection(ids)), len(offline.intersection(ids))
 
     return MemoFunction(count)
 
@@ -53,7 +54,7 @@ ROWS = (
         "Number of the group's peers that are connected",
         "groups[].peers[].id among the connected peers[]",
         _members,
-        lambda count, group: count(group)[True],
+        lambda count, group: count(group)[0],
         needs=("peers",),
         at_once=1,
         alert="0 in a group of routing peers",
@@ -63,7 +64,7 @@ ROWS = (
         "Number of the group's peers that are offline",
         "groups[].peers[].id among the peers[] that are not connected",
         _members,
-        lambda count, group: count(group)[False],
+        lambda count, group: count(group)[1],
         needs=("peers",),
         at_once=1,
         alert="above 0 in a group that must be complete",

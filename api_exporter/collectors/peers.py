@@ -1,21 +1,20 @@
 """Peers: their state, versions and logins."""
 
-from collections.abc import Iterable
-from itertools import chain
+from collections import Counter
+from itertools import product
 
 from api_exporter.collectors.rows import ObjectKind, in_one_step, personal, unknown
+from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import (
-    Family,
     Labels,
-    Metric,
     boolean,
     count_true,
-    counted,
     labels,
     never,
     timestamp,
 )
 from api_exporter.netbird.facts.account import login_end, login_lifetime
+from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.personal import PEER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
@@ -65,18 +64,27 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
 _lifetime = in_one_step(lambda known: login_lifetime(known.accounts or ()))
 
 
-_ENROLMENTS = [
-    [labels(enrolled_by=by, connected=boolean(half)) for half in (False, True)]
-    for by in ("setup_key", "user")
-]
+Enrolment = tuple[str, bool]
+"""Who enrolled peers, and whether they are connected."""
+
+ENROLMENTS = ObjectKind[Enrolment](
+    "peers",
+    "peers[]",
+    lambda enrolment: labels(enrolled_by=enrolment[0], connected=boolean(enrolment[1])),
+    find=in_one_step(lambda _: product(("setup_key", "user"), (False, True))),
+)
 
 
-def _enrolments(metric: Metric, peers: Iterable[Peer]) -> Family:
-    return counted(
-        metric,
-        (_ENROLMENTS[p.user_id != ""][p.connected] for p in peers if not p.ephemeral),
-        always=chain(*_ENROLMENTS),
-    )
+def _enrolments(inventory: Inventory) -> Steps[Counter[Enrolment]]:
+    found = Counter[Enrolment]()
+    for some in chunks(inventory.peers or ()):
+        keyed = [p.connected for p in some if not (p.user_id or p.ephemeral)]
+        of_users = [p.connected for p in some if p.user_id and not p.ephemeral]
+        for by, connected in (("setup_key", keyed), ("user", of_users)):
+            found[by, True] += sum(connected)
+            found[by, False] += len(connected) - sum(connected)
+        yield
+    return found
 
 
 ROWS = (
@@ -136,12 +144,13 @@ ROWS = (
             metric, (p.user_id != "" and never(p.last_login) for p in peers)
         ),
     ),
-    PEERS.family(
+    ENROLMENTS.joined(
         "netbird_api_peers_by_enrolment",
         "Number of peers that are not ephemeral, by enrolment (user or setup key) and"
         " whether they are connected",
         "peers[].user_id, peers[].connected, where not peers[].ephemeral",
         _enrolments,
+        Counter.__getitem__,
         alert="a third of those that a setup key enrolled is lost within minutes",
     ),
     DETAILED.joined(

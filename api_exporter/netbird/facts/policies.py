@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 
 from api_exporter.exposition.tally import chunks, tally
 from api_exporter.netbird.facts.members import Steps, distinct
@@ -80,24 +79,21 @@ def outdated(
     if not any(demands):
         return counts
     highest = max(minimum for each in demands.values() for _, minimum in each)
-
-    @cache
-    def below(version: str) -> Release | None:
-        own = release(version)
-        return own if own and own < highest else None
-
     old: dict[str, Release] = {}
+    below: dict[str, Release] = {}
     for some in chunks(peers):
-        old.update({p.id: own for p in some if (own := below(p.version))})
+        versions = {peer.version for peer in some}
+        old |= {v: own for v in versions if (own := release(v)) and own < highest}
+        below.update({p.id: old[p.version] for p in some if p.version in old})
         yield
     known = {group.id: group.peers or () for group in groups}
     for sources, demanding in demands.items():
         found: set[str] = set()
         for members in map(known.__getitem__, sources & known.keys()):
             for part in chunks(members):
-                found.update([member.id for member in part if member.id in old])
+                found.update([member.id for member in part if member.id in below])
                 yield
-        running, steps = tally(map(old.__getitem__, found))
+        running, steps = tally(map(below.__getitem__, found))
         yield from steps
         for id_, minimum in demanding:
             counts[id_] = sum(n for own, n in running.items() if own < minimum)
