@@ -28,22 +28,25 @@ ROW = json.dumps(
 
 
 class PromptTests(ServedTestCase):
-    def denied(self, body: bytes, status: int = 200) -> tuple[str, Network]:
-        """All that an exporter tells whose denied requests are so, and what it knows."""
+    def denied(self, body: bytes) -> tuple[str, Network]:
+        """All that an exporter tells of such denied requests, and what it knows."""
         book = logbook(self)
         answers: dict[str, Answer | list[Answer]] = {
             path.rpartition("/")[2]: says(200, sent)
             for path, sent in recorded("recorded_agents").items()
             if "agent-network" in path or path in {"api/peers", "api/users"}
         }
-        api = ScriptedApi(**{**answers, "access-logs": says(status, body)})
+        api = ScriptedApi(**{**answers, "access-logs": says(200, body)})
         agent, clock = api.agent(), Clock()
 
         def now() -> float:
             return STOCK_TIME + clock.seconds()
 
+        def fetch(path: str, patience: float) -> Deferred[bytes]:
+            return fetcher.fetch(path, patience)
+
         network = Network(
-            fetch=lambda path, patience: fetcher.fetch(path, patience),
+            fetch=fetch,
             quota=quota(("peers", "groups", "users", "agent_network")),
             clock=clock,
             now=now,

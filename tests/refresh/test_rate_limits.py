@@ -146,6 +146,13 @@ class StretchedTests(SynchronousTestCase):
             describe_access_log(before, after, (6, 500)),
         )
 
+    def test_access_log_of_one(self) -> None:
+        """Who does not read the access log is not slower for one who does."""
+        reads = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
+        after, other = stretched([reads, WITHOUT_AGENTS], (12, 500))
+        self.assertGreater(after[ACCESS_LOG], 30.0)
+        self.assertEqual(WITHOUT_AGENTS, other)
+
     def test_nine(self) -> None:
         """A stated limit of nine a minute is enough for it, and eight is not."""
         before = {**WITHOUT_AGENTS, ACCESS_LOG: 30.0}
