@@ -74,7 +74,7 @@ def stretched(
             kept = max(asked - excess, count * 60.0 / LONGEST)
             longer[period] = max(period, min(LONGEST, count * 60.0 / kept))
             excess -= asked - kept
-    factor = 1.0 + max(0.0, excess) / planned
+    factor = 1.0 + (excess / planned if excess > _DUST else 0.0)
     return [
         {
             name: factor * (period if name == UP else longer.get(period, period))

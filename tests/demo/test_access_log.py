@@ -53,7 +53,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(row, asked(query, NOW + 60)["data"][0])
 
     def test_services(self) -> None:
-        """All services have requests, the first one most; without any there are none."""
+        """All services have requests, the first one most; without any none."""
         rows = [row for n in range(1, 20) for row in asked(f"page={n}")["data"]]
         counts = [sum(row["service_id"] == one for row in rows) for one in SERVICES]
         self.assertEqual(sorted(counts, reverse=True), counts)
