@@ -153,7 +153,7 @@ class HungPathsTests(SynchronousTestCase):
         late = {name for name, periods in worst.items() if periods > 1.5}
         # Whose tokens to ask for is not known without the users.
         self.assertEqual({"groups", "networks", "users", "access_tokens"}, late)
-        world.fresh_at(HOUR, 600 + TIMEOUT)
+        world.fresh_at(HOUR, 900 + TIMEOUT)
 
     def test_one_in_the_first_round(self) -> None:
         """A path that hangs delays all behind it once, for the time of one attempt."""

@@ -44,7 +44,8 @@ class _Answers(Resource):
     def __init__(self) -> None:
         super().__init__()
         self._network = SimulatedNetwork(20)
-        self._bodies: dict[str, bytes] = {}
+        # No provider, as most have none: what needs one is dormant.
+        self._bodies = {"/api/agent-network/providers": b"[]"}
 
     def render(self, request: Request) -> bytes:
         [state] = request.requestHeaders.getRawHeaders("state") or [""]

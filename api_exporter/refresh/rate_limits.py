@@ -8,6 +8,7 @@ nine tenths; the last one is for what else uses the token, such as `--check`.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.netbird.resources import ACCESS_LOG, UP
 
 Limit = tuple[int, int]
@@ -28,8 +29,16 @@ LONGEST = 3600.0
 
 
 def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
-    """Requests a minute that such intervals, in seconds by resource, come to."""
-    return sum(60.0 / period for periods in accounts for period in periods.values())
+    """Requests a minute that such intervals, in seconds by resource, come to.
+
+    What may be dormant does not count: the budget keeps the limit once it is awake.
+    """
+    return sum(
+        60.0 / period
+        for periods in accounts
+        for name, period in periods.items()
+        if name not in OF_AGENTS
+    )
 
 
 def stretched(
@@ -56,7 +65,7 @@ def stretched(
         period
         for periods in accounts
         for name, period in periods.items()
-        if name not in {UP, ACCESS_LOG} and period < LONGEST
+        if name not in {UP, ACCESS_LOG, *OF_AGENTS} and period < LONGEST
     )
     longer: dict[float, float] = {}
     for period, count in sorted(others.items(), reverse=True):
@@ -65,7 +74,7 @@ def stretched(
             kept = max(asked - excess, count * 60.0 / LONGEST)
             longer[period] = max(period, min(LONGEST, count * 60.0 / kept))
             excess -= asked - kept
-    factor = 1.0 + max(0.0, excess) / planned
+    factor = 1.0 + (excess / planned if excess > _DUST else 0.0)
     return [
         {
             name: factor * (period if name == UP else longer.get(period, period))

@@ -444,9 +444,9 @@ class EndingsTests(SynchronousTestCase):
             self.assertEqual([], found(seen(changed)), changes)
 
     def test_certificates(self) -> None:
-        """A certificate that ends within a week is told, and when it has ended."""
+        """A certificate that expires within a week is told, and when it has expired."""
         week = 7 * DAY
-        for left, verb in ((week - 1, "until"), (-1, "ended"), (week, "")):
+        for left, verb in ((week - 1, "until"), (-1, "expired"), (week, "")):
             for alert, mine in (
                 ("ApiExporterUpstreamCertificateExpiresSoon", False),
                 ("ApiExporterClientCertificateExpiresSoon", True),

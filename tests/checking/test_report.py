@@ -114,6 +114,16 @@ class CheckTests(SynchronousTestCase):
             text.splitlines()[3:],
         )
 
+    def test_request_id(self) -> None:
+        """What finds a refused request in the server's log is told with it."""
+        error = UpstreamError("http_5xx", "500", request_id="dc1djo5qmd2oq13d8pj0")
+        _, text = self.checked(
+            ResourceCheck(resource=BY_NAME["groups"], error=error),
+            ResourceCheck(resource=BY_NAME["routes"], error=LIMITED),
+        )
+        self.assertIn("groups (request id dc1djo5qmd2oq13d8pj0)", text)
+        self.assertEqual(1, text.count("request id"))
+
     def test_unreachable(self) -> None:
         """Where nothing answers one try is enough."""
         refused = UpstreamError("connect", "no connection")

@@ -61,9 +61,10 @@ ELSEWHERE = {
     "instance_group:netbird_api_group_matters:info",
     'instance_group:netbird_api_group_matters:info{role="important"}',
     'instance_group:netbird_api_group_matters:info{role="routers"}',
+    "instance_setting:netbird_api_account_setting_wanted:bool",
 }
 """Metrics that the demonstration has not: its token has no file, and it no TLS, no
-front door and no file of a log. As shipped no group matters."""
+front door and no file of a log. As shipped no group and no setting matters."""
 
 SHOWN = {
     "NetBirdNetworkUnreachable",

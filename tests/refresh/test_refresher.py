@@ -418,6 +418,19 @@ class RefresherTests(SynchronousTestCase):
             ["warning cannot refresh groups: 429 reason=rate_limited"], book.lines()
         )
 
+    def test_request_id(self) -> None:
+        """What finds a refused request in the server's log is in the line."""
+        book = logbook(self)
+        id_ = "dc1djo5qmd2oq13d8pj0"
+        Bench(groups=UpstreamError("http_5xx", "500: no", request_id=id_)).start()
+        self.assertEqual(
+            [
+                "warning cannot refresh groups: 500: no reason=http_5xx"
+                f" request_id={id_}"
+            ],
+            book.lines(),
+        )
+
     def test_long_pause(self) -> None:
         """An hour's pause that was asked for once takes no metrics away."""
         limit = UpstreamError("rate_limited", "429", retry_after=3600.0)

@@ -78,3 +78,13 @@ class PagesTests(ServedTestCase):
             (False, "forbidden"),
             tuple(resources["groups"][name] for name in ("up", "last_error_reason")),
         )
+        self.assertNotIn("last_error_request_id", resources["groups"])
+
+    def test_request_id(self) -> None:
+        """What finds a refused request in the server's log is told with it."""
+        error = UpstreamError("forbidden", "403", request_id="dc1djo5qmd2oq13d8pj0")
+        self.telemetry.failed("groups", error, seconds=1, at=1001)
+        resources = json.loads(self.request("/health")[2])["resources"]
+        self.assertEqual(
+            "dc1djo5qmd2oq13d8pj0", resources["groups"]["last_error_request_id"]
+        )

@@ -176,6 +176,14 @@ class StatusTests(ServedTestCase):
         self.assertEqual(1, text.count("Check the expiry of"))
         self.assertIn("refused", text)
 
+    def test_request_id(self) -> None:
+        """What finds a refused request in the server's log is told with it."""
+        self.watched.faults["api/groups"] = UpstreamError(
+            "http_5xx", "500: broken", request_id="dc1djo5qmd2oq13d8pj0"
+        )
+        self.watched.advance(700)
+        self.assertIn("500: broken (request id dc1djo5qmd2oq13d8pj0)", self.text())
+
     def test_failing_alike(self) -> None:
         """What to do about one reason is said once, however many fail for it."""
         fault = UpstreamError("http_5xx", "500: broken")

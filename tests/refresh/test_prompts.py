@@ -1,0 +1,111 @@
+"""A prompt in the access log of the Agent Network is told nowhere."""
+
+import io
+import json
+import sys
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.logger import LogLevel
+
+from api_exporter.checking.report import check
+from api_exporter.checking.survey import survey
+from api_exporter.refresh.network import Network
+from api_exporter.settings.token import Token
+from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.web.tree import tree
+from tests.bodies import STOCK_TIME, recorded
+from tests.logbook import logbook
+from tests.parts import quota, site_context
+from tests.scripted import Answer, ScriptedApi, says
+from tests.web.served import ServedTestCase
+
+PROMPT = "0canary0: how do I tell my employer that I am ill"
+ROW = json.dumps(
+    {"id": "a", "decision": "deny", "user_id": PROMPT, "prompt": PROMPT}
+).encode()
+
+
+class PromptTests(ServedTestCase):
+    def denied(self, body: bytes) -> tuple[str, Network]:
+        """All that an exporter tells of such denied requests, and what it knows."""
+        book = logbook(self)
+        answers: dict[str, Answer | list[Answer]] = {
+            path.rpartition("/")[2]: says(200, sent)
+            for path, sent in recorded("recorded_agents").items()
+            if "agent-network" in path or path in {"api/peers", "api/users"}
+        }
+        api = ScriptedApi(**{**answers, "access-logs": says(200, body)})
+        agent, clock = api.agent(), Clock()
+
+        def now() -> float:
+            return STOCK_TIME + clock.seconds()
+
+        def fetch(path: str, patience: float) -> Deferred[bytes]:
+            return fetcher.fetch(path, patience)
+
+        network = Network(
+            fetch=fetch,
+            quota=quota(("peers", "groups", "users", "agent_network")),
+            clock=clock,
+            now=now,
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
+        )
+        fetcher = Fetcher(
+            agent=agent,
+            url="http://netbird.example",
+            token=lambda: Token("secret"),
+            timeout=30.0,
+            attempts=2,
+            clock=clock,
+            now=now,
+            jitter=lambda: 0.5,
+            observe=network.attempted,
+        )
+
+        def pass_time() -> None:
+            for _ in range(200):
+                clock.advance(0.5)
+                agent.flush()
+
+        network.startService()
+        pass_time()
+        asked = [path for path, _ in api.requests if path.endswith("access-logs")]
+        self.assertNotEqual([], asked)
+        context = site_context(clock, now=now)
+        self.tree = tree({"": network}, context)
+        pages = ("/", "/metrics", "/health", "/ready", "/sd?port=9100")
+        told = [self.request(path)[2].decode() for path in pages]
+        printed = io.StringIO()
+        self.patch(sys, "stdout", printed)
+        done = Deferred.fromCoroutine(
+            check("", survey(network, clock), lambda _: [repr(network.inventory)])
+        )
+        pass_time()
+        self.successResultOf(done)
+        network.stopService()
+        self.assertIn("agent-network/access-logs", printed.getvalue())
+        lines = book.lines(LogLevel.debug)
+        self.assertIn("agent_denials", "\n".join(lines))
+        return "\n".join([*told, printed.getvalue(), *lines]), network
+
+    def test_counted(self) -> None:
+        """The number of denied requests is told, and nothing of the one sent along."""
+        told, network = self.denied(b'{"data":[%b],"total_records":41}' % ROW)
+        self.assertIn(b"netbird_api_agent_denied_requests 41", network.text())
+        self.assertNotIn(PROMPT[:8], told)
+
+    def test_broken(self) -> None:
+        """Nor where the answer cannot be read, whatever is wrong with it."""
+        for body in (
+            b'{"data":[%b' % ROW,
+            b'{"data":[%b],"total_records":"%b"}' % (ROW, PROMPT.encode()),
+            b"[%b]" % ROW,
+            ROW.replace(b"{", b"{\xff", 1),
+        ):
+            told, network = self.denied(body)
+            self.assertNotIn(PROMPT[:8], told)
+            error = network.telemetry.standings["agent_denials"].error
+            self.assertEqual("decode", error and error.reason)
