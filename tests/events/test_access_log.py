@@ -24,6 +24,11 @@ STEP = 180
 """Seconds between two requests of a simulated week."""
 
 
+async def fetch(path: str, _: float) -> bytes:
+    """Asked by nobody."""
+    raise AssertionError(path)
+
+
 class AccessLogTests(SynchronousTestCase):
     def setUp(self) -> None:
         """It is the time of the first row."""
@@ -69,6 +74,18 @@ class AccessLogTests(SynchronousTestCase):
         self.assertFalse(self.log.wanted())
         self.clock.advance(REST - 10.0)
         self.assertTrue(self.log.wanted())
+
+    def test_cannot_begin(self) -> None:
+        """Nothing is asked for while nobody can tell what was written."""
+
+        class Broken(ToNowhere[Position]):
+            async def begin(self) -> Position:
+                raise OSError(0, "no disk")
+
+        self.registry = CollectorRegistry()
+        self.log = self.access_log(Broken(Position))
+        fetched = Deferred.fromCoroutine(self.log.fetch(fetch, "", 1.0, Inventory()))
+        self.assertEqual("internal", self.failureResultOf(fetched).value.reason)
 
     def test_week(self) -> None:
         """A week of steady rows leaves no more behind than a day does."""
