@@ -80,7 +80,7 @@ def rsyslog(folder: Path) -> str:
     return "400 lines of each log over TCP, a rotation between them"
 
 
-def _ships(daemon: str, folder: Path, text: str, lines: list[bytes]) -> None:
+def _ships(daemon: str | Path, folder: Path, text: str, lines: list[bytes]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         text = text.replace("/var/log/api-exporter", str(folder))
