@@ -219,7 +219,8 @@ async def once(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
     for one in found:
         if one.error is not None and not one.resource.optional:
             sys.stderr.write(f"{one.resource.name}: {one.error}\n")
-    sys.stdout.write(network.text().decode())
+    # Line by line: of one large write that a reader breaks off, nobody hears.
+    sys.stdout.writelines(network.text().decode().splitlines(keepends=True))
     return _has_peers(found)
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, count
 
+from twisted.web.http import datetimeToString
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
@@ -52,6 +53,7 @@ class DemoApi(Resource):
 
     def render(self, request: Request) -> int | bytes:
         """Routes first, as the real one: an unknown path is so to strangers too."""
+        request.setHeader("Date", datetimeToString(self._now()))
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
         known = (
             path in PATHS

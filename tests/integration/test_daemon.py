@@ -118,7 +118,7 @@ class DaemonTests(TestCase):
         """The console script serves, and SIGTERM ends it soon, well."""
         running = self.started([str(self.venv / "bin/api-exporter"), "--demo"])
         until(lambda: "reached the NetBird API" in running.said(), "the second line")
-        where, reached = running.said().splitlines()
+        where, reached, *_ = running.said().splitlines()
         self.assertIn(f"is at http://127.0.0.1:{self.port}/ and its metrics", where)
         self.assertIn("reached the NetBird API", reached)
         self.assertTrue(scraped(self.url(), 'netbird_api_peers{connected="true"}'))

@@ -22,6 +22,7 @@ from twisted.internet.task import Clock, deferLater
 from twisted.logger import ILogObserver, LogEvent, LogLevel, globalLogPublisher
 from twisted.trial.unittest import TestCase
 from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.http import datetimeToString
 from twisted.web.http_headers import Headers
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
@@ -119,7 +120,7 @@ class UnsteadyApi(Resource):
 
     def __init__(self, now: Callable[[], float], chance: Random) -> None:
         super().__init__()
-        self._chance = chance
+        self._chance, self._now = chance, now
         self._networks = {size: Renaming(size) for size in set(SIZES)}
         self._apis = {
             size: DemoApi({SECRET: network}, now=now)
@@ -152,6 +153,7 @@ class UnsteadyApi(Resource):
 
     def render(self, request: Request) -> bytes | int:
         self.asked += 1
+        request.setHeader("Date", datetimeToString(self._now()))
         path = request.path.decode()
         if self._fault is not None and (self._faulty is None or path in self._faulty):
             self.failed += 1

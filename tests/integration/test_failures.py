@@ -25,6 +25,7 @@ from twisted.internet.ssl import PrivateCertificate
 from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import TestCase
 from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.http import datetimeToString
 from twisted.web.iweb import IAgent
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
@@ -54,11 +55,13 @@ class FaultyApi(Resource):
     def __init__(self, now: Callable[[], float]) -> None:
         super().__init__()
         self._api = DemoApi({SECRET: SimulatedNetwork(20)}, now=now)
+        self._now = now
         self.faults: dict[str, Answer] = {}
         self.authorized: list[str | None] = []
 
     def render(self, request: Request) -> bytes | int:
         self.authorized.append(request.getHeader("authorization"))
+        request.setHeader("Date", datetimeToString(self._now()))
         fault = self.faults.get(request.path.decode())
         if fault is not None:
             return fault(request)
