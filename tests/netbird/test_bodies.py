@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird import bodies, elements
-from api_exporter.netbird.bodies import Body, Decoded, Document, Listing
+from api_exporter.netbird.bodies import Body, Decoded, Document, Listing, Page
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
 from api_exporter.netbird.records import (
     DnsSettings,
@@ -307,6 +307,18 @@ class ListingTests(SynchronousTestCase):
         records = [b'{"id":"%d"}' % n for n in range(2000)]
         self.assertEqual(2000, len(decode(PEERS, listed(*records)).records))
         self.assertGreaterEqual(sum(1 for _ in PEERS.decode(listed(*records))), 4)
+
+
+class PageTests(SynchronousTestCase):
+    def test_counted(self) -> None:
+        """The records of a page of a log are counted; null is none."""
+        for body, unread in ((b'{"data": [{}, {"id": 1}]}', 2), (b'{"data": null}', 0)):
+            self.assertEqual(Decoded((), unread=unread), decode(Page(), body))
+
+    def test_no_page(self) -> None:
+        for body in (b"[]", b"{}", b'{"data": {}}', b"{"):
+            error = self.assertRaises(UpstreamError, decode, Page(), body)
+            self.assertEqual("decode", error.reason)
 
 
 class DocumentTests(SynchronousTestCase):

@@ -28,6 +28,13 @@ class ResourcesTests(SynchronousTestCase):
         told = {"personal", "changes", "detail", "now", "consumption_period"}
         self.assertEqual(told, others)
 
+    def test_service_names(self) -> None:
+        """The names of services by id, once the services are known."""
+        self.assertIsNone(Inventory().service_names)
+        services = (ProxyService(id="s", name="shop"),)
+        known = Inventory(proxy_services=services)
+        self.assertEqual({"s": "shop"}, known.service_names)
+
     def test_read(self) -> None:
         """Each resource is read by a collector, and nothing else is."""
         read = {name for c in COLLECTORS for name in c.reads}

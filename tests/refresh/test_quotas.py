@@ -57,6 +57,13 @@ class QuotaTests(SynchronousTestCase):
         self.assertEqual("", a.stretched)
         self.assertEqual(30.0, a.selection.periods["peers"])
 
+    def test_access_log(self) -> None:
+        """The access log is asked for as often as its setting says, where wanted."""
+        more = {"ACCESS_LOG_METRICS": "true", "ACCESS_LOG_REQUESTS_PER_MINUTE": "6"}
+        a, b = of(a={}, b=more)
+        self.assertNotIn("access_log", a.selection.periods)
+        self.assertEqual(10.0, b.selection.periods["access_log"])
+
     def test_access_tokens(self) -> None:
         """An account that is read with another one's token has no such resource."""
         a, b = of(a={}, b={"UPSTREAM_ACCOUNT": "tenant"})

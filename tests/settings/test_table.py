@@ -509,6 +509,10 @@ class RefusedTests(SynchronousTestCase):
         odd = ["/a b", "/a?b", "/a%20b", "/é", "*"]
         self.refuses("METRICS_PATH", empty + dots + odd, allowed)
 
+    def test_account_id(self) -> None:
+        """An account's id stands in a query as it is."""
+        self.refuses("UPSTREAM_ACCOUNT", ["a b", "a&b", "é", "a" * 257], "an account")
+
     def test_words(self) -> None:
         """Other words than those that are allowed are refused with their list."""
         self.refuses("LOG_LEVEL", ["warn", "2"], "one of debug, info, warning, error")
