@@ -58,4 +58,6 @@ class CheckHealthTests(SynchronousTestCase):
         programs.mkdir()
         (programs / "sh").symlink_to(program("sh"))
         said = run(CHECK, status=2, env={"PATH": str(programs)})
-        self.assertTrue(said.startswith("CRITICAL: api-exporter is neither on"), said)
+        self.assertTrue(
+            said.startswith("CRITICAL: the command api-exporter is not on"), said
+        )

@@ -51,7 +51,7 @@ class EnvExampleTests(SynchronousTestCase):
     def test_collectors(self) -> None:
         """It says which collectors the default leaves out."""
         text = self.text.replace("\n# ", " ")
-        [named] = re.findall("`default` stands for all but(.*?):", text)
+        [named] = re.findall("`default` means all except(.*?);", text)
         off = [collector.name for collector in COLLECTORS if not collector.default]
         self.assertEqual(off, re.findall(r"`(\w+)`", named))
 
