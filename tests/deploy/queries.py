@@ -17,6 +17,7 @@ VARIABLES = {
     "$job": ".+",
     "$instance": ".+",
     "$peer": ".+",
+    "$service": ".+",
     "$__rate_interval": "1m",
 }
 """What Grafana puts in place of its variables."""

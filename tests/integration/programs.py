@@ -57,8 +57,11 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """The environment without any of our settings, and without proxies; then these."""
-    ours = {setting.name for setting in SETTINGS}
+    """The environment without any of our settings, and without proxies; then these.
+
+    Nor has it the path of modules that trial gives its workers.
+    """
+    ours = {"PYTHONPATH", *(setting.name for setting in SETTINGS)}
     ours |= {spelt for name in VARIABLES for spelt in (name, name.lower())}
     kept = {k: v for k, v in os.environ.items() if k not in ours}
     return {**kept, **settings}

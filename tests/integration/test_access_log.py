@@ -226,11 +226,11 @@ class OperationTests(AccessLogTestCase):
         """While no service and no cluster is listed nothing is asked."""
         self.upstream.services = b"[]"
         running = self.exporter(ACCESS_LOG_METRICS="true")
-        until(lambda: "access_log is not asked for" in running.said(), "a line")
+        until(lambda: "access_log is not requested" in running.said(), "a line")
         time.sleep(1)
         running.stop()
         self.assertNotIn("/api/events/proxy", [path for _, path in self.upstream.asked])
-        self.assertEqual(1, running.said().count("is not asked for"))
+        self.assertEqual(1, running.said().count("is not requested"))
 
     def test_off(self) -> None:
         """Without the settings nothing is asked."""

@@ -171,7 +171,7 @@ class AccountsTests(OperatedTestCase):
         self.account("acme", "UPSTREAM_RATE_LIMIT=70/100")
         self.beta.faults = {"*": lambda _: says(500, b"oops")}
         running = self.serving()
-        for told in ("names 'nowhere'", "are stretched", "cannot refresh", "reached"):
+        for told in ("names 'nowhere'", "are lengthened", "cannot refresh", "reached"):
             until(partial(self.has_told, running, told), told)
             lines = [line for line in running.said().splitlines() if told in line]
             for line in lines:

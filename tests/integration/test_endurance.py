@@ -53,10 +53,10 @@ OTHERS_PERIOD = 30.0
 MAX_AGE = 20.0
 """Seconds: some outages are longer, so that metrics are withdrawn and return."""
 
-WARM_UP = 200
+WARM_UP = 300
 """Rounds after which caches and the allocator have grown to what they need."""
 
-GROWTH = 5 * 1024 * 1024
+GROWTH = 10 * 1024 * 1024
 """Bytes of resident memory that may come on top afterwards."""
 
 OUTAGE = 4 * MAX_AGE / PEERS_PERIOD

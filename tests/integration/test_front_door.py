@@ -165,7 +165,7 @@ class BehaviourTests(DoorsTestCase):
         self.assertEqual(200, (await self.ask(*CERTIFICATE))[0])
         self.assertEqual([], self.flushLoggedErrors())
         told = "warning rejected 127.0.0.1: the client certificate cannot be read"
-        self.assertEqual([told], [line for line in book.lines() if "come in" in line])
+        self.assertEqual([told], [line for line in book.lines() if "rejected" in line])
         counted = self.registry.get_sample_value("api_exporter_web_unauthorized_total")
         self.assertEqual(3, counted)
 

@@ -54,7 +54,7 @@ class ProxiedFailureTests(test_failures.FailureTests):
         await self.assert_unreachable(
             f"https://localhost:{free_port()}",
             "proxy",
-            "does not get to the upstream",
+            "the proxy cannot reach the NetBird API",
             attempts=3,
         )
 
@@ -63,6 +63,6 @@ class ProxiedFailureTests(test_failures.FailureTests):
         await self.assert_unreachable(
             "https://no-such-host.invalid",
             "proxy",
-            "does not get to the upstream",
+            "the proxy cannot reach the NetBird API",
             attempts=3,
         )

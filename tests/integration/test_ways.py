@@ -48,7 +48,7 @@ class WayTests(OperatedTestCase):
             self.assertEqual(f"connection: through {proxy.address} ({name})", way)
             self.assertRegex(
                 certificate,
-                r"^certificate: until 20\d\d-\d\d-\d\d \d\d:\d\d UTC, issued by"
+                r"^certificate: expires 20\d\d-\d\d-\d\d \d\d:\d\d UTC, issued by"
                 r" CN=our authority$",
             )
             self.assertEqual("reachable: yes", reachable)
