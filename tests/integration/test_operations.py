@@ -548,9 +548,11 @@ class TokenTests(OperatedTestCase):
         replacing.chmod(0o600)
         upstream.tokens = {old, new}
         replacing.rename(file)
+        # What is on its way has the old token.
+        peers = upstream.asked.count("/api/peers")
+        until(lambda: upstream.asked.count("/api/peers") > peers + 1, "two refreshes")
         upstream.tokens = {new}
-        rounds = len(upstream.asked)
-        until(lambda: len(upstream.asked) > rounds + 3, "three rounds")
+        until(lambda: upstream.asked.count("/api/peers") > peers + 3, "two more")
         self.assertTrue(scraped(self.url(), "netbird_api_up 1.0"))
         self.assertNotIn("warning", running.said())
         # Refused first, replaced later.
