@@ -1,7 +1,8 @@
 """What the exporter ought to know of an account: the bodies of its last good answers."""
 
 import json
-from collections.abc import Generator, Mapping
+from functools import lru_cache
+from collections.abc import Generator
 from typing import TypeVar
 
 from api_exporter.account import Account as Reader
@@ -9,12 +10,12 @@ from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.telemetry.freshness import Freshness
-from simulation.account import Account
+from simulation.account import OF_THE_TIME, Account
 from tests.collectors.samples import parsed
 from tests.reference import COLLECTORS
 from tests.reference.bodies import known
 from tests.reference.comparison import same
-from tests.reference.page import Page, Settings
+from tests.reference.page import Key, Page, Settings
 
 T = TypeVar("T")
 
@@ -43,30 +44,35 @@ class Knowledge:
         self.max_age = max_age
         self.touched = True
         self._seen: dict[str, Freshness] = {}
+        self._newest: list[int] = []
+        self._compared: object = None
 
     def look(self, seconds: float) -> list[str]:
         """See what refreshes have ended well since the last look; which."""
         standings = self.network.telemetry.standings
+        newest = [*map(id, standings.values())]  # whose objects are kept below
+        if newest == self._newest:
+            return []
+        self._newest = newest
+        self.touched = True
         read = []
         for name, standing in standings.items():
             before = self._seen.get(name)
             if standing is before:
                 continue
             self._seen[name] = standing
-            self.touched = True
             if standing.last_success != (before and before.last_success):
                 read.append(name)
                 self.read_at[name] = seconds
                 for one in (name, *_OTHERS.get(name, ())) if name != ACCESS_LOG else ():
                     if one in self.account.delivered:
                         self.bodies[one] = self.account.delivered[one]
-        if self.touched:
-            inventory = self.network.inventory
-            for name in [*self.bodies]:
-                of = name.removesuffix("_earlier")
-                if getattr(inventory, of) is None:
-                    del self.bodies[name]
-                    self.read_at.pop(name, None)
+        inventory = self.network.inventory
+        for name in [*self.bodies]:
+            of = name.removesuffix("_earlier")
+            if getattr(inventory, of) is None:
+                del self.bodies[name]
+                self.read_at.pop(name, None)
         return read
 
     def longest(self, name: str) -> float:
@@ -75,6 +81,16 @@ class Knowledge:
         if self.max_age is None:
             return max(300.0, 3 * period)
         return max(self.max_age, 1.5 * max(period, 30.0))
+
+    def since(self, at: float) -> bool:
+        """Whether all that the time alone changes was read since a time."""
+        return all(self.read_at.get(name, at) >= at for name in OF_THE_TIME)
+
+    def changed(self) -> bool:
+        """Whether there is anything new to compare since this was asked last."""
+        told = self.network.text(), {name: b for name, (b, _) in self.bodies.items()}
+        changed, self._compared = told != self._compared, told
+        return changed
 
     def stale(self) -> str:
         """Where the page is not what the inventory makes anew."""
@@ -125,6 +141,7 @@ class Knowledge:
     def unlike_the_reference(self) -> str:
         """Where the samples are others than those of the plain reference."""
         inventory = self.network.inventory
+        text = self.network.text().decode()
         records = known(
             {
                 name: json.loads(body.decode("utf-8", "replace"))
@@ -143,11 +160,17 @@ class Knowledge:
         for collector in COLLECTORS:
             if collector.__name__ in enabled:
                 wanted |= collector(records, settings)
-        got = dict(parsed(self.network.text().decode()))
+        got = dict(filter(None, map(_sample, text.split("\n"))))
         for key in sorted(wanted.keys() | got.keys(), key=str):
             if not same(got.get(key), wanted.get(key)):
                 return f"{key[0]}{dict(sorted(key[1]))}: {got.get(key)}, where the reference has {wanted.get(key)}"
         return ""
+
+
+@lru_cache(50_000)
+def _sample(line: str) -> tuple[Key, float] | None:
+    """Of a line, which is mostly one that was there before."""
+    return None if line[:1] in {"", "#"} else parsed(line + "\n")[0]
 
 
 def _finish(steps: Generator[object, None, T]) -> T:

@@ -23,6 +23,9 @@ from simulation.link import LATENCY, Link, Server
 BUSY = 100_000
 """Calls in one instant that are too many: nothing waits for so much."""
 
+FOREVER = 1e9
+"""Seconds."""
+
 THREAD = 0.002
 """Seconds that work in a thread takes."""
 
@@ -227,6 +230,9 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         """See IReactorTCP."""
         self.ports[port] = made = Port(self, port, factory)
         factory.doStart()
+        # Twisted writes the time down each second, for a log that is not written.
+        if (clock := getattr(factory, "_logDateTimeCall", None)) is not None:
+            clock.reset(FOREVER)
         return made
 
     def get(self, path: str) -> tuple[int, bytes]:

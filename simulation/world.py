@@ -7,6 +7,7 @@ from random import Random
 
 from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.server import tokens
+from api_exporter.netbird.resources import RESOURCES
 from simulation.account import PATHS, Account
 from simulation.exporter import Life, forget
 from simulation.history import History
@@ -25,7 +26,8 @@ NAMES = ("alpha", "beta", "gamma", "delta")
 LONGEST_END = 40.0
 """Seconds that an end may take."""
 
-_INTERVALS = ("", "", "peers=15s", "peers=1m,groups=10m,users=30m", "peers=45s")
+_PACES = (1, 2, 3, 4, 6)
+"""Usual intervals between two requests of a resource."""
 _COLLECTORS = ("default", "default,memberships", "default,memberships,drop_in,events")
 _PERSONAL = ("false", "false", "true", "hostname,city", "email,connection_ip")
 _DETAIL = ("all", "all", "none", "groups:All", "groups:nobody,Engineering")
@@ -77,7 +79,7 @@ class World:
             now=self.now,
             observe=self._asked,
         )
-        self._secrets = iter(tokens(99_999).values())
+        self._secrets = iter(tokens(2000).values())
         self._settle()
         self._befall()
 
@@ -114,7 +116,7 @@ class World:
         for name in NAMES:
             lines = {
                 "UPSTREAM_API_TOKEN_FILE": f"../{self._token_file(name).name}",
-                "REFRESH_INTERVALS": chance.choice(_INTERVALS),
+                "REFRESH_INTERVALS": _intervals(chance.choice(_PACES)),
                 "COLLECTORS": chance.choice(_COLLECTORS),
                 "EXPOSE_PERSONAL_DATA": chance.choice(_PERSONAL),
                 "PEER_DETAIL": chance.choice(_DETAIL),
@@ -273,6 +275,11 @@ class World:
                 assert self.life is not None
                 self.life.machine.run(at)
             yield self.step
+
+
+def _intervals(pace: int) -> str:
+    """Of all resources, as many times as long as usual."""
+    return ",".join(f"{r.name}={pace * r.period:g}s" for r in RESOURCES if pace > 1)
 
 
 class Violation(Exception):
