@@ -166,6 +166,7 @@ class Refresher(Service):
                 self._outcomes.withdrawn(name, self._max_ages[name])
             finally:
                 await self._pipeline.withdraw(name)
+            self._forget()
         except CancelledError:
             raise
         except Exception:
@@ -244,6 +245,7 @@ class Refresher(Service):
         """Ask for what has another path by now, or has one at last. What has become
         dormant goes.
         """
+        self._forget()
         dormant = self._pipeline.inventory.dormant
         for name, state in self._states.items():
             located = self._pipeline.located(self._resources[name])
@@ -252,6 +254,12 @@ class Refresher(Service):
             elif state.path and dormant(name) and self._schedule.waits(name):
                 state.path, state.expires, state.ends = None, inf, inf
                 self._telemetry.sleep(name)
+
+    def _forget(self) -> None:
+        """What went with something else, as the tokens of another user, is not up."""
+        for name, standing in self._standings.items():
+            if standing.up and getattr(self._pipeline.inventory, name) is None:
+                self._telemetry.forget(name)
 
     def _refused(self, resource: Resource, error: UpstreamError, begin: float) -> None:
         if not self._believed(resource.name):

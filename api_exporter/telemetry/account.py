@@ -202,6 +202,10 @@ class AccountTelemetry:
             self._refreshes.remove(resource)
             self._failures.remove(resource)
 
+    def forget(self, resource: str) -> None:
+        """What was known of it has gone: it is as before its first refresh."""
+        self.standings[resource] = Freshness(period=self.standings[resource].period)
+
     def wake(self, resource: str, period: float) -> None:
         """It is asked for, again."""
         if resource not in self.standings:

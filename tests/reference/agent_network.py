@@ -46,7 +46,7 @@ def agent_network(known: Known, settings: Settings) -> Page:
             page.put(f"{PREFIX}access_log_retention_seconds", 86400 * days)
         for denials in known.get("agent_denials", []):
             if flag(chosen, "enable_log_collection"):
-                same = date(settings.asked) == date(settings.now)
+                same = date(settings.when("agent_denials")) == date(settings.now)
                 page.put(
                     f"{PREFIX}denied_requests",
                     number(denials, "total_records") if same else 0,
@@ -231,7 +231,7 @@ def _current(known: Known, settings: Settings) -> list[Record]:
         window, begin = number(row, "window_seconds"), instant(row, "window_start_utc")
         if window <= 0 or begin is None or begin % window:
             continue
-        if begin <= settings.asked < begin + window:
+        if begin <= settings.when("agent_consumption") < begin + window:
             key = text(row, "dimension_kind"), text(row, "dimension_id")
             ended: Record = {
                 "dimension_kind": key[0],
@@ -274,11 +274,11 @@ def _usage(page: Page, known: Known, settings: Settings) -> None:
     """The earlier days count in the month in which they were asked for."""
     if not has(known, "agent_usage"):
         return
-    same_day = date(settings.asked) == date(settings.now)
-    same_month = date(settings.asked)[:7] == date(settings.now)[:7]
+    asked, now = date(settings.when("agent_usage")), date(settings.now)
+    same_day, same_month = asked == now, asked[:7] == now[:7]
     today = known["agent_usage"]
     earlier = known.get("agent_usage_earlier", [])
-    if date(settings.asked).endswith("-01"):
+    if asked.endswith("-01"):
         earlier = []
     for period, buckets in (
         ("day", today if same_day else []),

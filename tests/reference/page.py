@@ -1,7 +1,7 @@
 """A page as a mapping: name and labels of a sample, and its value."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 
@@ -23,6 +23,7 @@ class Settings:
         detail: names and ids of the groups whose peers have series of their own; None
             for all peers.
         asked: when the bodies were asked for, seconds since 1970.
+        asked_of: the same of single resources that were asked for at another time.
         now: when it is told.
         consumption_interval: seconds between two readings of what agents used.
     """
@@ -30,8 +31,13 @@ class Settings:
     personal: frozenset[str] = frozenset()
     detail: frozenset[str] | None = None
     asked: float = NOON
+    asked_of: Mapping[str, float] = field(default_factory=dict)
     now: float = NOON
     consumption_interval: float = 600
+
+    def when(self, resource: str) -> float:
+        """When a resource was asked for."""
+        return self.asked_of.get(resource, self.asked)
 
 
 class Page(dict[Key, float | Fraction]):

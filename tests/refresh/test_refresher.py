@@ -346,6 +346,7 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(601)
         self.assertNotIn("netbird_api_access_token", bench.page())
         self.assertFalse(bench.pipeline.knows("access_tokens"))
+        self.assertIsNone(bench.telemetry.standings["access_tokens"].up)
         late.callback(tokens)
         bench.advance(0)
         self.assertIn(told % "you", bench.page())
@@ -361,6 +362,17 @@ class RefresherTests(SynchronousTestCase):
         late.callback(b'[{"id":"t","expiration_date":"2027-01-01T00:00:00Z"}]')
         bench.advance(0)
         self.assertNotIn("netbird_api_access_token", bench.page())
+
+    def test_up_over_nothing(self) -> None:
+        """Tokens that went with their user are not up: nothing is known of them."""
+        for replaced in (DOWN, b'[{"id":"a"}]'):
+            users = b'[{"id":"me","is_current":true}]'
+            bench = Bench("users", users=users).start()
+            self.assertTrue(bench.telemetry.standings["access_tokens"].up)
+            bench.replies["users"] = replaced
+            bench.advance(1900)
+            self.assertIsNone(bench.inventory.access_tokens)
+            self.assertIsNone(bench.telemetry.standings["access_tokens"].up)
 
     def test_own_tokens_refused(self) -> None:
         """Where the tokens may not be read there is no family and no error."""

@@ -1,0 +1,1 @@
+"""Days of the whole program but its sockets, all of them made of one number."""

@@ -1,0 +1,253 @@
+"""An account as the upstream has it: its records, which change, go and come back."""
+
+import json
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+from api_exporter.demo.people import EXPORTER_ID
+from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES
+from simulation.logs import RequestLog, EventLog
+from tests.reference.hostile import encode, places, words
+
+Record = dict[str, Any]
+
+MARKS = {
+    "hostname": "zqhost",
+    "city": "zqcity",
+    "serial_number": "zqserial",
+    "connection_ip": "198.18.",
+    "name": "zqname",
+    "email": "zqmail",
+    "access_log": "zqpath",
+}
+"""What personal data of each kind begins with, and nothing else."""
+
+SECRET = "zqsecret"
+"""What secrets hold that only the upstream knows."""
+
+_PERSONAL = {
+    "peers": {
+        "hostname": "hostname",
+        "city_name": "city",
+        "serial_number": "serial_number",
+        "connection_ip": "connection_ip",
+    },
+    "users": {"name": "name", "email": "email"},
+    "user_invites": {"name": "name", "email": "email"},
+}
+
+AGENTS = "agent_providers"
+OF_THE_TIME = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
+"""What of the Agent Network is new at each moment."""
+
+_HOSTILE = tuple(words({}))
+_VALUES: tuple[object, ...] = (None, True, 0, -1, 2**53 + 1, 1.5, "", [], {}, [None])
+
+PATHS = {
+    resource.path.format(current_user=EXPORTER_ID): resource.name
+    for resource in RESOURCES
+} | {BY_NAME[ACCESS_LOG].path: ACCESS_LOG}
+"""The resource of each path."""
+
+
+class Account:
+    """The records of one account.
+
+    Args:
+        seed: what happens in it comes from it.
+        agents: whether it has an Agent Network.
+
+    Attributes:
+        removed: ids of peers that are not there now.
+        delivered: the last body of each resource that was sent to its end, and when
+            it was asked for.
+    """
+
+    def __init__(
+        self, name: str, seed: str, now: Callable[[], float], *, agents: bool
+    ) -> None:
+        self.name = name
+        self._chance = chance = Random(f"{seed}/{name}")
+        self._now = now
+        self.events = EventLog(Random(f"{seed}/{name}/events"), now)
+        self.requests = RequestLog(Random(f"{seed}/{name}/requests"), now)
+        self.delivered: dict[str, tuple[bytes, float]] = {}
+        self._agents = agents
+        self._number = 0
+        self._odd: list[tuple[str, int, Record]] = []
+        self._gone: dict[str, list[Record]] = {}
+        self._usual = chance.randint(5, 60)
+        self.resize(self._usual)
+
+    def resize(self, peers: int) -> None:
+        """Another number of peers, and all that belongs to them anew."""
+        self._network = SimulatedNetwork(peers, seed=self._chance.randrange(1000))
+        self._records: dict[str, Any] = {}
+        self._bodies: dict[str, bytes] = {}
+        self._gone.clear()
+        self._odd.clear()
+        for path, name in PATHS.items():
+            if name in {"events", ACCESS_LOG} or name in OF_THE_TIME:
+                continue
+            found = json.loads(b"".join(self._network.body(f"/{path}", self._now()) or ()))
+            if name == AGENTS and not self._agents:
+                found = []
+            for record in found if isinstance(found, list) else ():
+                self._mark(name, record)
+            self._records[name] = found
+
+    def body(self, name: str, query: str) -> bytes:
+        """What the upstream says of a resource now."""
+        if name == "events":
+            return self.events.body()
+        if name == ACCESS_LOG:
+            return self.requests.body(query)
+        if name in OF_THE_TIME:
+            path = next(path for path, other in PATHS.items() if other == name)
+            return b"".join(
+                self._network.body(f"/{path}?{query}", self._now()) or ()
+            )
+        if name not in self._bodies:
+            self._bodies[name] = encode(self._records[name])
+        return self._bodies[name]
+
+    @property
+    def removed(self) -> set[str]:
+        there = {record.get("id") for record in self._records["peers"] if record}
+        return {record["id"] for record in self._gone.get("peers", ())} - there
+
+    def change(self) -> str:
+        """Something changes; what, in words."""
+        names = sorted(self._records)
+        name = "peers" if self._chance.random() < 0.4 else self._chance.choice(names)
+        records = self._records[name]
+        self._bodies.pop(name, None)
+        if self._odd and self._chance.random() < 0.5:
+            return self._mend()
+        if not isinstance(records, list):
+            return self._set(name, records)
+        gone = self._gone.setdefault(name, [])
+        acts: list[tuple[int, Callable[[], str]]] = [
+            (2, lambda: self._leave(name, records, gone)),
+            (2, lambda: self._come_back(name, records, gone)),
+            (1, lambda: self._join(name, records)),
+            (4, lambda: self._set(name, self._chance.choice(records))),
+            (1, lambda: self._shuffle(name, records)),
+            (1, lambda: self._spoil(name, records)),
+        ]
+        if not records:
+            return self._come_back(name, records, gone)
+        weights, choices = zip(*acts, strict=True)
+        [act] = self._chance.choices(choices, weights)
+        return f"{act()} of {name}"
+
+    def tenfold(self) -> str:
+        self.resize(10 * self._usual)
+        return "grows tenfold"
+
+    def usual(self) -> str:
+        self.resize(self._usual)
+        return "is as large as usual"
+
+    def vanish(self) -> str:
+        """Nothing is left of its lists."""
+        for name, records in self._records.items():
+            if isinstance(records, list) and name != "users":
+                records.clear()
+        self._bodies.clear()
+        self._odd.clear()
+        return "has nothing"
+
+    def _leave(self, name: str, records: list[Record], gone: list[Record]) -> str:
+        record = records.pop(self._chance.randrange(len(records)))
+        if isinstance(record, dict) and "id" in record and len(gone) < 100:
+            gone.append(record)
+        self._odd = [odd for odd in self._odd if odd[0] != name]
+        return "one leaves"
+
+    def _come_back(self, name: str, records: list[Record], gone: list[Record]) -> str:
+        if gone:
+            record = gone.pop(self._chance.randrange(len(gone)))
+            records.insert(self._chance.randint(0, len(records)), record)
+        self._odd = [odd for odd in self._odd if odd[0] != name]
+        return "one comes back"
+
+    def _join(self, name: str, records: list[Record]) -> str:
+        if len(records) > 200:
+            return "none joins"
+        record = deepcopy(self._chance.choice(records))
+        if isinstance(record, dict) and "id" in record:
+            self._number += 1
+            record["id"] = f"new-{self._number}"
+            record["name"] = f"new {self._number}"
+            self._mark(name, record)
+        records.append(record)
+        return "one joins"
+
+    def _shuffle(self, name: str, records: list[Record]) -> str:
+        self._odd = [odd for odd in self._odd if odd[0] != name]
+        self._chance.shuffle(records)
+        return "another order"
+
+    def _set(self, name: str, record: object) -> str:
+        """A field has another value of its kind."""
+        fields = [
+            (where, key)
+            for where, key in places(record)
+            if key not in {"id", "is_current"} and key not in _PERSONAL.get(name, {})
+        ]
+        if not fields:
+            return "nothing changes"
+        where, key = self._chance.choice(fields)
+        value = where[key]  # type: ignore[index]
+        where[key] = self._other(value)  # type: ignore[index]
+        return "a field changes"
+
+    def _other(self, value: object) -> object:
+        chance = self._chance
+        if isinstance(value, bool):
+            return not value
+        if isinstance(value, int):
+            return chance.choice((0, 1, value + 1, chance.randint(0, 10**6)))
+        if isinstance(value, str):
+            return chance.choice((value, f"{value[:50]}x", value[:-1], "Other"))
+        return value
+
+    def _spoil(self, name: str, records: list[Record]) -> str:
+        """A record holds what no server sends, until it is mended."""
+        number = self._chance.randrange(len(records))
+        record = records[number]
+        fields = [w for w in places(record) if w[1] != "is_current"]
+        if fields:
+            self._odd.append((name, number, deepcopy(record)))
+            where, key = self._chance.choice(fields)
+            hostile = self._chance.random() < 0.5
+            where[key] = self._chance.choice(  # type: ignore[index]
+                _HOSTILE if hostile else deepcopy(_VALUES)
+            )
+        return "an odd one"
+
+    def _mend(self) -> str:
+        name, number, record = self._odd.pop()
+        records = self._records[name]
+        self._bodies.pop(name, None)
+        if number < len(records):
+            records[number] = record
+        return f"an odd one is mended of {name}"
+
+    def _mark(self, name: str, record: Record) -> None:
+        """Personal data and secrets that can be recognized."""
+        self._number += 1
+        for field, kind in _PERSONAL.get(name, {}).items():
+            if field in record:
+                record[field] = f"{MARKS[kind]}{self._number % 256}.{self._number}"
+        if "key" in record and name == "setup_keys":
+            record["key"] = SECRET
+
+
+def arguments(query: str) -> Mapping[str, str]:
+    """Of a query, those that come once."""
+    return dict(part.partition("=")[::2] for part in query.split("&") if part)

@@ -1,0 +1,80 @@
+"""One life of the exporter: the whole program on a machine, until it is ended."""
+
+import gc
+from collections.abc import Callable, Iterator, Mapping
+
+from twisted.application.service import IService
+
+from api_exporter.account import Account
+from api_exporter.daemon.supervision import Notifier
+from api_exporter.service import Configuration, assemble
+from api_exporter.settings import environment
+from api_exporter.telemetry.lag import LagMeter
+from simulation.machine import Machine
+
+ALONE = (LagMeter, Notifier)
+"""What tells of the real machine, and would only cost time."""
+
+
+class Life:
+    """The program from a start to an end.
+
+    Args:
+        environ: its settings.
+        now: seconds since the epoch.
+        jitter: chance.
+
+    Attributes:
+        accounts: by name.
+        began: seconds of the clock.
+        max_ages: METRICS_MAX_AGE of each account.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        environ: Mapping[str, str],
+        *,
+        now: Callable[[], float],
+        jitter: Callable[[], float],
+    ) -> None:
+        self.machine = machine
+        self.began = machine.seconds()
+        settings = environment.read(environ)
+        self.max_ages = {n: a.metrics_max_age for n, a in settings.accounts.items()}
+        self._program = assemble(
+            Configuration(settings, None, None),
+            machine,  # type: ignore[arg-type]
+            pprof=False,
+            dropped=lambda: 0,
+            now=now,
+            jitter=jitter,
+        )
+        self._services = [s for s in self._program.services if not isinstance(s, ALONE)]
+        found = [one for one in self._services if isinstance(one, Account)]
+        self.accounts = {one.network.account: one for one in found}
+
+    def start(self) -> None:
+        for service in self._services:
+            service.privilegedStartService()
+            service.startService()
+
+    def reload(self) -> None:
+        """As at SIGHUP."""
+        self._program.reload()
+
+    def end(self) -> None:
+        """As at SIGTERM: whoever calls this lets time pass."""
+        for service in reversed(self._services):
+            service.stopService()
+
+    def left_over(self) -> Iterator[str]:
+        """What is left when it has ended."""
+        yield from (f"timer {call}" for call in self.machine.getDelayedCalls())
+        yield from (f"connection {link}" for link in self.machine.links)
+        yield from (f"port {number}" for number in self.machine.ports)
+
+
+def forget() -> None:
+    """What a killed process held is gone at once, and not some time later."""
+    gc.collect()

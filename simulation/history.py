@@ -1,0 +1,57 @@
+"""What has happened: the last of it for a person, all of it as a digest."""
+
+from collections import deque
+from collections.abc import Callable
+from hashlib import sha256
+
+from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
+from zope.interface import implementer
+
+RECENT = 40
+"""Events that a failure shows."""
+
+
+@implementer(ILogObserver)
+class History:
+    """Is told of everything, the exporter's log lines included.
+
+    Args:
+        seconds: of the clock.
+
+    Attributes:
+        errors: what no log may hold, as it came.
+        lines: of the exporter's log: the account, and the words.
+    """
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._digest = sha256()
+        self.recent: deque[str] = deque(maxlen=RECENT)
+        self.errors: list[str] = []
+        self.lines: list[tuple[str, str]] = []
+        self.counts: dict[str, int] = {}
+
+    def note(self, kind: str, words: str) -> None:
+        """Something happened."""
+        line = f"{self._seconds():.3f} {kind}: {words}"
+        self._digest.update(line.encode() + b"\n")
+        self.recent.append(line)
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def __call__(self, event: LogEvent) -> None:
+        """See ILogObserver."""
+        if event.get("log_level") is LogLevel.debug:
+            return
+        words = formatEvent(event)
+        if "log_failure" in event:
+            self.errors.append(f"{words}\n{event['log_failure'].getTraceback()}")
+        elif event.get("log_level") not in {LogLevel.info, LogLevel.warn}:
+            self.errors.append(words)
+        if event.get("log_namespace", "").startswith("api_exporter"):
+            account = event.get("account", "")
+            self.lines.append((account, words))
+            self.note("log", f"{account} {words}")
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()

@@ -1,0 +1,193 @@
+"""What the exporter ought to know of an account: the bodies of its last good answers."""
+
+import json
+from functools import lru_cache
+from collections.abc import Generator
+from typing import TypeVar
+
+from api_exporter.account import Account as Reader
+from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.telemetry.freshness import Freshness
+from simulation.account import OF_THE_TIME, Account
+from tests.collectors.samples import parsed
+from tests.reference import COLLECTORS
+from tests.reference.bodies import known
+from tests.reference.comparison import same
+from tests.reference.page import Key, Page, Settings
+
+T = TypeVar("T")
+
+_OTHERS = {"agent_usage": ("agent_usage_earlier",)}
+
+
+class Knowledge:
+    """Of one account, in one life of the exporter.
+
+    Args:
+        reader: the exporter's account.
+        account: the upstream's.
+
+    Attributes:
+        bodies: by resource, the last that was good, and when it was asked for.
+        read_at: when that was, in seconds of the clock.
+        touched: whether anything has changed since the last look at the pages.
+    """
+
+    def __init__(self, reader: Reader, account: Account, max_age: float | None) -> None:
+        self.reader = reader
+        self.network = reader.network
+        self.account = account
+        self.bodies: dict[str, tuple[bytes, float]] = {}
+        self.read_at: dict[str, float] = {}
+        self.max_age = max_age
+        self.touched = True
+        self._seen: dict[str, Freshness] = {}
+        self._newest: list[int] = []
+        self._compared: object = None
+
+    def look(self, seconds: float) -> list[str]:
+        """See what refreshes have ended well since the last look; which."""
+        standings = self.network.telemetry.standings
+        newest = [*map(id, standings.values())]  # whose objects are kept below
+        if newest == self._newest:
+            return []
+        self._newest = newest
+        self.touched = True
+        read = []
+        for name, standing in standings.items():
+            before = self._seen.get(name)
+            if standing is before:
+                continue
+            self._seen[name] = standing
+            if standing.last_success != (before and before.last_success):
+                read.append(name)
+                self.read_at[name] = seconds
+                for one in (name, *_OTHERS.get(name, ())) if name != ACCESS_LOG else ():
+                    if one in self.account.delivered:
+                        self.bodies[one] = self.account.delivered[one]
+        inventory = self.network.inventory
+        for name in [*self.bodies]:
+            of = name.removesuffix("_earlier")
+            if getattr(inventory, of) is None:
+                del self.bodies[name]
+                self.read_at.pop(name, None)
+        return read
+
+    def longest(self, name: str) -> float:
+        """Seconds for which a resource may be told without a refresh."""
+        period = self.network.telemetry.standings[name].period
+        if self.max_age is None:
+            return max(300.0, 3 * period)
+        return max(self.max_age, 1.5 * max(period, 30.0))
+
+    def since(self, at: float) -> bool:
+        """Whether all that the time alone changes was read since a time."""
+        return all(self.read_at.get(name, at) >= at for name in OF_THE_TIME)
+
+    def changed(self) -> bool:
+        """Whether there is anything new to compare since this was asked last."""
+        told = self.network.text(), {name: b for name, (b, _) in self.bodies.items()}
+        changed, self._compared = told != self._compared, told
+        return changed
+
+    def stale(self) -> str:
+        """Where the page is not what the inventory makes anew."""
+        network = self.network
+        for collector in network.collectors:
+            steps = render_page(collector.measure(network.inventory), EMPTY_PAGE)
+            anew = b"".join(piece.text for piece in _finish(steps).page)
+            now = b"".join(
+                piece.text for piece in network.pages._pages[collector.name]
+            )
+            if now != anew:
+                return f"{collector.name}: {_first(now, anew)}"
+        return ""
+
+    def started_now(self) -> Inventory:
+        """What a process would know that got the bodies just now."""
+        known_ = self.network.inventory
+        inventory = Inventory(
+            personal=known_.personal,
+            detail=known_.detail,
+            now=known_.now,
+            consumption_period=known_.consumption_period,
+        )
+        for resource in self.network.selection.resources:
+            before: tuple[object, ...] = ()
+            for name in (*_OTHERS.get(resource.name, ()), resource.name):
+                if name in self.bodies:
+                    body, asked = self.bodies[name]
+                    steps = resource.body.decode(body, before, now=asked)  # type: ignore[arg-type]
+                    before = _finish(steps).records
+            if resource.name in self.bodies:
+                inventory = inventory.with_(resource.name, before)
+        return inventory
+
+    def unlike_a_fresh_one(self) -> str:
+        """Where the lines are others than those of a process that started now."""
+        inventory = self.started_now()
+        for collector in self.network.collectors:
+            steps = render_page(collector.measure(inventory), EMPTY_PAGE)
+            anew = b"".join(piece.text for piece in _finish(steps).page)
+            now = b"".join(
+                piece.text for piece in self.network.pages._pages[collector.name]
+            )
+            if sorted(now.split(b"\n")) != sorted(anew.split(b"\n")):
+                return f"{collector.name}: {_differing(now, anew)}"
+        return ""
+
+    def unlike_the_reference(self) -> str:
+        """Where the samples are others than those of the plain reference."""
+        inventory = self.network.inventory
+        text = self.network.text().decode()
+        records = known(
+            {
+                name: json.loads(body.decode("utf-8", "replace"))
+                for name, (body, _) in self.bodies.items()
+            }
+        )
+        settings = Settings(
+            personal=inventory.personal,
+            detail=inventory.detail,
+            asked_of={name: asked for name, (_, asked) in self.bodies.items()},
+            now=inventory.now,
+            consumption_interval=inventory.consumption_period,
+        )
+        enabled = {collector.name for collector in self.network.collectors}
+        wanted = Page()
+        for collector in COLLECTORS:
+            if collector.__name__ in enabled:
+                wanted |= collector(records, settings)
+        got = dict(filter(None, map(_sample, text.split("\n"))))
+        for key in sorted(wanted.keys() | got.keys(), key=str):
+            if not same(got.get(key), wanted.get(key)):
+                return f"{key[0]}{dict(sorted(key[1]))}: {got.get(key)}, where the reference has {wanted.get(key)}"
+        return ""
+
+
+@lru_cache(50_000)
+def _sample(line: str) -> tuple[Key, float] | None:
+    """Of a line, which is mostly one that was there before."""
+    return None if line[:1] in {"", "#"} else parsed(line + "\n")[0]
+
+
+def _finish(steps: Generator[object, None, T]) -> T:
+    try:
+        while True:
+            next(steps)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def _first(now: bytes, anew: bytes) -> str:
+    for one, other in zip(now.split(b"\n"), anew.split(b"\n"), strict=False):
+        if one != other:
+            return f"{one!r}, anew {other!r}"
+    return f"{len(now)} bytes, anew {len(anew)}"
+
+
+def _differing(now: bytes, anew: bytes) -> str:
+    one, other = set(now.split(b"\n")), set(anew.split(b"\n"))
+    return f"too many: {sorted(one - other)[:3]}, missing: {sorted(other - one)[:3]}"

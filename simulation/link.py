@@ -1,0 +1,169 @@
+"""A connection from the exporter to the upstream, whose server speaks HTTP/1.1."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, cast
+
+from msgspec import Struct
+from twisted.internet.address import IPv4Address
+from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import IProtocol, IPushProducer, ITCPTransport
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+if TYPE_CHECKING:
+    from simulation.machine import Machine
+
+LATENCY = 0.05
+"""Seconds from a request to what comes of it."""
+
+
+class Answer(Struct):
+    """What comes of a request.
+
+    Attributes:
+        pieces: of the answer, each with the seconds after which it comes.
+        end: how the connection ends then, if it does.
+        over: is told how it ended: whether all of it was taken.
+    """
+
+    pieces: list[tuple[float, bytes]]
+    end: ConnectionDone | ConnectionLost | None = None
+    over: Callable[[bool], object] = lambda _: None
+
+
+Received = bytes | ConnectionDone | ConnectionLost | None
+"""Some bytes, the end of an answer, or of the connection."""
+
+
+class Server(Protocol):
+    """What is at the other end."""
+
+    def door(self) -> str:
+        """What comes of an attempt to connect: "open", "refused" or "lost"."""
+        ...
+
+    def answer(self, path: str, token: str) -> Answer:
+        """To a request for a path, query included."""
+        ...
+
+
+@implementer(ITCPTransport, IPushProducer)
+class Link:
+    """The exporter's end of a connection."""
+
+    disconnecting = False
+
+    def __init__(
+        self, machine: "Machine", server: Server, protocol: IProtocol
+    ) -> None:
+        self._machine = machine
+        self._server = server
+        self._protocol = protocol
+        self._asked = b""
+        self._paused = False
+        self._waiting: list[Received] = []
+        self._answer: Answer | None = None
+        self._open = True
+        machine.links[self] = None
+        protocol.makeConnection(cast("ITCPTransport", self))
+
+    def write(self, data: bytes) -> None:
+        self._asked += data
+        while (end := self._asked.find(b"\r\n\r\n")) >= 0 and self._open:
+            head, self._asked = self._asked[:end], self._asked[end + 4 :]
+            self._request(head.decode("latin-1"))
+
+    def writeSequence(self, data: list[bytes]) -> None:
+        self.write(b"".join(data))
+
+    def _request(self, head: str) -> None:
+        target, *lines = head.split("\r\n")
+        fields = dict(line.lower().split(": ", 1) for line in lines)
+        assert fields.keys() >= {"host", "authorization", "user-agent"}
+        # Case matters in a token.
+        token = next(x for x in lines if x.lower().startswith("authorization"))
+        path = target.split()[1].removeprefix("/")
+        self._answer = answer = self._server.answer(path, token.split()[-1])
+        wait = 0.0
+        for delay, piece in answer.pieces:
+            wait += delay
+            self._machine.callLater(wait, self._receive, piece)
+        if answer.pieces:
+            self._machine.callLater(wait, self._receive, None)
+        if answer.end is not None:
+            self._machine.callLater(wait + LATENCY, self._receive, answer.end)
+
+    def _receive(self, what: Received) -> None:
+        if not self._open:
+            return
+        if self._paused or self._waiting:
+            self._waiting.append(what)
+        elif isinstance(what, bytes):
+            self._protocol.dataReceived(what)
+        elif what is None:
+            self._over(whole=True)
+        else:
+            self._lost(what)
+
+    def _over(self, *, whole: bool) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.over(whole)
+
+    def _flush(self) -> None:
+        while self._waiting and self._open and not self._paused:
+            waiting, self._waiting = self._waiting, []
+            self._receive(waiting[0])
+            self._waiting = waiting[1:] + self._waiting
+
+    def _lost(self, why: Exception) -> None:
+        if self._open:
+            self._open = False
+            self._machine.links.pop(self)
+            self._over(whole=False)
+            self._protocol.connectionLost(Failure(why))
+
+    def pauseProducing(self) -> None:
+        self._paused = True
+
+    def resumeProducing(self) -> None:
+        self._paused = False
+        self._machine.callLater(0, self._flush)
+
+    def stopProducing(self) -> None:
+        self.loseConnection()
+
+    def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
+        self.disconnecting = True
+        self._machine.callLater(0, self._lost, ConnectionDone())
+
+    def abortConnection(self) -> None:
+        self.disconnecting = True
+        self._machine.callLater(0, self._lost, ConnectionAborted())
+
+    def getPeer(self) -> IPv4Address:  # noqa: N802 - Twisted's name
+        return IPv4Address("TCP", "127.0.0.1", 443)
+
+    def getHost(self) -> IPv4Address:  # noqa: N802 - Twisted's name
+        return IPv4Address("TCP", "127.0.0.1", 1)
+
+    def registerProducer(self, producer: object, streaming: bool) -> None:  # noqa: N802
+        """Requests have no bodies."""
+
+    def unregisterProducer(self) -> None:  # noqa: N802
+        """The same."""
+
+    def setTcpNoDelay(self, enabled: bool) -> None:  # noqa: N802
+        """There is nothing to delay."""
+
+    def setTcpKeepAlive(self, enabled: bool) -> None:  # noqa: N802
+        """It is never idle for so long."""
+
+    def getTcpNoDelay(self) -> bool:  # noqa: N802
+        return True
+
+    def getTcpKeepAlive(self) -> bool:  # noqa: N802
+        return False
+
+    def loseWriteConnection(self) -> None:  # noqa: N802
+        """Nobody does that."""

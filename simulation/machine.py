@@ -1,0 +1,267 @@
+"""The machine that the exporter runs on: its timers, connections and threads.
+
+It keeps its own time, and everything happens in one order: nothing here is by chance.
+"""
+
+import heapq
+from collections.abc import Callable
+from typing import Any, cast
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.base import DelayedCall
+from twisted.internet.error import ConnectionRefusedError as NobodyListens
+from twisted.internet.error import TimeoutError as NoConnection
+from twisted.internet.error import UserError
+from twisted.internet.interfaces import IHostnameResolver, IPushProducer
+from twisted.internet.protocol import ClientFactory, Factory
+from twisted.internet.testing import MemoryReactor, StringTransport
+from twisted.python.failure import Failure
+from twisted.python.threadpool import ThreadPool
+
+from simulation.link import LATENCY, Link, Server
+
+BUSY = 100_000
+"""Calls in one instant that are too many: nothing waits for so much."""
+
+FOREVER = 1e9
+"""Seconds."""
+
+THREAD = 0.002
+"""Seconds that work in a thread takes."""
+
+
+class Busy(Exception):
+    """An instant that does not end."""
+
+
+class Timers:
+    """A clock whose time somebody else lets pass. Calls of one instant keep order."""
+
+    def __init__(self, at: float) -> None:
+        self._now = at
+        self._calls: list[tuple[float, int, DelayedCall]] = []
+        self._number = 0
+
+    def seconds(self) -> float:
+        return self._now
+
+    def callLater(  # noqa: N802 - Twisted's name
+        self, delay: float, call: Callable[..., object], *args: object, **kw: object
+    ) -> DelayedCall:
+        """See IReactorTime."""
+        at = self._now + delay
+        made = DelayedCall(
+            at, call, args, kw, lambda _: None, self._add, lambda: self._now
+        )
+        self._add(made)
+        return made
+
+    def _add(self, call: DelayedCall) -> None:
+        self._number += 1
+        heapq.heappush(self._calls, (call.getTime(), self._number, call))
+
+    def getDelayedCalls(self) -> list[DelayedCall]:  # noqa: N802 - Twisted's name
+        """See IReactorTime."""
+        return [call for *_, call in self._calls if call.active()]
+
+    def due(self) -> float:
+        """When the next call is due; infinity for none."""
+        calls = self._calls
+        while calls:
+            at, _, call = calls[0]
+            if call.active():
+                if call.getTime() == at:
+                    return at
+                self._add(call)
+            heapq.heappop(calls)
+        return float("inf")
+
+    def run(self, now: float) -> None:
+        """Let time pass, and call what is due."""
+        self._now = max(self._now, now)
+        for _ in range(BUSY):
+            if self.due() > self._now:
+                return
+            _, _, call = heapq.heappop(self._calls)
+            call.called = 1
+            assert call.func is not None
+            call.func(*call.args, **call.kw)
+        raise Busy(f"more than {BUSY} calls at once")
+
+
+class Threads(ThreadPool):
+    """They never begin: the work is done by whoever asks, and known a bit later."""
+
+    def __init__(self, timers: Timers, work: Callable[[Callable[[], Any]], Any]):
+        super().__init__(0, 1)
+        self._timers = timers
+        self._work = work
+
+    def callInThreadWithCallback(  # noqa: N802 - Twisted's name
+        self,
+        onResult: Callable[[bool, Any], object] | None,  # noqa: N803
+        func: Callable[..., Any],
+        *args: object,
+        **kw: object,
+    ) -> None:
+        """See ThreadPool."""
+
+        def work() -> None:
+            try:
+                result = True, self._work(lambda: func(*args, **kw))
+            except Exception:  # noqa: BLE001 - whoever asked is to know
+                result = False, Failure()
+            if onResult is not None:
+                onResult(*result)
+
+        self._timers.callLater(THREAD, work)
+
+
+class Port:
+    """Where somebody listens."""
+
+    def __init__(self, machine: "Machine", number: int, factory: Factory) -> None:
+        self._machine = machine
+        self._number = number
+        self.factory = factory
+
+    def getHost(self) -> IPv4Address:  # noqa: N802 - Twisted's name
+        return IPv4Address("TCP", "127.0.0.1", self._number)
+
+    def stopListening(self) -> None:  # noqa: N802 - Twisted's name
+        self._machine.ports.pop(self._number)
+        self.factory.doStop()
+
+
+class Connector:
+    """An attempt to connect."""
+
+    def __init__(
+        self, machine: "Machine", factory: ClientFactory, timeout: float
+    ) -> None:
+        self._machine = machine
+        self._factory = factory
+        factory.doStart()
+        factory.startedConnecting(self)  # type: ignore[arg-type]
+        state = machine.server.door()
+        if state == "lost":
+            self._call = machine.callLater(timeout, self._fail, NoConnection())
+        elif state == "refused":
+            self._call = machine.callLater(LATENCY, self._fail, NobodyListens())
+        else:
+            self._call = machine.callLater(LATENCY, self._connect)
+
+    def getDestination(self) -> IPv4Address:  # noqa: N802 - Twisted's name
+        return IPv4Address("TCP", "127.0.0.1", 443)
+
+    def stopConnecting(self) -> None:  # noqa: N802 - Twisted's name
+        if self._call.active():
+            self._call.cancel()
+            self._fail(UserError())
+
+    def _fail(self, why: Exception) -> None:
+        self._factory.clientConnectionFailed(self, Failure(why))  # type: ignore[arg-type]
+        self._factory.doStop()
+
+    def _connect(self) -> None:
+        protocol = self._factory.buildProtocol(self.getDestination())
+        if protocol is not None:
+            Link(self._machine, self._machine.server, protocol)
+
+
+class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such method
+    """What a reactor is to the exporter, for one life of it.
+
+    Args:
+        work: does what a thread is asked for.
+
+    Attributes:
+        ports: where it listens, by number.
+        links: connections that are open.
+    """
+
+    def __init__(
+        self,
+        at: float,
+        server: Server,
+        work: Callable[[Callable[[], Any]], Any],
+    ) -> None:
+        MemoryReactor.__init__(self)
+        Timers.__init__(self, at)
+        self.server = server
+        self.ports: dict[int, Port] = {}
+        self.links: dict[Link, None] = {}
+        self._threads = Threads(self, work)
+
+    def getThreadPool(self) -> ThreadPool:  # noqa: N802 - Twisted's name
+        return self._threads
+
+    def callFromThread(  # noqa: N802 - Twisted's name
+        self, callable: Callable[..., object], *args: object, **kw: object  # noqa: A002
+    ) -> None:
+        """There are none: it is called at once."""
+        callable(*args, **kw)
+
+    def installNameResolver(  # noqa: N802 - Twisted's name
+        self,
+        nameResolver: IHostnameResolver,  # noqa: ARG002, N803
+    ) -> IHostnameResolver:
+        """Names are known here."""
+        return cast("IHostnameResolver", self.nameResolver)
+
+    def connectTCP(  # type: ignore[override]
+        self,
+        host: str,  # noqa: ARG002 - there is one
+        port: int,  # noqa: ARG002 - the same
+        factory: ClientFactory,
+        timeout: float = 30,
+        bindAddress: object = None,  # noqa: ARG002, N803
+    ) -> Connector:
+        """See IReactorTCP."""
+        return Connector(self, factory, timeout)
+
+    def listenTCP(  # type: ignore[override]
+        self,
+        port: int,
+        factory: Factory,
+        backlog: int = 50,  # noqa: ARG002
+        interface: str = "",  # noqa: ARG002
+    ) -> Port:
+        """See IReactorTCP."""
+        self.ports[port] = made = Port(self, port, factory)
+        factory.doStart()
+        # Twisted writes the time down each second, for a log that is not written.
+        if (clock := getattr(factory, "_logDateTimeCall", None)) is not None:
+            clock.reset(FOREVER)
+        return made
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Status and body of a page."""
+        [port] = self.ports.values()
+        client = Client()
+        protocol = port.factory.buildProtocol(IPv4Address("TCP", "192.0.2.1", 1))
+        assert protocol is not None
+        protocol.makeConnection(client)
+        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        protocol.dataReceived(head.encode())
+        for _ in range(BUSY):
+            if client.disconnecting or self.due() > self.seconds():
+                break
+            self.run(self.seconds())
+        whole = client.disconnecting
+        protocol.connectionLost(Failure(ConnectionError()))
+        head_, _, body = bytes(client.value()).partition(b"\r\n\r\n")
+        return (int(head_.split()[1]) if whole else 0), body
+
+
+class Client(StringTransport):
+    """Of the exporter's pages: it takes whatever it gets."""
+
+    def registerProducer(  # noqa: N802 - Twisted's name
+        self, producer: IPushProducer, streaming: bool
+    ) -> None:
+        assert streaming
+        super().registerProducer(producer, streaming)
+
+    def abortConnection(self) -> None:
+        self.disconnecting = True

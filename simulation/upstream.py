@@ -1,0 +1,183 @@
+"""The upstream: a server that knows tokens, limits requests, and has its bad days."""
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterable
+from email.utils import formatdate
+from random import Random
+
+from msgspec import Struct
+from twisted.internet.error import ConnectionDone, ConnectionLost
+
+from api_exporter.demo.limiter import Limiter
+from simulation.account import PATHS, Account
+from simulation.link import LATENCY, Answer
+from simulation.weather import WELL, Weather
+
+_TOKENS = re.compile(r"api/users/[^/]+/tokens")
+
+
+class Request(Struct, eq=False):
+    """One that reached the upstream.
+
+    Attributes:
+        at: seconds of the clock.
+        state: what it met.
+    """
+
+    at: float
+    account: str
+    path: str
+    token: str
+    state: str
+
+
+class Upstream:
+    """All accounts, by their tokens and ids.
+
+    Args:
+        observe: told of each request.
+
+    Attributes:
+        tokens: by token, its accounts, the first of which needs no id.
+        limits: by token; what has none is not limited.
+        under_way: requests without an end.
+    """
+
+    def __init__(
+        self,
+        chance: Random,
+        accounts: Iterable[Account],
+        weather: Weather,
+        *,
+        seconds: Callable[[], float],
+        now: Callable[[], float],
+        observe: Callable[[Request], None],
+    ) -> None:
+        self._chance = chance
+        self.accounts = {account.name: account for account in accounts}
+        self.tokens: dict[str, list[str]] = {}
+        self.limits: dict[str, Limiter] = {}
+        self.under_way: dict[Request, None] = {}
+        self._weather = weather
+        self._seconds = seconds
+        self._now = now
+        self._observe = observe
+        self._zipped: dict[str, tuple[bytes, bytes]] = {}
+
+    def door(self) -> str:
+        """See `link.Server`."""
+        return self._weather.door()
+
+    def answer(self, target: str, token: str) -> Answer:
+        """See `link.Server`."""
+        path, _, query = target.partition("?")
+        own, _, named = query.partition("account=")
+        query = own.rstrip("&")
+        names = self.tokens.get(token, [])
+        name = named or next(iter(names), "")
+        state = self._weather.state(name, path) if name else WELL
+        limiter = self.limits.get(token)
+        if state == WELL and limiter is not None and not limiter.allow(self._seconds()):
+            state = "429"
+        if name not in names:
+            state = "401"
+        request = Request(self._seconds(), name, path, token, state)
+        self.under_way[request] = None
+        self._observe(request)
+        answer, body = self._made(state, name, path, query)
+        resource, asked = PATHS.get(path), self._now()
+        if resource == "agent_usage" and "end_date" in query:
+            resource = "agent_usage_earlier"
+
+        def over(whole: bool) -> None:
+            self.under_way.pop(request, None)
+            if whole and body is not None and resource is not None:
+                self.accounts[name].delivered[resource] = body, asked
+
+        answer.over = over
+        return answer
+
+    def _made(
+        self, state: str, name: str, path: str, query: str
+    ) -> tuple[Answer, bytes | None]:
+        """The answer, and the body in it that may be a good one."""
+        wait = self._chance.uniform(0.5, 1.5) * LATENCY
+        if state == "hung":
+            return Answer([]), None
+        if state == "reset":
+            return Answer([], ConnectionLost()), None
+        if state == "slow":
+            wait = self._chance.uniform(1.0, 25.0)
+        elif state == "very slow":
+            wait = self._chance.uniform(20.0, 200.0)
+        status, *waits = state.split(" and ")
+        if status.isdigit():
+            return Answer([(wait, self._refusal(int(status), waits=bool(waits)))]), None
+        if state == "redirect":
+            head = b"HTTP/1.1 302 Found\r\nLocation: https://else.example/\r\n"
+            return Answer([(wait, head + b"Content-Length: 0\r\n\r\n")]), None
+        if state == "page":
+            page = _plain(200, b"<html>Sign in</html>", "text/html")
+            return Answer([(wait, page)]), None
+        resource = PATHS.get(path)
+        if resource is None:
+            found = _plain(404, b"404 page not found\n", "text/plain")
+            if _TOKENS.fullmatch(path):
+                found = self._refusal(403, waits=False)
+            return Answer([(wait, found)]), None
+        body = self.accounts[name].body(resource, query)
+        if state in {"null", "empty"}:
+            body = b"null" if state == "null" else b""
+        elif state == "damaged":
+            body = self._damaged(body)
+        whole = self._response(body, path)
+        if state == "cut":
+            whole = whole[: self._chance.randrange(1, len(whole))]
+            end = self._chance.choice((ConnectionDone, ConnectionLost))()
+            return Answer([(wait, whole)], end), None
+        pieces = [(wait, whole)]
+        if self._chance.random() < 0.1:
+            half = len(whole) // 2
+            pieces = [(wait, whole[:half]), (LATENCY, whole[half:])]
+        ends = self._chance.random() < 0.02  # a server may close what it likes
+        return Answer(pieces, ConnectionDone() if ends else None), body
+
+    def _response(self, body: bytes, path: str) -> bytes:
+        """As it is sent: whole, in chunks or packed."""
+        way = self._chance.randrange(4)
+        date = f"Date: {formatdate(self._now(), usegmt=True)}\r\n".encode()
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n" + date
+        if way == 0:
+            chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            return head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk + b"0\r\n\r\n"
+        if way == 1:
+            before, packed = self._zipped.get(path, (b"", b""))
+            if before != body or not packed:
+                packed = gzip.compress(body, 1, mtime=0)
+                self._zipped[path] = body, packed
+            head += b"Content-Encoding: gzip\r\n"
+            body = packed
+        return head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+    def _damaged(self, body: bytes) -> bytes:
+        """Another byte, or an end too early."""
+        if not body or self._chance.random() < 0.5:
+            return body[: self._chance.randint(0, len(body))]
+        at = self._chance.randrange(len(body))
+        return body[:at] + self._chance.randbytes(1) + body[at + 1 :]
+
+    def _refusal(self, status: int, *, waits: bool) -> bytes:
+        body = json.dumps({"message": "no", "code": status}).encode()
+        if status == 404 and self._chance.random() < 0.5:
+            return _plain(404, b"404 page not found\n", "text/plain")
+        if status == 204:
+            return b"HTTP/1.1 204 No Content\r\n\r\n"
+        wait = f"Retry-After: {self._chance.choice((0, 1, 20, 90, 3600))}\r\n"
+        return _plain(status, body, "application/json", wait if waits else "")
+
+
+def _plain(status: int, body: bytes, kind: str, more: str = "") -> bytes:
+    head = f"HTTP/1.1 {status} Said\r\nContent-Type: {kind}\r\n{more}"
+    return head.encode() + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -1,0 +1,291 @@
+"""The world: an upstream, a machine with the exporter, and what befalls both."""
+
+import heapq
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+from api_exporter.demo.limiter import Limiter
+from api_exporter.demo.server import tokens
+from api_exporter.netbird.resources import RESOURCES
+from simulation.account import PATHS, Account
+from simulation.exporter import Life, forget
+from simulation.history import History
+from simulation.knowledge import Knowledge
+from simulation.machine import Machine
+from simulation.upstream import Request, Upstream
+from simulation.weather import Weather
+
+START = 1_800_000_000.0
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+QUARTER = 15 * MINUTE
+
+NAMES = ("alpha", "beta", "gamma", "delta")
+"""The accounts; beta's token is gamma's, too."""
+
+LONGEST_END = 40.0
+"""Seconds that an end may take."""
+
+_PACES = (1, 2, 3, 4, 6)
+"""Usual intervals between two requests of a resource."""
+_COLLECTORS = ("default", "default,memberships", "default,memberships,drop_in,events")
+_PERSONAL = ("false", "false", "true", "hostname,city", "email,connection_ip")
+_DETAIL = ("all", "all", "none", "groups:All", "groups:nobody,Engineering")
+_AGES = ("", "", "1m", "10m", "2h")
+_LIMITS = ((30, 60), (60, 120), (120, 1200))
+
+
+class World:
+    """All of it, made of a seed.
+
+    Args:
+        folder: the exporter's disk.
+
+    Attributes:
+        step: how many times something was due.
+        life: the exporter's; None while it is down.
+        stated: the limit of the token that two accounts have, if the settings tell it.
+        offset: by how much the wall clock is ahead of the other one.
+        jumped: when it jumped last, in seconds of the clock.
+    """
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self._seed = seed
+        self._now = 0.0
+        self.offset = START
+        self.jumped = -DAY
+        self.step = 0
+        self.days = 0.0
+        self.folder = folder
+        self.history = History(lambda: self._now)
+        self._chance = self._random("world")
+        self._plan: list[tuple[float, int, Callable[[], object]]] = []
+        self._planned = 0
+        self.life: Life | None = None
+        self.known: dict[str, Knowledge] = {}
+        self.asked: list[Request] = []
+        self.weather = Weather(
+            self._random("weather"), NAMES, tuple(PATHS), self.seconds
+        )
+        self._accounts = {
+            name: Account(name, str(seed), self.now, agents=name == "delta")
+            for name in NAMES
+        }
+        self.upstream = Upstream(
+            self._random("upstream"),
+            self._accounts.values(),
+            self.weather,
+            seconds=self.seconds,
+            now=self.now,
+            observe=self._asked,
+        )
+        self._secrets = iter(tokens(2000).values())
+        self._settle()
+        self._befall()
+
+    def _random(self, what: str) -> Random:
+        return Random(f"{self._seed}/{what}")
+
+    def seconds(self) -> float:
+        """Of the clock, which never jumps."""
+        return self._now
+
+    def now(self) -> float:
+        """Of the wall clock, since the epoch."""
+        return self._now + self.offset
+
+    def _asked(self, request: Request) -> None:
+        self.asked.append(request)
+        self.history.note(
+            "request", f"{request.account} {request.path} {request.state}"
+        )
+
+    # What is there at first
+
+    def _settle(self) -> None:
+        """Tokens, limits and settings."""
+        chance = self._random("settings")
+        (self.folder / "accounts").mkdir()
+        self.environ = {
+            "UPSTREAM_API_URL": "http://10.0.0.1",
+            "UPSTREAM_PROXY": "none",
+            "LISTEN_ADDRESS": "127.0.0.1:8080",
+            "ACCOUNTS_DIR": str(self.folder / "accounts"),
+        }
+        self.stated = chance.choice((None, *_LIMITS))
+        for name in NAMES:
+            lines = {
+                "UPSTREAM_API_TOKEN_FILE": f"../{self._token_file(name).name}",
+                "REFRESH_INTERVALS": _intervals(chance.choice(_PACES)),
+                "COLLECTORS": chance.choice(_COLLECTORS),
+                "EXPOSE_PERSONAL_DATA": chance.choice(_PERSONAL),
+                "PEER_DETAIL": chance.choice(_DETAIL),
+                "METRICS_MAX_AGE": chance.choice(_AGES),
+                "HTTP_TIMEOUT": chance.choice(("30s", "30s", "10s")),
+                "API_RETRY_ATTEMPTS": chance.choice(("3", "3", "1")),
+            }
+            if name == "gamma":
+                lines["UPSTREAM_ACCOUNT"] = "gamma"
+            if name in {"beta", "gamma"} and self.stated:
+                lines["UPSTREAM_RATE_LIMIT"] = "/".join(map(str, self.stated))
+            text = "".join(f"{key}={value}\n" for key, value in lines.items() if value)
+            (self.folder / "accounts" / f"{name}.conf").write_text(text)
+        for name in ("alpha", "beta", "delta"):
+            self._new_token(name)
+        self._limit()
+
+    def _token_file(self, name: str) -> Path:
+        return self.folder / f"{'beta' if name == 'gamma' else name}.token"
+
+    def _new_token(self, name: str) -> str:
+        """Another one opens the account; the one before no longer does."""
+        file = self._token_file(name)
+        before = file.read_text() if file.exists() else ""
+        names = ["beta", "gamma"] if file.stem == "beta" else [name]
+        token = next(self._secrets)
+        self.upstream.tokens.pop(before, None)
+        self.upstream.tokens[token] = names
+        if limit := self.upstream.limits.pop(before, None):
+            self.upstream.limits[token] = limit
+        file.write_text(token)
+        return f"another one for {' and '.join(names)}"
+
+    def _limit(self) -> str:
+        """Another rate limit; one that is stated is kept."""
+        self.upstream.limits.clear()
+        for token, names in self.upstream.tokens.items():
+            limit = self._chance.choice((None, None, (6, 30), (20, 60), (60, 300)))
+            if len(names) > 1 and self.stated:
+                limit = self.stated
+            if limit is not None:
+                self.upstream.limits[token] = Limiter(*limit)
+        return str(sorted(names[0] for names in self.upstream.tokens.values()))
+
+    # What befalls it
+
+    def _befall(self) -> None:
+        """What happens again and again, each some time after the time before."""
+        for kind, mean, act in (
+            ("weather", 2 * HOUR, self._worsen),
+            ("records", 6 * MINUTE, self._change),
+            ("size", 2 * DAY, self._resize),
+            ("limit", DAY, self._limit),
+            ("token", DAY, lambda: self._new_token(self._chance.choice(NAMES))),
+            ("SIGTERM", 12 * HOUR, self._terminate),
+            ("SIGKILL", 12 * HOUR, self._kill),
+            ("SIGHUP", 8 * HOUR, self._reload),
+        ):
+            self._again(kind, mean, act)
+
+    def _again(self, kind: str, mean: float, act: Callable[[], str]) -> None:
+        def happen() -> None:
+            self.history.note(kind, act())
+            self._again(kind, mean, act)
+
+        self.plan(self._chance.expovariate(1 / mean), happen)
+
+    def plan(self, delay: float, act: Callable[[], object]) -> None:
+        """It happens after so many seconds."""
+        self._planned += 1
+        heapq.heappush(self._plan, (self._now + delay, self._planned, act))
+
+    def _worsen(self) -> str:
+        spell = self.weather.worsen()
+        self.plan(spell.end - self._now, self.weather.improve)
+        return str(spell)
+
+    def _change(self) -> str:
+        account = self._accounts[self._chance.choice(NAMES)]
+        return f"{account.name}: {account.change()}"
+
+    def _resize(self) -> str:
+        account = self._accounts[self._chance.choice(NAMES)]
+        act = self._chance.choice((account.tenfold, account.vanish))
+        lasting = self._chance.expovariate(1 / HOUR)
+        self.plan(lasting, lambda: self.history.note("size", account.usual()))
+        return f"{account.name}: {act()}"
+
+    def _reload(self) -> str:
+        if self.life is not None:
+            self.life.reload()
+        return ""
+
+    # The exporter's lives
+
+    def start(self) -> None:
+        """The exporter begins."""
+        machine = Machine(self._now, self.upstream, lambda work: work())
+        self.history.note("start", "")
+        self.life = Life(
+            machine,
+            self.environ,
+            now=self.now,
+            jitter=self._random(f"jitter {self.step}").random,
+        )
+        for name, account in self._accounts.items():
+            account.delivered.clear()
+            self.known[name] = Knowledge(
+                self.life.accounts[name], account, self.life.max_ages[name]
+            )
+        self.life.start()
+
+    def _terminate(self) -> str:
+        life = self.life
+        if life is None:
+            return "nothing runs"
+        life.end()
+        end = self._now + LONGEST_END
+        while life.machine.due() <= end:
+            self._now = max(self._now, life.machine.due())
+            life.machine.run(self._now)
+        for left in life.left_over():
+            raise Violation("left over", left)
+        self._down()
+        return f"ended at {self._now:.3f}"
+
+    def _kill(self) -> str:
+        if self.life is None:
+            return "nothing runs"
+        self._down()
+        return ""
+
+    def _down(self) -> None:
+        self.life = None
+        self.known.clear()
+        self.upstream.under_way.clear()
+        forget()
+        self.plan(self._chance.expovariate(1 / MINUTE), self.start)
+
+    # Time
+
+    def run(self, end: float) -> Iterator[int]:
+        """Let time pass until then; yields after every step."""
+        while True:
+            planned = self._plan[0][0]
+            due = float("inf") if self.life is None else self.life.machine.due()
+            at = max(self._now, min(planned, due))
+            if at > end:
+                self._now = end
+                return
+            self._now = at
+            self.step += 1
+            if planned <= due:
+                heapq.heappop(self._plan)[2]()
+            else:
+                assert self.life is not None
+                self.life.machine.run(at)
+            yield self.step
+
+
+def _intervals(pace: int) -> str:
+    """Of all resources, as many times as long as usual."""
+    return ",".join(f"{r.name}={pace * r.period:g}s" for r in RESOURCES if pace > 1)
+
+
+class Violation(Exception):
+    """Something that must not be, with the name of the invariant."""
+
+    def __init__(self, name: str, words: str) -> None:
+        super().__init__(f"{name}: {words}")
+        self.name = name
+        self.words = words
