@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from acceptance import (
     chart,
+    collector,
     critics,
     door,
     events,
@@ -78,6 +79,7 @@ OTHERS = (
     Check("helm-rules", helm.monitoring),
     Check("helm-runs", chart.runs),
     Check("alloy", events.alloy),
+    Check("collector", collector.collector),
     Check("rsyslog", events.rsyslog),
     Check("no-proxy", proxies.no_proxy),
     Check("prometheus-newest", newest.prometheus),
