@@ -4,17 +4,18 @@ The one place that counts and publishes. Gauges of a resource are made afresh, f
 page, from what is known of it; only counters and histograms live on.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import CounterMetricFamily
 
 from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.telemetry.gauges import resource_gauges
+from api_exporter.telemetry.gauges import CallbackMetric, Value, resource_gauges
 
 RECENT = 20
 """Requests on the wire that are remembered."""
@@ -57,35 +58,43 @@ class AccountTelemetry:
         self.changed: Callable[[], object] = lambda: None
         self._observers = ended
         resource_gauges(registry, self.standings, budget)
-        self._refreshes = self._counter(
+        # Plain numbers: prometheus_client's counters take a kilobyte each.
+        self._refreshes = dict.fromkeys(periods, 0)
+        self._failures = dict.fromkeys(periods, 0)
+        self._reasons: dict[str, int] = dict.fromkeys(REASONS, 0)
+        self._collector_failures = dict.fromkeys(collectors, 0)
+        self._requests = Counter[str]()
+        self._retries = self._received = 0
+        self._count(
             "api_exporter_refreshes",
             "Number of finished refreshes of the resource, including failed refreshes",
+            lambda: self._refreshes,
             "resource",
-            periods,
         )
-        self._failures = self._counter(
+        self._count(
             "api_exporter_refresh_failures",
             "Number of failed refreshes of the resource",
+            lambda: self._failures,
             "resource",
-            periods,
         )
-        self._reasons = self._counter(
+        self._count(
             "api_exporter_refresh_failure_reasons",
             "Number of failed refreshes by reason",
+            lambda: self._reasons,
             "reason",
-            REASONS,
         )
-        self._collector_failures = self._counter(
+        self._count(
             "api_exporter_collector_failures",
             "Number of times that a metric family of the collector could not be made"
             " because of a bug",
+            lambda: self._collector_failures,
             "collector",
-            collectors,
         )
-        self._requests = self._counter(
+        self._count(
             "api_exporter_upstream_requests",
             "Number of requests to the NetBird API by HTTP status (none = no response,"
             " other = invalid status)",
+            lambda: self._requests,
             "code",
         )
         self._request_seconds = Histogram(
@@ -94,24 +103,24 @@ class AccountTelemetry:
             buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
-        self._retries = self._counter(
+        self._count(
             "api_exporter_upstream_retries",
             "Number of retries of requests to the NetBird API",
+            lambda: self._retries,
         )
-        self._received = self._counter(
+        self._count(
             "api_exporter_upstream_received_bytes",
             "Number of bytes received from the NetBird API in bodies, after"
             " decompression",
+            lambda: self._received,
         )
 
-    def _counter(
-        self, name: str, words: str, label: str = "", known: Iterable[str] = ()
-    ) -> Counter:
-        labels = [label] if label else []
-        made = Counter(name, words, labels, registry=self.registry)
-        for value in known:
-            made.labels(value)
-        return made
+    def _count(
+        self, name: str, words: str, read: Callable[[], Value], label: str = ""
+    ) -> None:
+        CallbackMetric(
+            self.registry, name, words, read, label=label, family=CounterMetricFamily
+        )
 
     def summary(self, now: float) -> str:
         """Our state in one line, such as `peers fresh, 214 peers, 0.4 s`."""
@@ -133,11 +142,11 @@ class AccountTelemetry:
         """
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
-        self._requests.labels(_code(attempt.status)).inc()
+        self._requests[_code(attempt.status)] += 1
         self._request_seconds.observe(attempt.seconds)
-        self._received.inc(attempt.received)
+        self._received += attempt.received
         if attempt.number > 1:
-            self._retries.inc()
+            self._retries += 1
         if attempt.path == BY_NAME[UP].path and attempt.reason is not None:
             before = self.standings[UP]
             self._update(
@@ -172,8 +181,8 @@ class AccountTelemetry:
         self, resource: str, error: UpstreamError, *, seconds: float, at: float
     ) -> None:
         """A refresh has failed."""
-        self._failures.labels(resource).inc()
-        self._reasons.labels(error.reason).inc()
+        self._failures[resource] += 1
+        self._reasons[error.reason] += 1
         before = self.standings[resource]
         self._ended(
             resource,
@@ -199,8 +208,8 @@ class AccountTelemetry:
     def sleep(self, resource: str) -> None:
         """There is nothing to ask for: nothing is told of it."""
         if self.standings.pop(resource, None) is not None:
-            self._refreshes.remove(resource)
-            self._failures.remove(resource)
+            del self._refreshes[resource]
+            del self._failures[resource]
 
     def forget(self, resource: str) -> None:
         """What was known of it has gone: it is as before its first refresh."""
@@ -210,8 +219,8 @@ class AccountTelemetry:
         """It is asked for, again."""
         if resource not in self.standings:
             self.standings[resource] = Freshness(period=period)
-            self._refreshes.labels(resource)
-            self._failures.labels(resource)
+            self._refreshes[resource] = 0
+            self._failures[resource] = 0
 
     def paced(self, resource: str, period: float) -> None:
         """So many seconds are between its refreshes, as it has turned out."""
@@ -219,7 +228,7 @@ class AccountTelemetry:
 
     def collector_failed(self, collector: str) -> None:
         """Its families could not be made."""
-        self._collector_failures.labels(collector).inc()
+        self._collector_failures[collector] += 1
 
     def withdrawn(self, resource: str) -> None:
         """Its metrics have ended."""
@@ -228,7 +237,7 @@ class AccountTelemetry:
     def _ended(
         self, resource: str, seconds: float, at: float, **changes: object
     ) -> None:
-        self._refreshes.labels(resource).inc()
+        self._refreshes[resource] += 1
         for observe in self._observers:
             observe(resource, seconds, failed=changes["error"] is not None)
         self._update(resource, ended=at, seconds=seconds, **changes)

@@ -1,33 +1,41 @@
-"""Our own metrics as text, one registry after the other."""
+"""Our own metrics as text, one registry after the other.
+
+prometheus_client writes the same, but looks at each letter of each name: with many
+accounts that is most of the processor's time.
+"""
 
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, disable_created_metrics, exposition
+from prometheus_client import CollectorRegistry, disable_created_metrics
 from prometheus_client.core import Metric
-from prometheus_client.openmetrics import exposition as openmetrics
-from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
-from api_exporter.exposition.text import unit
-
-_END = b"# EOF\n"
+from api_exporter.exposition.text import labels, unit
 
 
 def text(*registries: CollectorRegistry, in_openmetrics: bool) -> bytes:
     """All of them in one of the formats; OpenMetrics ends with its `# EOF`."""
     disable_created_metrics()  # `_created` lines double the page and tell nothing
-    if not in_openmetrics:
-        return b"".join(map(exposition.generate_latest, registries))
-    texts: list[bytes] = [openmetrics.generate_latest(_Units(r)) for r in registries]
-    return b"".join(one.removesuffix(_END) for one in texts) + _END
+    lines = [
+        line
+        for registry in registries
+        for metric in registry.collect()
+        for line in _lines(metric, in_openmetrics=in_openmetrics)
+    ]
+    if in_openmetrics:
+        lines.append("# EOF\n")
+    return "".join(lines).encode()
 
 
-class _Units(Collector):
-    """What a registry holds, with the units that the names tell."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
-
-    def collect(self) -> Iterator[Metric]:
-        for metric in self._registry.collect():
-            metric.unit = unit(metric.name)
-            yield metric
+def _lines(metric: Metric, *, in_openmetrics: bool) -> Iterator[str]:
+    """Those of a gauge, a counter or a histogram."""
+    name, kind = metric.name, metric.type
+    if kind == "counter" and not in_openmetrics:
+        name += "_total"
+    yield f"# HELP {name} {metric.documentation}\n# TYPE {name} {kind}\n"
+    if in_openmetrics and (of := unit(name)):
+        yield f"# UNIT {name} {of}\n"
+    for sample in metric.samples:
+        pairs = dict(sorted(sample.labels.items()))
+        of_it = labels(**pairs) if pairs else ""
+        yield f"{sample.name}{of_it} {floatToGoString(sample.value)}\n"

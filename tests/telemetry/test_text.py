@@ -1,6 +1,7 @@
 """Our own metrics as text: both registries, in both formats."""
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, exposition
+from prometheus_client.openmetrics import exposition as open_exposition
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,8 +13,8 @@ from api_exporter.telemetry.text import text
 from tests.parts import process_telemetry
 
 
-def texts() -> list[str]:
-    """Text format and OpenMetrics, of all resources, one of which has been read."""
+def registries() -> tuple[CollectorRegistry, ...]:
+    """Of an account whose peers have been read, and of the process."""
     account = AccountTelemetry(
         registry=CollectorRegistry(), periods=dict.fromkeys(BY_NAME, 30.0)
     )
@@ -21,8 +22,12 @@ def texts() -> list[str]:
     account.attempted(
         Attempt(path="", number=1, started=0, status=200, received=10, seconds=0.3)
     )
-    registries = account.registry, process_telemetry("1.2.3").registry
-    return [text(*registries, in_openmetrics=om).decode() for om in (False, True)]
+    return account.registry, process_telemetry('1.2 "\\n"').registry
+
+
+def texts() -> list[str]:
+    """Text format and OpenMetrics."""
+    return [text(*registries(), in_openmetrics=om).decode() for om in (False, True)]
 
 
 class TextTests(SynchronousTestCase):
@@ -44,6 +49,27 @@ class TextTests(SynchronousTestCase):
                 page.index("netbird_api_up 1"),
                 page.index('api_exporter_build_info{built=""'),
             )
+
+    def test_library(self) -> None:
+        """Both formats are those of prometheus_client, to which a unit is an option."""
+        own, process = registries()
+        for registry, kept in ((own, ""), (process, "#")):  # the process goes on
+
+            def lines(page: bytes, kept: str = kept) -> list[str]:
+                every = (x for x in page.decode().splitlines() if x.startswith(kept))
+                return [x for x in every if not x.startswith("# UNIT")]
+
+            for theirs, in_openmetrics in (
+                (exposition.generate_latest(registry), False),
+                (open_exposition.generate_latest(registry), True),
+            ):
+                ours = text(registry, in_openmetrics=in_openmetrics)
+                self.assertEqual(lines(theirs), lines(ours))
+
+    def test_escapes(self) -> None:
+        """Label values are escaped."""
+        for page in texts():
+            self.assertIn(r'version="1.2 \"\\n\""', page)
 
     def test_units(self) -> None:
         """In OpenMetrics a family that is measured in seconds or bytes says so."""
