@@ -18,12 +18,12 @@ from twisted.web.resource import Resource
 from api_exporter.account import AccountPart, SharedState, log
 from api_exporter.collectors.selection import Selection
 from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.refresh.network import Network
 from api_exporter.refresh.pipeline import BodyReader, Source
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.settings.options import Options
 from api_exporter.telemetry.log import log_of
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import PROFILES, SiteContext
 from api_exporter.web.tree import SummaryPages
 
@@ -58,9 +58,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
     services: Sequence[Service] = ()
     pages: Mapping[str, Resource] = {}
-    summary: Callable[[Mapping[str, AccountView], SiteContext], SummaryPages] | None = (
-        None
-    )
+    summary: Callable[[Mapping[str, Network], SiteContext], SummaryPages] | None = None
     announce: Callable[[Logger, str], None] | None = None
 
 

@@ -22,6 +22,7 @@ from api_exporter.exposition.incremental import (
     render_page,
 )
 from api_exporter.exposition.pages import Pages
+from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
 from api_exporter.netbird.resources import Resource
@@ -161,9 +162,10 @@ class Pipeline:
         if last is not None and last.digest == digest and self._complete(name):
             return last
         recognized = NO_RECORDS if last is None else last.recognized
-        steps = resource.body.decode(body, before or (), recognized, asked)
+        known = DecodeContext(before or (), recognized, asked)
+        steps = resource.body.decode(body, known)
         decoded = await self._slicer.run(steps)
-        del body, recognized, steps
+        del body, recognized, known, steps
         last = LastBody(
             digest=digest,
             records=len(decoded.records) + decoded.unread,

@@ -18,7 +18,13 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.profiling import cpu, heap, stacks
 from api_exporter.profiling.pprof import Profile, encode
-from api_exporter.serving.page import ReadOnlyPage, TextPage, keep_at_home, keep_private
+from api_exporter.serving.page import (
+    ReadOnlyPage,
+    TextPage,
+    keep_at_home,
+    keep_private,
+    refuse,
+)
 
 InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 """Runs what would hold up the event loop in another thread."""
@@ -247,9 +253,7 @@ def _attach(request: Request, body: bytes) -> bytes:
 
 
 def _refuse(request: Request, status: int, line: str) -> bytes:
-    request.setResponseCode(status)
     keep_private(request)
-    request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
     # Asks `go tool pprof` to show the line.
     request.setHeader(b"X-Go-Pprof", b"1")
-    return f"{line}\n".encode()
+    return refuse(request, status, line)
