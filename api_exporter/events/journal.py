@@ -170,7 +170,7 @@ class Journal(Service, Generic[C, Id]):
             self._unwritten = nanoseconds(batch[0].timestamp)
             lines = await self._run(self._lines(batch))
             lost = [row.id for row, line in zip(batch, lines, strict=True) if not line]
-            cursor = self._kind.with_(self._cursor, [row.key for row in batch])
+            cursor = self._cursor.with_([row.key for row in batch])
             await self._commit(b"".join(lines), cursor, batch, len(batch) - len(lost))
             for id_ in lost:
                 self._telemetry.missed()
