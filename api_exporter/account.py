@@ -15,7 +15,7 @@ from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Attempt
+from api_exporter.ports import Attempt, Now
 from api_exporter.refresh.network import Network
 from api_exporter.refresh.pipeline import BodyReader, Source
 from api_exporter.refresh.quotas import quotas
@@ -90,12 +90,10 @@ class Account(MultiService):
     """Keeps an account's resources fresh while it runs.
 
     Args:
-        now: seconds since the epoch.
         after: seconds from the start of the service to the first request.
         parts: what it has beside the usual.
 
     Attributes:
-        now: seconds since the epoch.
         client: may be used without starting anything, if it is stopped after it.
         network: likewise.
     """
@@ -107,7 +105,7 @@ class Account(MultiService):
         *,
         shared: SharedState,
         registry: CollectorRegistry,
-        now: Callable[[], float],
+        now: Now,
         jitter: Jitter,
         after: float = 0.0,
         parts: Sequence[AccountPart] = (),

@@ -18,6 +18,7 @@ from twisted.web.resource import Resource
 from api_exporter.account import AccountPart, SharedState, log
 from api_exporter.collectors.selection import Selection
 from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.ports import Now
 from api_exporter.refresh.network import Network
 from api_exporter.refresh.pipeline import BodyReader, Source
 from api_exporter.settings import loader
@@ -35,7 +36,6 @@ class Context(Struct, frozen=True, kw_only=True):
         simulated: whether the upstream is one of our own.
         pprof: whether profiles are served.
         threads: our own.
-        now: seconds since the epoch.
     """
 
     settings: Settings
@@ -43,7 +43,7 @@ class Context(Struct, frozen=True, kw_only=True):
     pprof: bool
     reactor: PosixReactorBase
     threads: ThreadPool
-    now: Callable[[], float]
+    now: Now
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -103,9 +103,7 @@ def parts(context: Context) -> list[Part]:
 BuildAccountPart = Callable[[AccountSettings, CollectorRegistry], AccountPart]
 
 
-def _logs(
-    reactor: PosixReactorBase, shared: SharedState, now: Callable[[], float]
-) -> BuildAccountPart:
+def _logs(reactor: PosixReactorBase, shared: SharedState, now: Now) -> BuildAccountPart:
     from api_exporter.events.wiring import Journals  # noqa: PLC0415
 
     journals = Journals(reactor, shared.slicer.run, now)
@@ -169,7 +167,7 @@ ACCOUNT_PARTS: tuple[
 
 
 def account_parts(
-    reactor: PosixReactorBase, shared: SharedState, now: Callable[[], float]
+    reactor: PosixReactorBase, shared: SharedState, now: Now
 ) -> Callable[[AccountSettings, CollectorRegistry], list[AccountPart]]:
     """Builds those that an account wants."""
 
@@ -190,7 +188,7 @@ def account_parts(
 
 
 def simulation(
-    options: Options, reactor: PosixReactorBase, now: Callable[[], float]
+    options: Options, reactor: PosixReactorBase, now: Now
 ) -> tuple[Settings, Callable[[], Service]]:
     """For `--demo`, the settings that read a simulated API, and what serves that."""
     from api_exporter.demo import server  # noqa: PLC0415

@@ -21,6 +21,7 @@ from api_exporter.account import Account, SharedState
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
+from api_exporter.ports import Now
 from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
 from api_exporter.serving.page_readers import PageReaders
@@ -136,7 +137,7 @@ def make_accounts(
     reactor: PosixReactorBase,
     shared: SharedState,
     *,
-    now: Callable[[], float] = time.time,
+    now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> dict[str, Account]:
     """Those that are wanted."""
@@ -163,7 +164,7 @@ def assemble(
     *,
     pprof: bool,
     dropped: Callable[[], int],
-    now: Callable[[], float] = time.time,
+    now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> Program:
     """All parts, wired.
@@ -171,7 +172,6 @@ def assemble(
     Args:
         pprof: whether profiles are served.
         dropped: how many log lines nobody took.
-        now: seconds since the epoch.
     """
     settings = configured.settings
     threads = own_threads(reactor)
@@ -276,7 +276,7 @@ def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> No
             part.announce(log, address)
 
 
-def _state(networks: Mapping[str, Network], now: Callable[[], float]) -> str:
+def _state(networks: Mapping[str, Network], now: Now) -> str:
     """In one line, for whoever supervises us."""
     telemetries = [network.telemetry for network in networks.values()]
     if "" in networks:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, count
 
 from twisted.web.http import datetimeToString
@@ -16,6 +16,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.demo import access_log
 from api_exporter.demo.go_json import encode, xid
 from api_exporter.demo.simulation import PATHS, SimulatedNetwork
+from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.token_bucket import TokenBucket
 
@@ -42,7 +43,7 @@ class DemoApi(Resource):
         self,
         networks: Mapping[str, SimulatedNetwork],
         *,
-        now: Callable[[], float],
+        now: Now,
         limit: tuple[int, int] | None = None,
     ) -> None:
         super().__init__()

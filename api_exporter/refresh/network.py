@@ -20,7 +20,7 @@ from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import Attempt, Fetch
+from api_exporter.ports import Attempt, Fetch, Now
 from api_exporter.refresh.pipeline import BodyReader, Pipeline, Source
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import Refresher
@@ -44,7 +44,6 @@ class Network(MultiService):
 
     Args:
         quota: what may be asked for, and how often.
-        now: seconds since the epoch.
         slicer: of the process, where others compute, too.
         name: of the account, empty where it is the only one.
         url: the upstream's base address.
@@ -75,7 +74,7 @@ class Network(MultiService):
         fetch: Fetch,
         quota: Quota,
         clock: IReactorTime,
-        now: Callable[[], float],
+        now: Now,
         jitter: Jitter,
         registry: CollectorRegistry,
         slicer: Slicer | None = None,

@@ -26,7 +26,7 @@ from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
 from api_exporter.netbird.resources import Resource
-from api_exporter.ports import Fetch, UpstreamError
+from api_exporter.ports import Fetch, Now, UpstreamError
 from api_exporter.refresh.slices import Slicer
 from api_exporter.telemetry.log import log_of
 
@@ -85,7 +85,6 @@ class Pipeline:
 
     Args:
         inventory: to start with, so an empty one.
-        now: seconds since the epoch.
         page_max_bytes: the longest text that all collectors may have together.
         failed: told of each collector whose families could not be made.
         body_readers: by resource, who gets its bodies beside the collectors.
@@ -106,7 +105,7 @@ class Pipeline:
         fetch: Fetch,
         pages: Pages,
         slicer: Slicer,
-        now: Callable[[], float],
+        now: Now,
         page_max_bytes: float = inf,
         failed: Callable[[str], object] = lambda _: None,
         body_readers: Mapping[str, Sequence[BodyReader]] = {},

@@ -9,7 +9,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from api_exporter.ports import Attempt
+from api_exporter.ports import Attempt, Now
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.telemetry.log import log_of
@@ -49,7 +49,7 @@ class Client(Service):
         settings: AccountSettings,
         reactor: PosixReactorBase,
         *,
-        now: Callable[[], float],
+        now: Now,
         jitter: Jitter,
         observe: Callable[[Attempt], None],
         trusts: TlsPolicies | None = None,

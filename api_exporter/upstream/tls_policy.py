@@ -1,6 +1,5 @@
 """The policy of TLS: whom we trust, who we are, and who the upstream says it is."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Now, UpstreamError
 from api_exporter.settings.certificate import (
     ClientCertificate,
     ClientCertificateFiles,
@@ -60,7 +59,6 @@ class TlsPolicy:
     Args:
         authorities: a file with those that we trust; None for this machine's.
         files: who we are to a gateway, if anybody.
-        now: seconds since the epoch.
 
     Attributes:
         unusable: why our own files cannot be used, as they were when they were last
@@ -71,7 +69,7 @@ class TlsPolicy:
         self,
         authorities: Path | None,
         files: ClientCertificateFiles | None,
-        now: Callable[[], float],
+        now: Now,
     ) -> None:
         self._authorities = authorities
         self._files = files

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from twisted.web.server import NOT_DONE_YET, Request
 
+from api_exporter.ports import Now
 from api_exporter.profiling import cpu, heap, stacks
 from api_exporter.profiling.pprof import Profile, encode
 from api_exporter.serving.page import (
@@ -100,7 +101,7 @@ class ProfilePage(ReadOnlyPage):
         self,
         kind: ProfileKind,
         clock: IReactorTime,
-        now: Callable[[], float],
+        now: Now,
         in_thread: InThread,
     ) -> None:
         super().__init__()
@@ -166,9 +167,7 @@ class Pprof(TextPage):
 
     media_type = b"text/html; charset=utf-8"
 
-    def __init__(
-        self, clock: IReactorTime, now: Callable[[], float], in_thread: InThread
-    ) -> None:
+    def __init__(self, clock: IReactorTime, now: Now, in_thread: InThread) -> None:
         super().__init__()
         self._pages = {
             kind: ProfilePage(kind, clock, now, in_thread) for kind in KINDS.values()
@@ -203,15 +202,12 @@ class Profiles(Service):
 
     Args:
         threads: profiles are encoded in them.
-        now: seconds since the epoch.
 
     Attributes:
         pages: to be put below `/debug/pprof`.
     """
 
-    def __init__(
-        self, reactor: ReactorBase, threads: ThreadPool, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, reactor: ReactorBase, threads: ThreadPool, now: Now) -> None:
         def in_thread(work: Callable[[], bytes]) -> Deferred[bytes]:
             return deferToThreadPool(reactor, threads, work)
 

@@ -13,6 +13,7 @@ from pkgutil import get_data
 from twisted.web.server import Request
 from twisted.web.template import Tag, flattenString, tags
 
+from api_exporter.ports import Now
 from api_exporter.serving.page import TextPage, keep_at_home
 from api_exporter.web.status import formatting
 from api_exporter.web.ttl_cache import TTLCache
@@ -65,7 +66,6 @@ class LivePage(TextPage):
     Args:
         footer: ready markup.
         seconds: a clock.
-        now: seconds since the epoch.
     """
 
     media_type = b"text/html; charset=utf-8"
@@ -76,7 +76,7 @@ class LivePage(TextPage):
         version: str,
         footer: str,
         seconds: Callable[[], float],
-        now: Callable[[], float],
+        now: Now,
     ) -> None:
         super().__init__()
         self._version = version
