@@ -96,7 +96,6 @@ PARTS: tuple[tuple[Wanted, Callable[[Context], Part]], ...] = (
 
 
 def parts(context: Context) -> list[Part]:
-    """Those that are wanted."""
     return [build(context) for wanted, build in PARTS if wanted(context)]
 
 
@@ -169,7 +168,6 @@ ACCOUNT_PARTS: tuple[
 def account_parts(
     reactor: PosixReactorBase, shared: SharedState, now: Now
 ) -> Callable[[AccountSettings, CollectorRegistry], list[AccountPart]]:
-    """Builds those that an account wants."""
 
     @cache
     def builder(

@@ -127,7 +127,6 @@ class Program(Struct, frozen=True):
     reloads: list[Callable[[], None]]
 
     def reload(self) -> None:
-        """Look at all of these files."""
         for reload in self.reloads:
             reload()
 
@@ -140,7 +139,6 @@ def make_accounts(
     now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> dict[str, Account]:
-    """Those that are wanted."""
     optional = parts.account_parts(reactor, shared, now)
     made = {}
     for number, (name, account) in enumerate(settings.accounts.items()):
@@ -260,7 +258,6 @@ def _pages(
 
 
 def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> None:
-    """Say where we are."""
     build = this_build()
     if not address.startswith("http"):
         log.info("{build} is at {address}", build=build, address=address)

@@ -115,7 +115,6 @@ class AccessControl:
         return lines if self.protected else [*lines, nobody]
 
     def reload(self) -> None:
-        """Look at all files."""
         for file in self.files:
             file.reload()
 

@@ -48,7 +48,6 @@ class FinderResult:
         self.kept: list[Finding] = []
 
     def add(self, finding: Finding) -> None:
-        """One more."""
         self.counts[finding.severity] += 1
         if self.counts[finding.severity] <= MOST:
             self.kept.append(finding)

@@ -148,7 +148,6 @@ class ObjectKind(Generic[R]):
         return Row(metric, self._needs, families)
 
     def total(self, name: str, description: str) -> Row:
-        """How many there are."""
         return self.family(name, description, self._path, _total)
 
     def true(
@@ -326,12 +325,10 @@ def unknown(value: str | None) -> str:
 
 
 def length(found: tuple[object, ...] | None) -> int:
-    """How many a list holds."""
     return len(found or ())
 
 
 def distinct(found: tuple[Hashable, ...] | None) -> int:
-    """How many different ones a list holds."""
     return len(set(found or ()))
 
 

@@ -122,7 +122,6 @@ def labels(**values: str) -> Labels:
 
 
 def boolean(value: bool, /) -> str:
-    """A yes or no as a label value."""
     return "true" if value else "false"
 
 
@@ -156,7 +155,6 @@ K = TypeVar("K", bound=Hashable)
 
 
 def count_true(metric: Metric, which: Iterable[bool]) -> Family:
-    """How many of them are true."""
     return _counting(metric, which, lambda counts: [("", counts[True])])
 
 

@@ -95,7 +95,6 @@ _AMOUNTS = [f.name for f in fields(UsageBucket) if f.type is not str]
 
 
 def added(buckets: Sequence[UsageBucket]) -> UsageBucket:
-    """Their sum."""
     return UsageBucket(
         **{name: sum(getattr(b, name) for b in buckets) for name in _AMOUNTS}
     )
@@ -154,7 +153,6 @@ class ConsumptionBody:
     """The list of what was used in all windows that there ever were."""
 
     def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
-        """One Consumption."""
         rows = _CurrentRows(known.now)
         found = yield from rows.decode(body)
         current = tuple(r for r in found.records if isinstance(r, ConsumptionRow))
@@ -171,7 +169,6 @@ class UsageBody:
         self._buckets = Listing(UsageBucket, key="period_start")
 
     def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
-        """One Usage, with the part of `before` that was not asked for."""
         usages = (usage for usage in known.before if isinstance(usage, Usage))
         usage = next(usages, Usage())
         first, last = wanted_period(usage, known.now)
@@ -189,7 +186,6 @@ class DenialsBody:
     _decoder = msgspec.json.Decoder(RequestCount)
 
     def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
-        """One Denials."""
         yield False
         try:
             count = self._decoder.decode(mend(body).decode("utf-8", "replace"))

@@ -219,7 +219,6 @@ class Unread:
     """A JSON array whose records nobody wants: they are counted and not decoded."""
 
     def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoding:
-        """No records."""
         count = 0
         for raws in elements(body):
             yield False
@@ -259,7 +258,6 @@ class Document:
         self._nullable = nullable
 
     def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoding:
-        """A list of one record."""
         yield False
         if self._nullable and body.strip() == b"null":
             body = b"{}"

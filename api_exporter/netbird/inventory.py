@@ -259,7 +259,6 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(self.changes.get(resource) for resource in resources)
 
     def detailed(self) -> Steps[Iterable[records.Peer]]:
-        """The peers that may have series of their own."""
         ids = yield from self.detailed_ids()
         peers = self.peers or ()
         if ids is None:

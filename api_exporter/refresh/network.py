@@ -159,7 +159,6 @@ class Network(MultiService):
 
     @property
     def inventory(self) -> Inventory:
-        """What is known now."""
         return self.pipeline.inventory
 
     def text(self) -> bytes:

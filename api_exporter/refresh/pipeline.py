@@ -133,7 +133,6 @@ class Pipeline:
         return self.states[name].body is not None
 
     def located(self, resource: Resource) -> str | None:
-        """The path to ask for now, if there is one."""
         return resource.located(self.inventory, self._now())
 
     def wanted(self, name: str) -> bool:

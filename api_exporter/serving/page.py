@@ -23,7 +23,6 @@ def keep_at_home(request: Request) -> None:
 
 
 def may_know(request: Request) -> Accounts:
-    """The accounts that the client may know of."""
     found: Accounts = getattr(request, "accounts", NONE)
     return found
 
@@ -72,7 +71,6 @@ class TextPage(ReadOnlyPage):
         raise NotImplementedError
 
     def render_GET(self, request: Request) -> bytes:
-        """Answer with the text."""
         request.setHeader(b"Content-Type", self.media_type)
         keep_private(request)
         return self.text(request).encode()

@@ -171,7 +171,6 @@ class AccountTelemetry:
     def failed(
         self, resource: str, error: UpstreamError, *, seconds: float, at: float
     ) -> None:
-        """A refresh has failed."""
         self._failures.labels(resource).inc()
         self._reasons.labels(error.reason).inc()
         before = self.standings[resource]
@@ -203,7 +202,6 @@ class AccountTelemetry:
             self._failures.remove(resource)
 
     def wake(self, resource: str, period: float) -> None:
-        """It is asked for, again."""
         if resource not in self.standings:
             self.standings[resource] = Freshness(period=period)
             self._refreshes.labels(resource)
@@ -214,11 +212,9 @@ class AccountTelemetry:
         self._update(resource, period=period)
 
     def collector_failed(self, collector: str) -> None:
-        """Its families could not be made."""
         self._collector_failures.labels(collector).inc()
 
     def withdrawn(self, resource: str) -> None:
-        """Its metrics have ended."""
         self._update(resource, withdrawn=True)
 
     def _ended(

@@ -45,7 +45,6 @@ class UpstreamCertificate(Struct, frozen=True):
 
 
 def read_certificate(certificate: X509) -> UpstreamCertificate:
-    """What it says."""
     known = certificate.to_cryptography()
     return UpstreamCertificate(
         known.issuer.rfc4514_string(), known.not_valid_after_utc.timestamp()

@@ -42,5 +42,4 @@ class SiteContext(Struct, frozen=True, kw_only=True):
 
     @property
     def profiles(self) -> bool:
-        """Whether they are served."""
         return PROFILES in self.pages

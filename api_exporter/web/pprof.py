@@ -157,7 +157,6 @@ class ProfilePage(ReadOnlyPage):
         return result
 
     def stop(self) -> None:
-        """End the profile that is being made; its client is told."""
         if self._running is not None:
             self._running.cancel()
 
@@ -177,7 +176,6 @@ class Pprof(TextPage):
             self.putChild(name.encode(), self._pages[kind])
 
     def stop(self) -> None:
-        """End all profiles that are being made."""
         for page in self._pages.values():
             page.stop()
 
@@ -189,7 +187,6 @@ class Pprof(TextPage):
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
-        """Links to all profiles."""
         items = "".join(
             f'<li><a href="{name}">{name}</a>: {kind.title}</li>\n'
             for name, kind in KINDS.items()

@@ -94,7 +94,6 @@ class ByAccount(ReadOnlyPage):
         self._unknown = Refusal(404, NO_ACCOUNT)
 
     def render(self, request: Request) -> bytes | int:
-        """Whatever that page answers."""
         named = request.args.get(b"account")
         page: IResource | None = self._without
         if named is not None:

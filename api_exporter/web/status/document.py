@@ -94,11 +94,9 @@ class LivePage(TextPage):
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
-        """The whole document."""
         return self._kept()
 
     def top(self, now: float, account: str = "") -> Tag:
-        """Who says so, and when."""
         return tags.div(
             tags.span(f"api-exporter {self._version}"),
             tags.span("Account ", tags.b(account)) if account else "",
