@@ -4,6 +4,7 @@ What the process has once, it is not concerned with.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
 from msgspec import Struct
 from prometheus_client import CollectorRegistry
@@ -32,7 +33,7 @@ from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.body import LargeBodies
 from api_exporter.upstream.client import Client
-from api_exporter.upstream.tls_policy import TlsPolicies
+from api_exporter.upstream.tls_policy import MakePolicy, TlsPolicy
 
 log = Logger()
 
@@ -50,7 +51,7 @@ class SharedState:
     Attributes:
         thresholds: the same.
         slicer: makes sure that they compute in turns.
-        trusts: their contexts of TLS, of which each is a megabyte.
+        make_policy: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
         quotas: by name, what each may ask for.
     """
@@ -63,7 +64,7 @@ class SharedState:
     ) -> None:
         self.thresholds = thresholds
         self.slicer = Slicer(reactor)
-        self.trusts = TlsPolicies()
+        self.make_policy: MakePolicy = cache(TlsPolicy)
         self.large = LargeBodies(reactor)
         self.quotas = quotas(accounts)
 
@@ -122,7 +123,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=self._attempted,
-            trusts=shared.trusts,
+            make_policy=shared.make_policy,
             large=shared.large,
         )
         self.network = Network(

@@ -202,7 +202,8 @@ def assemble(
         secured=site.encrypt,
         exposed=site.warn_exposed,
     )
-    notifier = Notifier(Supervisor(os.environ), partial(_state, networks, now), reactor)
+    status = partial(_state, settings, networks, now)
+    notifier = Notifier(Supervisor(os.environ), status, reactor)
     for network in networks.values():
         network.telemetry.changed = notifier.tell_status
     services: list[Service] = [
@@ -273,9 +274,9 @@ def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> No
             part.announce(log, address)
 
 
-def _state(networks: Mapping[str, Network], now: Now) -> str:
+def _state(settings: Settings, networks: Mapping[str, Network], now: Now) -> str:
     """In one line, for whoever supervises us."""
     telemetries = [network.telemetry for network in networks.values()]
-    if "" in networks:
-        return telemetries[0].summary(now())
-    return describe_accounts(telemetries)
+    if settings.several:
+        return describe_accounts(telemetries)
+    return telemetries[0].summary(now())

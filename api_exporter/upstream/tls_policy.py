@@ -1,7 +1,7 @@
 """The policy of TLS: whom we trust, who we are, and who the upstream says it is."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -158,8 +158,5 @@ class TlsPolicy:
         return {"trustRoot": trustRootFromCertificates(authorities)}
 
 
-class TlsPolicies:
-    """One policy for all who trust the same and are the same."""
-
-    def __init__(self) -> None:
-        self.of = cache(TlsPolicy)
+MakePolicy = Callable[[Path | None, ClientCertificateFiles | None, Now], TlsPolicy]
+"""One policy is enough for all who trust the same and are the same."""
