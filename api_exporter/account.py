@@ -3,12 +3,11 @@
 What the process has once, it is not concerned with.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
-from msgspec import Struct
 from prometheus_client import CollectorRegistry
-from twisted.application.service import IService, MultiService
+from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.posixbase import PosixReactorBase
@@ -17,13 +16,11 @@ from twisted.logger import Logger
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, Now
-from api_exporter.refresh.network import Network
-from api_exporter.refresh.pipeline import BodyReader, Source
+from api_exporter.refresh.network import AccountPart, Network
 from api_exporter.refresh.quotas import quotas
 from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader
-from api_exporter.telemetry.account import RefreshObserver
 from api_exporter.telemetry.gauges import (
     certificate_ends,
     certificate_readable,
@@ -67,24 +64,6 @@ class SharedState:
         self.make_policy: MakePolicy = cache(TlsPolicy)
         self.large = LargeBodies(reactor)
         self.quotas = quotas(accounts)
-
-
-class AccountPart(Struct, frozen=True, kw_only=True):
-    """Something that not every account has; see `parts`.
-
-    Attributes:
-        service: lives as long as the account.
-        body_readers: by resource, who gets its bodies.
-        sources: by resource, who asks for its bodies.
-        reload: looks at files that may have been replaced.
-        ended: told of every refresh that has ended.
-    """
-
-    service: IService | None = None
-    body_readers: Mapping[str, BodyReader] = {}
-    sources: Mapping[str, Source] = {}
-    reload: Callable[[], object] = lambda: None
-    ended: RefreshObserver | None = None
 
 
 class Account(MultiService):
@@ -145,9 +124,7 @@ class Account(MultiService):
             thresholds=shared.thresholds,
             certificates=self._certificates,
             reach=client.upstream.probe,
-            body_readers=_by_resource(parts),
-            sources={name: s for part in parts for name, s in part.sources.items()},
-            ended=[part.ended for part in parts if part.ended is not None],
+            parts=parts,
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
         self._reload = [client.token, client.reload, *(part.reload for part in parts)]
@@ -206,11 +183,3 @@ class Account(MultiService):
         """Look at files that may have been replaced, and complain where one is gone."""
         for reload in self._reload:
             reload()
-
-
-def _by_resource(parts: Sequence[AccountPart]) -> dict[str, list[BodyReader]]:
-    readers: dict[str, list[BodyReader]] = {}
-    for part in parts:
-        for resource, reader in part.body_readers.items():
-            readers.setdefault(resource, []).append(reader)
-    return readers

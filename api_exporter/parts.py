@@ -15,11 +15,11 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import Resource
 
-from api_exporter.account import AccountPart, SharedState, log
+from api_exporter.account import SharedState, log
 from api_exporter.collectors.selection import Selection
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Now
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountPart, Network
 from api_exporter.refresh.pipeline import BodyReader, Source
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import AccountSettings, Settings

@@ -26,6 +26,43 @@ class RefreshObserver(Protocol):
     def __call__(self, resource: str, seconds: float, *, failed: bool) -> object: ...
 
 
+class AttemptTelemetry:
+    """Counts requests on the wire."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = _counter(
+            registry,
+            "api_exporter_upstream_requests",
+            "Number of requests to the NetBird API by HTTP status (none = no response,"
+            " other = invalid status)",
+            "code",
+        )
+        self._seconds = Histogram(
+            "api_exporter_upstream_request_duration_seconds",
+            "Duration of a request to the NetBird API, including the body, in seconds",
+            buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+            registry=registry,
+        )
+        self._retries = _counter(
+            registry,
+            "api_exporter_upstream_retries",
+            "Number of retries of requests to the NetBird API",
+        )
+        self._received = _counter(
+            registry,
+            "api_exporter_upstream_received_bytes",
+            "Number of bytes received from the NetBird API in bodies, after"
+            " decompression",
+        )
+
+    def count(self, attempt: Attempt) -> None:
+        self._requests.labels(_code(attempt.status)).inc()
+        self._seconds.observe(attempt.seconds)
+        self._received.inc(attempt.received)
+        if attempt.number > 1:
+            self._retries.inc()
+
+
 class AccountTelemetry:
     """Instruments of an account, on a registry of their own.
 
@@ -57,61 +94,36 @@ class AccountTelemetry:
         self.changed: Callable[[], object] = lambda: None
         self._observers = ended
         resource_gauges(registry, self.standings, budget)
-        self._refreshes = self._counter(
+        self._refreshes = _counter(
+            registry,
             "api_exporter_refreshes",
             "Number of finished refreshes of the resource, including failed refreshes",
             "resource",
             periods,
         )
-        self._failures = self._counter(
+        self._failures = _counter(
+            registry,
             "api_exporter_refresh_failures",
             "Number of failed refreshes of the resource",
             "resource",
             periods,
         )
-        self._reasons = self._counter(
+        self._reasons = _counter(
+            registry,
             "api_exporter_refresh_failure_reasons",
             "Number of failed refreshes by reason",
             "reason",
             REASONS,
         )
-        self._collector_failures = self._counter(
+        self._collector_failures = _counter(
+            registry,
             "api_exporter_collector_failures",
             "Number of times that a metric family of the collector could not be made"
             " because of a bug",
             "collector",
             collectors,
         )
-        self._requests = self._counter(
-            "api_exporter_upstream_requests",
-            "Number of requests to the NetBird API by HTTP status (none = no response,"
-            " other = invalid status)",
-            "code",
-        )
-        self._request_seconds = Histogram(
-            "api_exporter_upstream_request_duration_seconds",
-            "Duration of a request to the NetBird API, including the body, in seconds",
-            buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
-            registry=registry,
-        )
-        self._retries = self._counter(
-            "api_exporter_upstream_retries",
-            "Number of retries of requests to the NetBird API",
-        )
-        self._received = self._counter(
-            "api_exporter_upstream_received_bytes",
-            "Number of bytes received from the NetBird API in bodies, after"
-            " decompression",
-        )
-
-    def _counter(
-        self, name: str, words: str, label: str = "", known: Iterable[str] = ()
-    ) -> Counter:
-        labels = [label] if label else []
-        made = Counter(name, words, labels, registry=self.registry)
-        for value in known:
-            made.labels(value)
-        return made
+        self._attempts = AttemptTelemetry(registry)
 
     def summary(self, now: float) -> str:
         """Our state in one line, such as `peers fresh, 214 peers, 0.4 s`."""
@@ -133,11 +145,7 @@ class AccountTelemetry:
         """
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
-        self._requests.labels(_code(attempt.status)).inc()
-        self._request_seconds.observe(attempt.seconds)
-        self._received.inc(attempt.received)
-        if attempt.number > 1:
-            self._retries.inc()
+        self._attempts.count(attempt)
         if attempt.path == BY_NAME[UP].path and attempt.reason is not None:
             before = self.standings[UP]
             self._update(
@@ -230,6 +238,19 @@ class AccountTelemetry:
         self.standings[resource] = after = replace(before, **changes)
         if resource == UP and after.up is not before.up:
             self.changed()
+
+
+def _counter(
+    registry: CollectorRegistry,
+    name: str,
+    words: str,
+    label: str = "",
+    known: Iterable[str] = (),
+) -> Counter:
+    made = Counter(name, words, [label] if label else [], registry=registry)
+    for value in known:
+        made.labels(value)
+    return made
 
 
 def _code(status: int | None) -> str:
