@@ -3,11 +3,11 @@
 What the process has once, it is not concerned with.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 
-from msgspec import Struct
 from prometheus_client import CollectorRegistry
-from twisted.application.service import IService, MultiService
+from twisted.application.service import MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.posixbase import PosixReactorBase
@@ -15,14 +15,12 @@ from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Attempt
-from api_exporter.refresh.network import Network
-from api_exporter.refresh.pipeline import BodyReader, Source
+from api_exporter.ports import Attempt, Now
+from api_exporter.refresh.network import AccountPart, Network
 from api_exporter.refresh.quotas import quotas
 from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader
-from api_exporter.telemetry.account import RefreshObserver
 from api_exporter.telemetry.gauges import (
     certificate_ends,
     certificate_readable,
@@ -32,7 +30,7 @@ from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.body import LargeBodies
 from api_exporter.upstream.client import Client
-from api_exporter.upstream.tls_policy import TlsPolicies
+from api_exporter.upstream.tls_policy import MakePolicy, TlsPolicy
 
 log = Logger()
 
@@ -50,7 +48,7 @@ class SharedState:
     Attributes:
         thresholds: the same.
         slicer: makes sure that they compute in turns.
-        trusts: their contexts of TLS, of which each is a megabyte.
+        make_policy: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
         quotas: by name, what each may ask for.
     """
@@ -63,39 +61,19 @@ class SharedState:
     ) -> None:
         self.thresholds = thresholds
         self.slicer = Slicer(reactor)
-        self.trusts = TlsPolicies()
+        self.make_policy: MakePolicy = cache(TlsPolicy)
         self.large = LargeBodies(reactor)
         self.quotas = quotas(accounts)
-
-
-class AccountPart(Struct, frozen=True, kw_only=True):
-    """Something that not every account has; see `parts`.
-
-    Attributes:
-        service: lives as long as the account.
-        body_readers: by resource, who gets its bodies.
-        sources: by resource, who asks for its bodies.
-        reload: looks at files that may have been replaced.
-        ended: told of every refresh that has ended.
-    """
-
-    service: IService | None = None
-    body_readers: Mapping[str, BodyReader] = {}
-    sources: Mapping[str, Source] = {}
-    reload: Callable[[], object] = lambda: None
-    ended: RefreshObserver | None = None
 
 
 class Account(MultiService):
     """Keeps an account's resources fresh while it runs.
 
     Args:
-        now: seconds since the epoch.
         after: seconds from the start of the service to the first request.
         parts: what it has beside the usual.
 
     Attributes:
-        now: seconds since the epoch.
         client: may be used without starting anything, if it is stopped after it.
         network: likewise.
     """
@@ -107,7 +85,7 @@ class Account(MultiService):
         *,
         shared: SharedState,
         registry: CollectorRegistry,
-        now: Callable[[], float],
+        now: Now,
         jitter: Jitter,
         after: float = 0.0,
         parts: Sequence[AccountPart] = (),
@@ -124,7 +102,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=self._attempted,
-            trusts=shared.trusts,
+            make_policy=shared.make_policy,
             large=shared.large,
         )
         self.network = Network(
@@ -146,9 +124,7 @@ class Account(MultiService):
             thresholds=shared.thresholds,
             certificates=self._certificates,
             reach=client.upstream.probe,
-            body_readers=_by_resource(parts),
-            sources={name: s for part in parts for name, s in part.sources.items()},
-            ended=[part.ended for part in parts if part.ended is not None],
+            parts=parts,
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
         self._reload = [client.token, client.reload, *(part.reload for part in parts)]
@@ -207,11 +183,3 @@ class Account(MultiService):
         """Look at files that may have been replaced, and complain where one is gone."""
         for reload in self._reload:
             reload()
-
-
-def _by_resource(parts: Sequence[AccountPart]) -> dict[str, list[BodyReader]]:
-    readers: dict[str, list[BodyReader]] = {}
-    for part in parts:
-        for resource, reader in part.body_readers.items():
-            readers.setdefault(resource, []).append(reader)
-    return readers

@@ -9,7 +9,6 @@ import sys
 
 
 def main() -> None:
-    """Run the command."""
     open_standard_streams()
     if "--health" in sys.argv[1:]:
         from api_exporter.checking import health  # noqa: PLC0415

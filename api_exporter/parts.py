@@ -15,15 +15,16 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import Resource
 
-from api_exporter.account import AccountPart, SharedState, log
+from api_exporter.account import SharedState, log
 from api_exporter.collectors.selection import Selection
 from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.ports import Now
+from api_exporter.refresh.network import AccountPart, Network
 from api_exporter.refresh.pipeline import BodyReader, Source
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.settings.options import Options
 from api_exporter.telemetry.log import log_of
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import PROFILES, SiteContext
 from api_exporter.web.tree import SummaryPages
 
@@ -35,7 +36,6 @@ class Context(Struct, frozen=True, kw_only=True):
         simulated: whether the upstream is one of our own.
         pprof: whether profiles are served.
         threads: our own.
-        now: seconds since the epoch.
     """
 
     settings: Settings
@@ -43,7 +43,7 @@ class Context(Struct, frozen=True, kw_only=True):
     pprof: bool
     reactor: PosixReactorBase
     threads: ThreadPool
-    now: Callable[[], float]
+    now: Now
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -58,9 +58,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
     services: Sequence[Service] = ()
     pages: Mapping[str, Resource] = {}
-    summary: Callable[[Mapping[str, AccountView], SiteContext], SummaryPages] | None = (
-        None
-    )
+    summary: Callable[[Mapping[str, Network], SiteContext], SummaryPages] | None = None
     announce: Callable[[Logger, str], None] | None = None
 
 
@@ -98,16 +96,13 @@ PARTS: tuple[tuple[Wanted, Callable[[Context], Part]], ...] = (
 
 
 def parts(context: Context) -> list[Part]:
-    """Those that are wanted."""
     return [build(context) for wanted, build in PARTS if wanted(context)]
 
 
 BuildAccountPart = Callable[[AccountSettings, CollectorRegistry], AccountPart]
 
 
-def _logs(
-    reactor: PosixReactorBase, shared: SharedState, now: Callable[[], float]
-) -> BuildAccountPart:
+def _logs(reactor: PosixReactorBase, shared: SharedState, now: Now) -> BuildAccountPart:
     from api_exporter.events.wiring import Journals  # noqa: PLC0415
 
     journals = Journals(reactor, shared.slicer.run, now)
@@ -171,9 +166,8 @@ ACCOUNT_PARTS: tuple[
 
 
 def account_parts(
-    reactor: PosixReactorBase, shared: SharedState, now: Callable[[], float]
+    reactor: PosixReactorBase, shared: SharedState, now: Now
 ) -> Callable[[AccountSettings, CollectorRegistry], list[AccountPart]]:
-    """Builds those that an account wants."""
 
     @cache
     def builder(
@@ -192,7 +186,7 @@ def account_parts(
 
 
 def simulation(
-    options: Options, reactor: PosixReactorBase, now: Callable[[], float]
+    options: Options, reactor: PosixReactorBase, now: Now
 ) -> tuple[Settings, Callable[[], Service]]:
     """For `--demo`, the settings that read a simulated API, and what serves that."""
     from api_exporter.demo import server  # noqa: PLC0415

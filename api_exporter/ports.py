@@ -24,6 +24,9 @@ Reason = Literal[
     "internal",
 ]
 
+Now = Callable[[], float]
+"""Seconds since the epoch."""
+
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """Why a refresh can fail: a closed set, because it becomes a label."""
 

@@ -21,6 +21,7 @@ from api_exporter.account import Account, SharedState
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
+from api_exporter.ports import Now
 from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
 from api_exporter.serving.page_readers import PageReaders
@@ -126,7 +127,6 @@ class Program(Struct, frozen=True):
     reloads: list[Callable[[], None]]
 
     def reload(self) -> None:
-        """Look at all of these files."""
         for reload in self.reloads:
             reload()
 
@@ -136,10 +136,9 @@ def make_accounts(
     reactor: PosixReactorBase,
     shared: SharedState,
     *,
-    now: Callable[[], float] = time.time,
+    now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> dict[str, Account]:
-    """Those that are wanted."""
     optional = parts.account_parts(reactor, shared, now)
     made = {}
     for number, (name, account) in enumerate(settings.accounts.items()):
@@ -163,7 +162,7 @@ def assemble(
     *,
     pprof: bool,
     dropped: Callable[[], int],
-    now: Callable[[], float] = time.time,
+    now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> Program:
     """All parts, wired.
@@ -171,7 +170,6 @@ def assemble(
     Args:
         pprof: whether profiles are served.
         dropped: how many log lines nobody took.
-        now: seconds since the epoch.
     """
     settings = configured.settings
     threads = own_threads(reactor)
@@ -204,7 +202,8 @@ def assemble(
         secured=site.encrypt,
         exposed=site.warn_exposed,
     )
-    notifier = Notifier(Supervisor(os.environ), partial(_state, networks, now), reactor)
+    status = partial(_state, settings, networks, now)
+    notifier = Notifier(Supervisor(os.environ), status, reactor)
     for network in networks.values():
         network.telemetry.changed = notifier.tell_status
     services: list[Service] = [
@@ -260,7 +259,6 @@ def _pages(
 
 
 def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> None:
-    """Say where we are."""
     build = this_build()
     if not address.startswith("http"):
         log.info("{build} is at {address}", build=build, address=address)
@@ -276,9 +274,9 @@ def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> No
             part.announce(log, address)
 
 
-def _state(networks: Mapping[str, Network], now: Callable[[], float]) -> str:
+def _state(settings: Settings, networks: Mapping[str, Network], now: Now) -> str:
     """In one line, for whoever supervises us."""
     telemetries = [network.telemetry for network in networks.values()]
-    if "" in networks:
-        return telemetries[0].summary(now())
-    return describe_accounts(telemetries)
+    if settings.several:
+        return describe_accounts(telemetries)
+    return telemetries[0].summary(now())

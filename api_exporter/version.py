@@ -25,7 +25,6 @@ class Build(Struct, frozen=True, kw_only=True):
 
     @property
     def details(self) -> str:
-        """All that is known of it."""
         return " ".join(filter(None, (self.version, self.commit, self.built)))
 
 

@@ -25,6 +25,7 @@ from twisted.internet.task import LoopingCall, deferLater, react
 from api_exporter.collectors.selection import selection
 from api_exporter.demo.server import TOKEN
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
+from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.resources import BY_NAME
@@ -179,7 +180,8 @@ class Exporter:
                 before[resource.name] = digest
                 if changed:
                     known = getattr(inventory, resource.name) or ()
-                    steps = resource.body.decode(body, known, seen[resource.name])
+                    context = DecodeContext(known, seen[resource.name])
+                    steps = resource.body.decode(body, context)
                     decoded = _returned(steps)
                     seen[resource.name] = decoded.recognized
                     inventory = inventory.with_(resource.name, decoded.records)

@@ -13,6 +13,7 @@ from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.slices import Slicer
 from api_exporter.serving.page_readers import PageReaders
+from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.context import SiteContext
@@ -27,6 +28,11 @@ def process_telemetry(version: str = "0") -> ProcessTelemetry:
         threads=[ThreadPool(0, 1)],
         dropped=lambda: 0,
     )
+
+
+def limiter(per_minute: float, burst: int) -> TokenBucket:
+    """The upstream's."""
+    return TokenBucket(60 / per_minute, burst)
 
 
 def quota(

@@ -8,7 +8,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.account import LONGEST_END, Account, AccountPart, SharedState
+from api_exporter.account import LONGEST_END, Account, SharedState
+from api_exporter.refresh.network import AccountPart
 from api_exporter.refresh.pipeline import BodyReader
 from api_exporter.settings import environment
 from tests.logbook import logbook

@@ -5,9 +5,9 @@ from random import Random
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.limiter import Limiter
 from tests import tries
 from tests.logbook import logbook
+from tests.parts import limiter as bucket
 from tests.two_days import lived, outages
 from tests.weather import HUNG, REFUSED, RESET, TIMEOUT, WELL, Weather, World
 
@@ -33,7 +33,7 @@ class RecoveryTests(SynchronousTestCase):
     def test_start_before_the_server(self) -> None:
         """Where connections were refused, all is fresh in 6 + 15 s, within a budget."""
         for seconds in (3.0, 25.0, 299.0, 2 * HOUR):
-            world = World(down(seconds, REFUSED), limiter=Limiter(6, 30)).start()
+            world = World(down(seconds, REFUSED), limiter=bucket(6, 30)).start()
             world.until(seconds + 6)
             age = world.age("peers")
             assert age is not None, f"peers are not read 6 s after {seconds} s"
@@ -181,7 +181,7 @@ class BudgetTests(SynchronousTestCase):
     def test_tight(self) -> None:
         """All is read in 1.3 times what it takes where the limit is stated: 304 s."""
         for seed in range(5):
-            world = World(down(0), seed=seed, limiter=Limiter(6, 5)).start()
+            world = World(down(0), seed=seed, limiter=bucket(6, 5)).start()
             world.fresh_at(0.0, 1.3 * 304)
             refused = [path for _, path, code in world.asked if code == 429]
             self.assertLessEqual(len(refused), 2, seed)
@@ -190,7 +190,7 @@ class BudgetTests(SynchronousTestCase):
 
     def test_greedy(self) -> None:
         """Peers every 5 s at six a minute: few refusals, and they are never old."""
-        world = World(down(0), intervals={"peers": 5.0}, limiter=Limiter(6, 20)).start()
+        world = World(down(0), intervals={"peers": 5.0}, limiter=bucket(6, 20)).start()
         world.until(2 * HOUR)
         refused = [at for at, _, code in world.asked if code == 429]
         late = [at for at in refused if at > 600]
@@ -205,7 +205,7 @@ class BudgetTests(SynchronousTestCase):
     def test_metric(self) -> None:
         """What we allow ourselves is told once something was refused."""
         name = "api_exporter_request_budget_per_minute"
-        world = World(down(0), intervals={"peers": 5.0}, limiter=Limiter(6, 20))
+        world = World(down(0), intervals={"peers": 5.0}, limiter=bucket(6, 20))
         self.assertIsNone(world.telemetry.registry.get_sample_value(name))
         world.start().until(600)
         value = world.telemetry.registry.get_sample_value(name)
@@ -232,7 +232,7 @@ class BudgetTests(SynchronousTestCase):
     def test_strict(self) -> None:
         """A limiter that grants hardly more than the peers need is not fought."""
         end = tries(8) * HOUR
-        world = World(down(0), limiter=Limiter(3, 10)).start().until(end)
+        world = World(down(0), limiter=bucket(3, 10)).start().until(end)
         late = [at for at, _, code in world.asked if code == 429 and at > end - HOUR]
         self.assertLess(len(late), 20)
         self.assertIs(True, world.telemetry.standings["peers"].up)
@@ -255,7 +255,7 @@ class BudgetTests(SynchronousTestCase):
         world = World(
             down(0),
             intervals={"peers": 5.0},
-            limiter=Limiter(6, 20),
+            limiter=bucket(6, 20),
             metrics_max_age=1.0,
         ).start()
         book = logbook(self)

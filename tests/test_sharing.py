@@ -7,11 +7,11 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.selection import selection
-from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.rate_limits import Limit, stretched
 from api_exporter.settings import parsers
+from tests.parts import limiter as bucket
 from tests.weather import HUNG, WELL, Weather, World
 
 HOUR = 3600.0
@@ -39,7 +39,7 @@ class Neighbours:
         strangers: bool = False,
     ) -> None:
         self.clock = Clock()
-        limiter = None if limit is None else Limiter(*limit)
+        limiter = None if limit is None else bucket(*limit)
         budget = Budget(limit=limit if stated else None)
         intervals: list[Mapping[str, float]] = [DEFAULT for _ in weathers]
         if stated and limit is not None:

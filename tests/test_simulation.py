@@ -8,13 +8,13 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
 from tests import tries
+from tests.parts import limiter as bucket
 from tests.parts import quota
 
 HOUR = 3600
@@ -37,7 +37,7 @@ class World(Network):
 
     def __init__(self, intervals: Mapping[str, float]) -> None:
         self.clock = Clock()
-        self.limiter = Limiter(rate_per_minute=6, burst=30)
+        self.limiter = bucket(6, 30)
         self.network = SimulatedNetwork(20)
         self.refused = self.gaps = 0
         self.oldest = 0.0
@@ -54,7 +54,7 @@ class World(Network):
         return START + self.clock.seconds()
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
-        if not self.limiter.allow(self.now()):
+        if self.limiter.wait(self.now()):
             self.refused += 1
             return fail(UpstreamError("rate_limited", "429: too many requests"))
         if path == PROVIDERS:

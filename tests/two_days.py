@@ -10,7 +10,7 @@ from random import Random
 
 from msgspec import Struct
 
-from api_exporter.demo.limiter import Limiter
+from tests.parts import limiter as bucket
 from tests.weather import HUNG, REFUSED, START, WELL, World
 
 HOUR = 3600.0
@@ -73,7 +73,7 @@ def lived(bad: list[Outage], seed: int) -> Findings:
         states = (o.state for o in bad if o.begin <= now < o.end)
         return next(states, WELL)
 
-    world = World(weather, seed=seed, limiter=Limiter(6, 60)).start()
+    world = World(weather, seed=seed, limiter=bucket(6, 60)).start()
     peers: list[tuple[int, float]] = []
     others: list[tuple[int, float]] = []
     for outage in bad:

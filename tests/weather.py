@@ -15,11 +15,11 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request
 from zope.interface import implementer
 
-from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import Network
+from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
@@ -122,7 +122,7 @@ class World(Network):
         *,
         seed: int = 0,
         intervals: Mapping[str, float] | None = None,
-        limiter: Limiter | None = None,
+        limiter: TokenBucket | None = None,
         metrics_max_age: float | None = None,
         clock: Clock | None = None,
         budget: Budget | None = None,
@@ -162,7 +162,7 @@ class World(Network):
         state = self._weather(path, self.clock.seconds())
         if state == REFUSED:
             return state
-        if state == WELL and self._limiter and not self._limiter.allow(self.now()):
+        if state == WELL and self._limiter and self._limiter.wait(self.now()):
             state = 429
         self.asked.append((self.clock.seconds(), path, state))
         return state

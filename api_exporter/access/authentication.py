@@ -47,7 +47,6 @@ class ProtectedSite(Frontend):
         self._count = unauthorized(registry)
 
     def stopFactory(self) -> None:
-        """Called when the last port is closed."""
         super().stopFactory()
         self._rejections.stop()
 
@@ -110,7 +109,6 @@ class ProtectedSite(Frontend):
         return 0.0 if bucket is None else bucket.wait(self._clock.seconds())
 
     def _challenges(self) -> list[bytes]:
-        """The schemes that there are."""
         return [way.challenge for way in self._access.ways if way.challenge]
 
     def _identify(

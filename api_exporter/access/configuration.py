@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 from twisted.logger import Logger
@@ -36,14 +36,6 @@ WAYS: tuple[type[WayIn], ...] = (
 """All that there are, in the order in which they are described."""
 
 
-class File(Protocol):
-    """What is reloaded, whatever it holds."""
-
-    good: bool
-
-    def reload(self) -> None: ...
-
-
 class AccessControl:
     """All that decides who may come in.
 
@@ -63,7 +55,7 @@ class AccessControl:
         self.settings = settings
         self.compare = compare
         self._seconds = seconds
-        self.files: list[File] = []
+        self.files: list[Reloader[Any]] = []
         self.errors: list[ConfigurationError] = []
         self.web = self.follow(WEB, settings.web_config_file, _load_web)
         found = [kind.configured(self) for kind in WAYS]
@@ -115,7 +107,6 @@ class AccessControl:
         return lines if self.protected else [*lines, nobody]
 
     def reload(self) -> None:
-        """Look at all files."""
         for file in self.files:
             file.reload()
 

@@ -24,7 +24,6 @@ class Rejections:
         self._timer: IDelayedCall | None = None
 
     def add(self, address: str, why: str) -> None:
-        """Somebody was not let in."""
         if address not in self._counts and len(self._counts) >= MOST:
             address = OTHERS
         if not self._counts[address]:

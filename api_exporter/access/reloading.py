@@ -99,6 +99,5 @@ def _read(path: Path) -> tuple[bytes | OSError | ValueError, str]:
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> ConfigurationError:
-    """The error of a file that could not be read."""
     message = error.strerror if isinstance(error, OSError) else str(error)
     return ConfigurationError(f"{path}: {message}", retryable=True)

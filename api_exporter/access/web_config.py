@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from api_exporter.access import tls_config
-from api_exporter.access.rate_limit import TokenBucket, parse_duration
 from api_exporter.access.reloading import Read, unreadable
 from api_exporter.access.tls_config import TlsConfig
 from api_exporter.access.yaml_document import Section, YamlDocument
+from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -163,6 +163,22 @@ def _limit(section: Section) -> tuple[float, int] | None:
         else:
             section.reject("burst", "it must be a whole number")
     return (interval, burst) if interval else None
+
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_PART = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+
+
+def parse_duration(text: str) -> float:
+    """Seconds from `1m30s` or `0`, as Go writes them; raises ValueError."""
+    if text == "0":
+        return 0.0
+    if not re.fullmatch(f"({_PART})+", text, re.ASCII):
+        raise ValueError
+    return sum(
+        float(number) * _UNITS[re.sub("[µμ]", "u", unit)]
+        for number, unit in re.findall(_PART, text)
+    )
 
 
 def restarts(before: WebConfig, now: WebConfig) -> list[str]:

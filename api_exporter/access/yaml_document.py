@@ -46,7 +46,6 @@ class YamlDocument:
         return f"{self._name}:{node.start_mark.line + 1}"
 
     def reject(self, node: Node, key: str, message: str) -> None:
-        """Add a mistake."""
         self.retryable = False
         self.problems.append(f"{self.place(node)}: {key}: {message}")
 
@@ -109,12 +108,10 @@ class Section:
     def section(
         self, name: str, allowed: Collection[str], texts: Collection[str] = ()
     ) -> "Section":
-        """A mapping in this one."""
         found, key = self.found.get(name), join(self.key, name)
         return Section(self.document, found, key, allowed, texts)
 
     def reject(self, name: str, message: str) -> None:
-        """Add a mistake of a value."""
         self.document.reject(self.found[name], join(self.key, name), message)
 
     def text(self, name: str) -> str:
@@ -123,7 +120,6 @@ class Section:
         return "" if node is None else self.document.text(node, join(self.key, name))
 
     def check_truth(self, name: str) -> None:
-        """True or false."""
         if name in self.found and self.text(name).lower() not in _TRUTHS:
             self.reject(name, "it must be true or false")
 
@@ -138,7 +134,6 @@ class Section:
         return allowed.get(text, default)
 
     def texts(self, name: str, allowed: Collection[str] | None = None) -> list[str]:
-        """The texts of a list, each of those that are allowed."""
         node, key = self.found.get(name), join(self.key, name)
         if node is None:
             return []

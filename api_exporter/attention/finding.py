@@ -59,7 +59,6 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The whole sentence."""
         return f"{self.object} {self.message}"
 
     def runbook(self, runbooks: str) -> str:

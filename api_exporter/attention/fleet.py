@@ -47,7 +47,6 @@ class _Fleet:
         self._lost_keyed: Counter[int] = Counter()
 
     def add(self, peers: Sequence[Peer]) -> None:
-        """Some of the peers."""
         connected = [p for p in peers if p.connected and not p.ephemeral]
         self._connected += len(connected)
         self._connected_keyed += sum(not p.user_id for p in connected)

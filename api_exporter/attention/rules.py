@@ -119,7 +119,6 @@ def filled(
 
 
 def numbers(thresholds: Thresholds) -> Iterator[tuple[str, str]]:
-    """The numbers, each by its table and its name."""
     for table, own in (
         ("hours", thresholds.hours),
         ("days", thresholds.days),

@@ -54,7 +54,6 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def section(runbooks: str, alert: str) -> str:
-    """An alert's section of the page at that address."""
     return f"{runbooks}#{alert.lower()}"
 
 

@@ -11,6 +11,7 @@ from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
 from api_exporter.exposition.memo import MemoResult
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
+from api_exporter.ports import Now
 from api_exporter.telemetry.freshness import Freshness
 
 MOST = 20
@@ -47,7 +48,6 @@ class FinderResult:
         self.kept: list[Finding] = []
 
     def add(self, finding: Finding) -> None:
-        """One more."""
         self.counts[finding.severity] += 1
         if self.counts[finding.severity] <= MOST:
             self.kept.append(finding)
@@ -61,7 +61,6 @@ class Attention:
         standings: by resource.
         chosen: IMPORTANT_GROUPS.
         thresholds: None for those that came with the program.
-        now: seconds since the epoch.
 
     Attributes:
         found: the newest.
@@ -72,7 +71,7 @@ class Attention:
         inventory: Callable[[], Inventory],
         *,
         standings: Mapping[str, Freshness],
-        now: Callable[[], float],
+        now: Now,
         chosen: tuple[str, ...] = (),
         thresholds: Thresholds | None = None,
         ends: Ends = lambda: (None, None),

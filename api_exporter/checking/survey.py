@@ -39,7 +39,6 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> str:
-        """In a word."""
         if self.error is not None:
             return self.error.reason
         return "not asked" if self.records is None else "ok"

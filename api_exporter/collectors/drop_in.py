@@ -238,7 +238,7 @@ ROWS = (
         "Number of users by whether they are restricted (the NetBird API does not list"
         " it, so all are false)",
         "users[]",
-        lambda metric, users: halves(metric, "is_restricted", (False for _ in users)),
+        lambda metric, users: halves("is_restricted", metric, (False for _ in users)),
     ),
     USERS.joined(
         "netbird_user_last_login_timestamp",

@@ -27,7 +27,6 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
     detail: frozenset[str] | None = None
 
     def wants(self, metric: Metric) -> bool:
-        """Whether a family is published."""
         if metric.of_peer and self.detail == frozenset():
             return False
         return (not self.allow or matches(metric.name, self.allow)) and not matches(

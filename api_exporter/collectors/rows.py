@@ -148,38 +148,33 @@ class ObjectKind(Generic[R]):
         return Row(metric, self._needs, families)
 
     def total(self, name: str, description: str) -> Row:
-        """How many there are."""
         return self.family(name, description, self._path, _total)
 
     def true(
         self, name: str, description: str, field: str, **about: Unpack[MetricOptions]
     ) -> Row:
         """For how many of them a field is true."""
-        source, get = f"{self._path}.{field}", attrgetter(field)
-        return self.family(
-            name,
-            description,
-            source,
-            lambda m, e: text.count_true(m, map(get, e)),
-            **about,
-        )
+        return self._values(name, description, field, text.count_true, **about)
 
     def halves(
+        self, name: str, description: str, field: str, **about: Unpack[MetricOptions]
+    ) -> Row:
+        """For how many of them a field is true, and for how many it is false."""
+        make = partial(text.halves, field)
+        return self._values(name, description, field, make, **about)
+
+    def _values(
         self,
         name: str,
         description: str,
         field: str,
-        label: str = "",
+        make: Callable[[Metric, Iterable[bool]], Family],
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """For how many of them a field is true, and for how many it is false."""
+        """Of the values of a field."""
         source, get = f"{self._path}.{field}", attrgetter(field)
         return self.family(
-            name,
-            description,
-            source,
-            lambda m, every: text.halves(m, label or field, map(get, every)),
-            **about,
+            name, description, source, lambda m, e: make(m, map(get, e)), **about
         )
 
     def count(
@@ -330,12 +325,10 @@ def unknown(value: str | None) -> str:
 
 
 def length(found: tuple[object, ...] | None) -> int:
-    """How many a list holds."""
     return len(found or ())
 
 
 def distinct(found: tuple[Hashable, ...] | None) -> int:
-    """How many different ones a list holds."""
     return len(set(found or ()))
 
 

@@ -204,7 +204,6 @@ class LineObserver:
 
     @property
     def dropped(self) -> int:
-        """How many lines nobody took."""
         return sum(found.dropped for found in {self._out, self._err})
 
 
@@ -221,14 +220,12 @@ def observer(level: str, out: Destination, err: Destination) -> LineObserver:
 
 
 def to_file(form: str, file: Outlet) -> Destination:
-    """Lines in LOG_FORMAT for a file."""
     return Destination(_FORMS[form][0], file)
 
 
 def to_streams(
     form: str, environ: Mapping[str, str]
 ) -> tuple[Destination, Destination]:
-    """Lines in LOG_FORMAT for standard output and standard error."""
     out, err = standard_streams()
     return _to_stream(form, out, environ), _to_stream(form, err, environ)
 

@@ -35,7 +35,6 @@ class Supervisor:
 
     @property
     def listens(self) -> bool:
-        """Whether anybody wants to know."""
         return bool(self._address)
 
     @property

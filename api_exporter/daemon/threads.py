@@ -23,7 +23,6 @@ class DaemonThreadPool(ThreadPool):
 
 
 def daemon_threads(most: int, name: str) -> ThreadPool:
-    """So many threads, which begin when there is work for them."""
     threads = DaemonThreadPool(0, most, name)
     threads.start()
     return threads

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, count
 
 from twisted.web.http import datetimeToString
@@ -15,9 +15,10 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.demo import access_log
 from api_exporter.demo.go_json import encode, xid
-from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.simulation import PATHS, SimulatedNetwork
+from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
+from api_exporter.serving.token_bucket import TokenBucket
 
 _BUFFERED = 2048
 """Bytes up to which a body is sent at once, with its length."""
@@ -42,13 +43,16 @@ class DemoApi(Resource):
         self,
         networks: Mapping[str, SimulatedNetwork],
         *,
-        now: Callable[[], float],
+        now: Now,
         limit: tuple[int, int] | None = None,
     ) -> None:
         super().__init__()
         self._networks = networks
         self._now = now
-        self._limiters = {token: Limiter(*limit) for token in networks if limit}
+        self._buckets = {}
+        if limit is not None:
+            per_minute, burst = limit
+            self._buckets = {t: TokenBucket(60 / per_minute, burst) for t in networks}
         self._requests = count(1)
 
     def render(self, request: Request) -> int | bytes:
@@ -70,7 +74,7 @@ class DemoApi(Resource):
         if token not in self._networks:
             return _refuse(request, *_unknown(token))
         at = self._now()
-        if self._limiters and not self._limiters[token].allow(at):
+        if self._buckets and self._buckets[token].wait(at):
             return _refuse(request, 429, "too many requests")
         query = request.uri.partition(b"?")[2].decode(errors="replace")
         if path == access_log.PATH:

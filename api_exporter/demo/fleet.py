@@ -45,7 +45,6 @@ class SimulatedFleet:
         return Moment(at=at, machines=self._machines, members=members)
 
     def peers(self, moment: Moment) -> Iterator[bytes]:
-        """The body of the peers, in pieces."""
         in_short = {
             group["id"]: {key: group[key] for key in _SHORT}
             for group in moment.load("groups").records
@@ -60,7 +59,6 @@ class SimulatedFleet:
         )
 
     def groups(self, moment: Moment) -> Iterator[bytes]:
-        """The body of the groups, in pieces."""
         opening = b"["
         for group in moment.load("groups").records:
             head, tail = encode(group | {"peers": HOLE}).split(b"\0")

@@ -1,7 +1,6 @@
 """The simulated API on a loopback port, over real HTTP, in our own process."""
 
 import socket
-from collections.abc import Callable
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.ports import Now
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.token import Token, base62
 
@@ -98,13 +98,9 @@ def server(
     *,
     settings: Settings,
     reactor: IReactorSocket,
-    now: Callable[[], float],
+    now: Now,
 ) -> Service:
-    """Serves what the settings want of a simulation on a socket that already listens.
-
-    Args:
-        now: seconds since the epoch.
-    """
+    """Serves a simulation, as the settings want it, on a socket that listens."""
     peers, count = settings.demo_peers, settings.demo_accounts
     networks = customers(count, peers) if count else {TOKEN: SimulatedNetwork(peers)}
     api = DemoApi(networks, now=now, limit=settings.demo_rate_limit)

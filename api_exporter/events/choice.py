@@ -1,19 +1,56 @@
-"""What there is to do with a list, and in what pieces. Pure."""
+"""A log's cursor, and what there is to do with a list, in what pieces. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, Self, TypeVar
 
+import msgspec
 from msgspec import Struct
 
-from api_exporter.events.listing import Id, Row
-
-C = TypeVar("C")
+from api_exporter.events.listing import Id, Key, Row
 
 BATCH = 100
 """Rows written between two states of the cursor."""
 
 _HEAVY = 1024 * 1024
 """Bytes of a batch of more than one row, at most."""
+
+
+class LogCursor(Struct, Generic[Id], frozen=True, kw_only=True):
+    """What has been written of a log.
+
+    Attributes:
+        last: the row that was written last; None before the first one.
+    """
+
+    last: Key[Id] | None = None
+
+    @abstractmethod
+    def with_(self, keys: Iterable[Key[Id]]) -> Self:
+        """The same after these have been written, in this order."""
+
+    @abstractmethod
+    def after_crash(self, told: Sequence[Key[Id]]) -> Self:
+        """The same with what was written before the cursor could be.
+
+        Args:
+            told: the last lines of the file.
+        """
+
+    def dumped(self) -> bytes:
+        """As it stands in its file."""
+        return msgspec.json.encode(self) + b"\n"
+
+    @classmethod
+    def loaded(cls, text: bytes) -> Self:
+        """From its file; raises ValueError where that holds something else."""
+        try:
+            return msgspec.json.decode(text, type=cls)
+        except msgspec.MsgspecError as error:
+            raise ValueError(str(error)) from None
+
+
+C = TypeVar("C", bound=LogCursor[Any])
 
 
 class Chosen(Struct, Generic[C, Id], frozen=True):

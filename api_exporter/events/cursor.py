@@ -10,10 +10,10 @@ from collections.abc import Generator, Iterable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
-from msgspec import Struct
+from msgspec import field
 from msgspec.structs import replace
 
-from api_exporter.events.choice import BATCH, Chosen
+from api_exporter.events.choice import BATCH, Chosen, LogCursor
 from api_exporter.events.listing import Event, Key, Listing
 
 _DATED = 500
@@ -28,25 +28,22 @@ LISTED = 10_000
 Told = Chosen["Cursor", int]
 
 
-class Cursor(Struct, frozen=True, kw_only=True):
+class Cursor(LogCursor[int], frozen=True, kw_only=True):
     """What has been written.
 
     Attributes:
-        last: the event that was written last; None before the first one.
         newest: the newest time of all events, in seconds since the epoch.
         floor: ids up to this one count as written.
         recent: of the highest ids, their timestamps.
         former: the same from before there was a gap, or before ids began again.
     """
 
-    last: Key[int] | None = None
     newest: float = 0.0
     floor: int = -1
-    recent: dict[int, str] = {}
-    former: dict[int, str] = {}
+    recent: dict[int, str] = field(default_factory=dict)
+    former: dict[int, str] = field(default_factory=dict)
 
     def with_(self, keys: Iterable[Key[int]]) -> "Cursor":
-        """The same after these have been written, in this order."""
         last, newest, recent = self.last, self.newest, dict(self.recent)
         for last in keys:
             number, timestamp = last
@@ -149,19 +146,3 @@ def moment(timestamp: str) -> float:
     except msgspec.ValidationError:
         return 0.0
     return max(0.0, (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
-
-
-_DECODER = msgspec.json.Decoder(Cursor)
-
-
-def dumped(cursor: Cursor) -> bytes:
-    """As it stands in its file."""
-    return msgspec.json.encode(cursor) + b"\n"
-
-
-def loaded(text: bytes) -> Cursor:
-    """From its file; raises ValueError where that holds something else."""
-    try:
-        return _DECODER.decode(text)
-    except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from None

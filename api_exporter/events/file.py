@@ -26,17 +26,17 @@ _LONGEST_CURSOR = 8 * 1024 * 1024
 """Bytes: of a hundred thousand ids with their timestamps."""
 
 
-class CursorFile(Generic[C, Id]):
+class CursorFile(Generic[C]):
     """Holds a cursor; raises OSError, or ValueError where it holds none."""
 
-    def __init__(self, path: Path, kind: Kind[C, Id]) -> None:
+    def __init__(self, path: Path, cursor: type[C]) -> None:
         self.path = path
-        self._kind = kind
+        self._cursor = cursor
         self._new = path.with_name(f"{path.name}.new")
 
     def load(self) -> C | None:
         try:
-            return self._kind.loaded(regular(self.path, _LONGEST_CURSOR))
+            return self._cursor.loaded(regular(self.path, _LONGEST_CURSOR))
         except FileNotFoundError:
             return None
         except ValueError as error:
@@ -46,7 +46,7 @@ class CursorFile(Generic[C, Id]):
         """In one step: there is the old one or the new one, whenever we are killed."""
         self._new.unlink(missing_ok=True)
         with self._new.open("xb") as file:
-            file.write(self._kind.dumped(cursor))
+            file.write(cursor.dumped())
             file.flush()
             os.fsync(file.fileno())
         self._new.replace(self.path)
@@ -86,18 +86,18 @@ class LinesFile(Generic[C, Id]):
         file, kind = self._opened(), self._kind
         _mend(file)
         cursor = kind.cursor if cursor is None else cursor
-        last = kind.last(cursor)
+        last = cursor.last
         told = self._keys(file, BATCH + 1)
         if last not in told:
             if len(told) <= BATCH:
                 told = [*self._moved(cursor), *told]
             elif kind.tail > len(told):
                 told = self._keys(file, kind.tail)
-        return kind.after_crash(cursor, told)
+        return cursor.after_crash(told)
 
     def _moved(self, cursor: C) -> list[Key[Id]]:
         """What was written before the file was moved, if the cursor is behind that."""
-        last = self._kind.last(cursor)
+        last = cursor.last
         if last is None:
             return []
         for path in self.path.parent.glob(f"{glob.escape(self.path.name)}?*"):

@@ -4,7 +4,7 @@ A list is read in slices, files are written in a thread. What could not be writt
 the next list again.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Generator, Iterable
 from typing import Generic, Protocol, TypeVar
 
 from twisted.application.service import Service
@@ -16,7 +16,7 @@ from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import Id, Row
 from api_exporter.events.position import COUNTED, SECOND, nanoseconds
 from api_exporter.events.sinks import Sink
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Now, UpstreamError
 
 T = TypeVar("T")
 
@@ -48,7 +48,6 @@ class Journal(Service, Generic[C, Id]):
         kind: which.
         account: its name, empty where it is the only one.
         personal: the kinds of personal data that may be told.
-        now: seconds since the epoch.
 
     Attributes:
         behind: whether the last list said that there are more rows.
@@ -64,7 +63,7 @@ class Journal(Service, Generic[C, Id]):
         run: Run,
         telemetry: Telemetry,
         log: Logger,
-        now: Callable[[], float],
+        now: Now,
     ) -> None:
         self._kind = kind
         self._now = now
@@ -170,7 +169,7 @@ class Journal(Service, Generic[C, Id]):
             self._unwritten = nanoseconds(batch[0].timestamp)
             lines = await self._run(self._lines(batch))
             lost = [row.id for row, line in zip(batch, lines, strict=True) if not line]
-            cursor = self._kind.with_(self._cursor, [row.key for row in batch])
+            cursor = self._cursor.with_([row.key for row in batch])
             await self._commit(b"".join(lines), cursor, batch, len(batch) - len(lost))
             for id_ in lost:
                 self._telemetry.missed()

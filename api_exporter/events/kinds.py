@@ -1,6 +1,6 @@
 """The two logs that are written, and all in which they differ. Pure."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Generic
 
@@ -25,9 +25,6 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
         listed: the rows of a body.
         choose: which of these are new, at a time in nanoseconds.
         cursor: before the first row.
-        with_: the cursor when more is written.
-        after_crash: the cursor with what the last lines tell.
-        last: the row that the cursor has last.
         tail: lines that are looked at where that is not among the newest ones.
     """
 
@@ -38,11 +35,6 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
     listed: Callable[[bytes], Generator[None, None, Listing[Id]]]
     choose: Callable[[C, Listing[Id], int], Generator[None, None, Chosen[C, Id]]]
     cursor: C
-    with_: Callable[[C, Iterable[Key[Id]]], C]
-    after_crash: Callable[[C, Sequence[Key[Id]]], C]
-    last: Callable[[C], Key[Id] | None]
-    loaded: Callable[[bytes], C]
-    dumped: Callable[[C], bytes]
     tail: int
 
 
@@ -54,11 +46,6 @@ AUDIT: Kind[Cursor, int] = Kind(
     listed=listing.listed,
     choose=cursor.choose,
     cursor=Cursor(),
-    with_=Cursor.with_,
-    after_crash=Cursor.after_crash,
-    last=lambda cursor: cursor.last,
-    loaded=cursor.loaded,
-    dumped=cursor.dumped,
     tail=BATCH + 1,
 )
 
@@ -70,11 +57,6 @@ ACCESS: Kind[Position, str] = Kind(
     listed=listing.listed_page,
     choose=position.choose,
     cursor=Position(),
-    with_=Position.with_,
-    after_crash=Position.after_crash,
-    last=lambda position: position.last,
-    loaded=position.loaded,
-    dumped=position.dumped,
     tail=100 * BATCH,
 )
 

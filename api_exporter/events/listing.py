@@ -38,7 +38,6 @@ class Row(Struct, Generic[Id], frozen=True, gc=False):
 
     @property
     def key(self) -> Key[Id]:
-        """By what it is known."""
         return self.id, self.timestamp
 
 

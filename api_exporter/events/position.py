@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from functools import partial
 
 import msgspec
-from msgspec import Struct
+from msgspec import field
 from msgspec.structs import replace
 
-from api_exporter.events.choice import Chosen
+from api_exporter.events.choice import Chosen, LogCursor
 from api_exporter.events.listing import Key, Listing, Row
 
 SECOND = 1_000_000_000
@@ -78,11 +78,10 @@ def written(time: int) -> str:
     return f"{text}.{fraction:09}Z"
 
 
-class Position(Struct, frozen=True, kw_only=True):
+class Position(LogCursor[str], frozen=True, kw_only=True):
     """How far the access log has been read.
 
     Attributes:
-        last: the row that was written last; None before the first one.
         start: the time from which on rows are asked for.
         page: of these.
         fresh: where reading begins again, at the latest, when the end is reached; None
@@ -92,11 +91,10 @@ class Position(Struct, frozen=True, kw_only=True):
         gone: whether the upstream no longer lists what was read last, which was told.
     """
 
-    last: Key[str] | None = None
     start: int = 0
     page: int = 1
     fresh: int | None = None
-    known: dict[str, int] = {}
+    known: dict[str, int] = field(default_factory=dict)
     complete: int = 0
     gone: bool = False
 
@@ -112,7 +110,6 @@ class Position(Struct, frozen=True, kw_only=True):
         return max(self.known.values(), default=self.start)
 
     def with_(self, keys: Iterable[Key[str]]) -> "Position":
-        """The same after these have been written."""
         last, known = self.last, dict(self.known)
         for last in keys:
             known[last[0]] = nanoseconds(last[1])
@@ -211,19 +208,3 @@ def _checked(
         f"the upstream has deleted all rows up to {written(newest)}, the last that was"
         " read, and may have deleted later ones"
     )
-
-
-_DECODER = msgspec.json.Decoder(Position)
-
-
-def dumped(position: Position) -> bytes:
-    """As it stands in its file."""
-    return msgspec.json.encode(position) + b"\n"
-
-
-def loaded(text: bytes) -> Position:
-    """From its file; raises ValueError where that holds something else."""
-    try:
-        return _DECODER.decode(text)
-    except msgspec.MsgspecError as error:
-        raise ValueError(str(error)) from None

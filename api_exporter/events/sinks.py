@@ -56,7 +56,7 @@ class ToFile(Generic[C, Id]):
     ) -> None:
         self.where = str(path)
         self._file = LinesFile(path, kind)
-        self._cursor = CursorFile(cursor, kind)
+        self._cursor = CursorFile(cursor, type(kind.cursor))
         self._in_thread = in_thread
         self._unsaved: C | None = None
         self._reopen = False
@@ -114,7 +114,7 @@ class ToOutput(Generic[C, Id]):
     ) -> None:
         self._output = output
         self._first = kind.cursor
-        self._cursor = CursorFile(cursor, kind)
+        self._cursor = CursorFile(cursor, type(kind.cursor))
         self._in_thread = in_thread
         self._clock = clock
         self._rest = b""

@@ -18,6 +18,7 @@ from api_exporter.events.listing import Id
 from api_exporter.events.output import Output
 from api_exporter.events.position import SECOND, Position
 from api_exporter.events.sinks import Sink, ToFile, ToNowhere, ToOutput
+from api_exporter.ports import Now
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.telemetry.access_log import AccessLogTelemetry
@@ -27,15 +28,9 @@ T = TypeVar("T")
 
 
 class Journals:
-    """Makes them; those that write to standard output take turns line by line.
+    """Makes them; those that write to standard output take turns line by line."""
 
-    Args:
-        now: seconds since the epoch.
-    """
-
-    def __init__(
-        self, reactor: PosixReactorBase, run: Run, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, reactor: PosixReactorBase, run: Run, now: Now) -> None:
         self._reactor = reactor
         self._run = run
         self._now = now

@@ -35,7 +35,6 @@ class ContentType(Struct, frozen=True):
     escaping: str = ""
 
     def header(self) -> bytes:
-        """As the Content-Type of an answer."""
         media, version = self.format.value
         text = f"{media}; version={version}; charset=utf-8"
         if self.escaping:
@@ -50,7 +49,6 @@ class _Wish(Struct, frozen=True):
 
 
 def content_type(accept: str | None) -> ContentType:
-    """The answer's type for a request's Accept header."""
     best: tuple[float, int, ContentType] | None = None
     for wish in _wishes(accept or ""):
         if wish.quality == 0:

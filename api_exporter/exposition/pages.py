@@ -120,7 +120,6 @@ class JoinedPages(Struct, frozen=True):
     crc: int
 
     def plain(self, tail: Piece) -> Payload:
-        """The text as it is."""
         return Payload((*self.text, tail.text), self.text_length + len(tail.text))
 
     def gzipped(self, tail: Piece) -> Payload:
@@ -163,11 +162,9 @@ class Pages:
         return tuple(self._pages)
 
     def series(self) -> dict[str, int]:
-        """How many samples each collector's page holds."""
         return {name: sum(p.series for p in page) for name, page in self._pages.items()}
 
     def lengths(self) -> dict[str, int]:
-        """How many bytes each collector's page has as text."""
         return {
             name: sum(len(p.text) for p in page) for name, page in self._pages.items()
         }

@@ -122,7 +122,6 @@ def labels(**values: str) -> Labels:
 
 
 def boolean(value: bool, /) -> str:
-    """A yes or no as a label value."""
     return "true" if value else "false"
 
 
@@ -156,7 +155,6 @@ K = TypeVar("K", bound=Hashable)
 
 
 def count_true(metric: Metric, which: Iterable[bool]) -> Family:
-    """How many of them are true."""
     return _counting(metric, which, lambda counts: [("", counts[True])])
 
 
@@ -164,16 +162,11 @@ def counted(
     metric: Metric,
     keys: Iterable[K],
     labelled: Callable[[K], Labels] = str,
-    always: Iterable[K] = (),
 ) -> Family:
-    """How many there are of each; keys with the same labels are counted together.
-
-    Args:
-        always: keys that have a sample, 0 included.
-    """
+    """How many there are of each; keys with the same labels are counted together."""
 
     def samples(by_key: Counter[K]) -> Iterable[Sample]:
-        counts = Counter(dict.fromkeys(map(labelled, always), 0))
+        counts = Counter[Labels]()
         for key, count in by_key.items():
             counts[labelled(key)] += count
         return sorted(counts.items())
@@ -181,7 +174,7 @@ def counted(
     return _counting(metric, keys, samples)
 
 
-def halves(metric: Metric, label: str, which: Iterable[bool]) -> Family:
+def halves(label: str, metric: Metric, which: Iterable[bool]) -> Family:
     """How many are true and how many are false: both, always."""
     return _counting(
         metric,

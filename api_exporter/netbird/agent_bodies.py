@@ -4,7 +4,7 @@ Rows of past windows are dropped at once, buckets are added up, and of a page of
 access log only the number of records is read: its one row may hold a prompt.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -13,9 +13,14 @@ from msgspec.structs import fields, replace
 
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.agent_records import ConsumptionRow, RequestCount, UsageBucket
-from api_exporter.netbird.bodies import Decoded, Listing
+from api_exporter.netbird.bodies import (
+    FIRST,
+    DecodeContext,
+    Decoded,
+    Decoding,
+    Listing,
+)
 from api_exporter.netbird.elements import FAILURES, mend
-from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
 from api_exporter.ports import UpstreamError
 
 DAY = 86400
@@ -90,7 +95,6 @@ _AMOUNTS = [f.name for f in fields(UsageBucket) if f.type is not str]
 
 
 def added(buckets: Sequence[UsageBucket]) -> UsageBucket:
-    """Their sum."""
     return UsageBucket(
         **{name: sum(getattr(b, name) for b in buckets) for name in _AMOUNTS}
     )
@@ -148,15 +152,8 @@ class _CurrentRows(Listing):
 class ConsumptionBody:
     """The list of what was used in all windows that there ever were."""
 
-    def decode(
-        self,
-        body: bytes,
-        before: Sequence[Struct] = (),  # noqa: ARG002 - few rows stay as they were
-        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
-        now: float = 0.0,
-    ) -> Generator[bool, None, Decoded]:
-        """One Consumption."""
-        rows = _CurrentRows(now)
+    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
+        rows = _CurrentRows(known.now)
         found = yield from rows.decode(body)
         current = tuple(r for r in found.records if isinstance(r, ConsumptionRow))
         consumption = Consumption(rows=rows.count, current=current)
@@ -171,24 +168,16 @@ class UsageBody:
     def __init__(self) -> None:
         self._buckets = Listing(UsageBucket, key="period_start")
 
-    def decode(
-        self,
-        body: bytes,
-        before: Sequence[Struct] = (),
-        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - it is small
-        now: float = 0.0,
-    ) -> Generator[bool, None, Decoded]:
-        """One Usage, with the part of `before` that was not asked for."""
-        known = next((usage for usage in before if isinstance(usage, Usage)), Usage())
-        first, last = wanted_period(known, now)
+    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
+        usages = (usage for usage in known.before if isinstance(usage, Usage))
+        usage = next(usages, Usage())
+        first, last = wanted_period(usage, known.now)
         buckets = yield from self._buckets.decode(body)
         every = [b for b in buckets.records if isinstance(b, UsageBucket)]
         period = Period(first=first, last=last, used=added(every))
-        if last == day(now):
-            known = replace(known, today=period)
-        else:
-            known = replace(known, earlier=period)
-        return Decoded((known,), buckets.rejected, buckets.complaints)
+        part = "today" if last == day(known.now) else "earlier"
+        usage = replace(usage, **{part: period})
+        return Decoded((usage,), buckets.rejected, buckets.complaints)
 
 
 class DenialsBody:
@@ -196,17 +185,12 @@ class DenialsBody:
 
     _decoder = msgspec.json.Decoder(RequestCount)
 
-    def decode(
-        self,
-        body: bytes,
-        before: Sequence[Struct] = (),  # noqa: ARG002 - it is small
-        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
-        now: float = 0.0,
-    ) -> Generator[bool, None, Decoded]:
-        """One Denials."""
+    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
         yield False
         try:
             count = self._decoder.decode(mend(body).decode("utf-8", "replace"))
         except FAILURES as error:
             raise UpstreamError("decode", str(error)) from None
-        return Decoded((Denials(day=day(now), requests=count.total_records or 0),))
+        return Decoded(
+            (Denials(day=day(known.now), requests=count.total_records or 0),)
+        )

@@ -76,27 +76,35 @@ class Decoded(Struct, frozen=True):
     unread: int = 0
 
 
+class DecodeContext(Struct, frozen=True):
+    """What is known when a body is decoded.
+
+    Attributes:
+        before: the records of the body before it.
+        recognized: of that body.
+        now: when this one was asked for, seconds since the epoch.
+    """
+
+    before: Sequence[Struct] = ()
+    recognized: KnownRecords = NO_RECORDS
+    now: float = 0.0
+
+
+FIRST = DecodeContext()
+
+Decoding = Generator[bool, None, Decoded]
+"""What it yields says whether the next step takes long."""
+
+
 class Body(Protocol):
     """What a path answers with."""
 
-    def decode(
-        self,
-        body: bytes,
-        before: Sequence[Struct] = (),
-        recognized: KnownRecords = NO_RECORDS,
-        now: float = 0.0,
-    ) -> Generator[bool, None, Decoded]:
+    def decode(self, body: bytes, known: DecodeContext = FIRST, /) -> Decoding:
         """Pauses now and then; raises UpstreamError where it is not what was promised.
-
-        What it yields says whether the next step takes long.
 
         Records that are as they were `before` are those very objects, in that order,
         and new ones follow: so two rounds of a large network hardly take more memory
         than one, and what is made of them changes as little as they do.
-
-        Args:
-            recognized: of the body that held what was `before`.
-            now: when it was asked for, seconds since the epoch.
         """
         ...
 
@@ -131,19 +139,13 @@ class Listing:
         self._cut_times = cut_times
         self._id = attrgetter(key) if isinstance(key, str) else key
 
-    def decode(
-        self,
-        body: bytes,
-        before: Sequence[Struct] = (),
-        recognized: KnownRecords = NO_RECORDS,
-        now: float = 0.0,  # noqa: ARG002 - records are what they are
-    ) -> Generator[bool, None, Decoded]:
+    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
         """Of two with one id the last counts; one with an empty id is left out."""
         old: dict[str, Struct] = {}
         # Some lists of the upstream have another order at each reading.
         found: dict[str, Struct | None] = {}
-        yield from self._recall(before, old, found)
-        cache = RecordCache(recognized)
+        yield from self._recall(known.before, old, found)
+        cache = RecordCache(known.recognized)
         count = rejected = work = 0
         complaints: list[str] = []
         for raws in elements(body):
@@ -216,14 +218,7 @@ def _unreadable(complaints: list[str]) -> UpstreamError:
 class Unread:
     """A JSON array whose records nobody wants: they are counted and not decoded."""
 
-    def decode(
-        self,
-        body: bytes,
-        before: Sequence[Struct] = (),  # noqa: ARG002 - nothing of it is kept
-        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
-        now: float = 0.0,  # noqa: ARG002 - the same
-    ) -> Generator[bool, None, Decoded]:
-        """No records."""
+    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoding:
         count = 0
         for raws in elements(body):
             yield False
@@ -241,13 +236,7 @@ class Page:
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(_Page)
 
-    def decode(
-        self,
-        body: bytes,
-        before: Sequence[Struct] = (),  # noqa: ARG002 - nothing of it is kept
-        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
-        now: float = 0.0,  # noqa: ARG002 - the same
-    ) -> Generator[bool, None, Decoded]:
+    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoding:
         """No records; raises UpstreamError where it is no page."""
         yield True
         try:
@@ -268,14 +257,7 @@ class Document:
         self._decoder = msgspec.json.Decoder(record)
         self._nullable = nullable
 
-    def decode(
-        self,
-        body: bytes,
-        before: Sequence[Struct] = (),  # noqa: ARG002 - it is small
-        recognized: KnownRecords = NO_RECORDS,  # noqa: ARG002 - the same
-        now: float = 0.0,  # noqa: ARG002 - it is what it is
-    ) -> Generator[bool, None, Decoded]:
-        """A list of one record."""
+    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoding:
         yield False
         if self._nullable and body.strip() == b"null":
             body = b"{}"

@@ -37,8 +37,8 @@ class ApiEndpoint(Struct, frozen=True):
 
     Attributes:
         path: below the upstream's base URL.
-        body: decodes it.
         period: seconds between refreshes, unless the settings say otherwise.
+        body: decodes it; None for a list of the field's records.
         absence: the message of the JSON 404 with which an upstream too old to know the
             path answers: it takes the last segment for the id of an object; or of
             another refusal that means the same.
@@ -51,8 +51,8 @@ class ApiEndpoint(Struct, frozen=True):
     """
 
     path: str
-    body: Body
     period: float = 10 * MINUTE
+    body: Body | None = None
     absence: str = ""
     query: "Callable[[Inventory, float], str]" = lambda *_: ""
     ends: "Callable[[Inventory, float], float | None]" = lambda *_: None
@@ -95,155 +95,113 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     consumption_period: float = 600.0
     peers: Annotated[
         Known[records.Peer],
-        ApiEndpoint("api/peers", Listing(records.Peer, nullable=False), 30),
+        ApiEndpoint("api/peers", 30, Listing(records.Peer, nullable=False)),
     ] = None
     # The first one counts.
     accounts: Annotated[
         Known[records.Account],
-        ApiEndpoint("api/accounts", Listing(records.Account, ordered=True), 5 * MINUTE),
+        ApiEndpoint("api/accounts", 5 * MINUTE, Listing(records.Account, ordered=True)),
     ] = None
     groups: Annotated[
         Known[records.Group],
-        ApiEndpoint("api/groups", Listing(records.Group, nullable=False), 5 * MINUTE),
+        ApiEndpoint("api/groups", 5 * MINUTE, Listing(records.Group, nullable=False)),
     ] = None
     setup_keys: Annotated[
-        Known[records.SetupKey],
-        ApiEndpoint("api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
+        Known[records.SetupKey], ApiEndpoint("api/setup-keys", 5 * MINUTE)
     ] = None
     # Of two that list a resource the last one counts.
     networks: Annotated[
         Known[records.Network],
-        ApiEndpoint("api/networks", Listing(records.Network, ordered=True), 5 * MINUTE),
+        ApiEndpoint("api/networks", 5 * MINUTE, Listing(records.Network, ordered=True)),
     ] = None
     network_routers: Annotated[
         Known[records.NetworkRouter],
         ApiEndpoint(
-            "api/networks/routers",
-            Listing(records.NetworkRouter),
-            5 * MINUTE,
-            absence="network: routers not found",
+            "api/networks/routers", 5 * MINUTE, absence="network: routers not found"
         ),
     ] = None
     network_resources: Annotated[
         Known[records.NetworkResource],
         ApiEndpoint(
-            "api/networks/resources",
-            Listing(records.NetworkResource),
-            5 * MINUTE,
-            absence="network: resources not found",
+            "api/networks/resources", 5 * MINUTE, absence="network: resources not found"
         ),
     ] = None
-    routes: Annotated[
-        Known[records.Route],
-        ApiEndpoint("api/routes", Listing(records.Route), 5 * MINUTE),
-    ] = None
-    users: Annotated[
-        Known[records.User], ApiEndpoint("api/users", Listing(records.User))
-    ] = None
+    routes: Annotated[Known[records.Route], ApiEndpoint("api/routes", 5 * MINUTE)] = (
+        None
+    )
+    users: Annotated[Known[records.User], ApiEndpoint("api/users")] = None
     access_tokens: Annotated[
-        Known[records.AccessToken],
-        ApiEndpoint("api/users/{current_user}/tokens", Listing(records.AccessToken)),
+        Known[records.AccessToken], ApiEndpoint("api/users/{current_user}/tokens")
     ] = None
-    policies: Annotated[
-        Known[records.Policy], ApiEndpoint("api/policies", Listing(records.Policy))
-    ] = None
+    policies: Annotated[Known[records.Policy], ApiEndpoint("api/policies")] = None
     posture_checks: Annotated[
-        Known[records.PostureCheck],
-        ApiEndpoint("api/posture-checks", Listing(records.PostureCheck)),
+        Known[records.PostureCheck], ApiEndpoint("api/posture-checks")
     ] = None
     nameservers: Annotated[
-        Known[records.NameserverGroup],
-        ApiEndpoint("api/dns/nameservers", Listing(records.NameserverGroup)),
+        Known[records.NameserverGroup], ApiEndpoint("api/dns/nameservers")
     ] = None
     dns_settings: Annotated[
         Known[records.DnsSettings],
-        ApiEndpoint("api/dns/settings", Document(records.DnsSettings)),
+        ApiEndpoint("api/dns/settings", body=Document(records.DnsSettings)),
     ] = None
-    dns_zones: Annotated[
-        Known[records.DnsZone], ApiEndpoint("api/dns/zones", Listing(records.DnsZone))
-    ] = None
+    dns_zones: Annotated[Known[records.DnsZone], ApiEndpoint("api/dns/zones")] = None
     proxy_services: Annotated[
-        Known[records.ProxyService],
-        ApiEndpoint("api/reverse-proxies/services", Listing(records.ProxyService)),
+        Known[records.ProxyService], ApiEndpoint("api/reverse-proxies/services")
     ] = None
     proxy_domains: Annotated[
-        Known[records.ProxyDomain],
-        ApiEndpoint("api/reverse-proxies/domains", Listing(records.ProxyDomain)),
+        Known[records.ProxyDomain], ApiEndpoint("api/reverse-proxies/domains")
     ] = None
     proxy_clusters: Annotated[
         Known[records.ProxyCluster],
         ApiEndpoint(
-            "api/reverse-proxies/clusters", Listing(records.ProxyCluster, key="address")
+            "api/reverse-proxies/clusters",
+            body=Listing(records.ProxyCluster, key="address"),
         ),
     ] = None
     proxy_tokens: Annotated[
-        Known[records.ProxyToken],
-        ApiEndpoint("api/reverse-proxies/proxy-tokens", Listing(records.ProxyToken)),
+        Known[records.ProxyToken], ApiEndpoint("api/reverse-proxies/proxy-tokens")
     ] = None
     instance_version: Annotated[
         Known[records.InstanceVersion],
         ApiEndpoint(
-            "api/instance/version", Document(records.InstanceVersion), 60 * MINUTE
+            "api/instance/version", 60 * MINUTE, Document(records.InstanceVersion)
         ),
     ] = None
-    events: Annotated[
-        Known[records.AuditEvent],
-        ApiEndpoint("api/events/audit", Listing(records.AuditEvent)),
-    ] = None
+    events: Annotated[Known[records.AuditEvent], ApiEndpoint("api/events/audit")] = None
     user_invites: Annotated[
         Known[records.UserInvite],
         ApiEndpoint(
             "api/users/invites",
-            Listing(records.UserInvite),
             15 * MINUTE,
             absence="invite links are only available with embedded identity provider",
         ),
     ] = None
     identity_providers: Annotated[
         Known[records.IdentityProvider],
-        ApiEndpoint(
-            "api/identity-providers", Listing(records.IdentityProvider), 60 * MINUTE
-        ),
+        ApiEndpoint("api/identity-providers", 60 * MINUTE),
     ] = None
     agent_providers: Annotated[
         Known[agent_records.AgentProvider],
-        ApiEndpoint(
-            "api/agent-network/providers",
-            Listing(agent_records.AgentProvider),
-            15 * MINUTE,
-            idle=2.0,
-        ),
+        ApiEndpoint("api/agent-network/providers", 15 * MINUTE, idle=2.0),
     ] = None
     agent_policies: Annotated[
         Known[agent_records.AgentPolicy],
-        ApiEndpoint(
-            "api/agent-network/policies",
-            Listing(agent_records.AgentPolicy),
-            15 * MINUTE,
-        ),
+        ApiEndpoint("api/agent-network/policies", 15 * MINUTE),
     ] = None
     agent_budget_rules: Annotated[
         Known[agent_records.AgentBudgetRule],
-        ApiEndpoint(
-            "api/agent-network/budget-rules",
-            Listing(agent_records.AgentBudgetRule),
-            15 * MINUTE,
-        ),
+        ApiEndpoint("api/agent-network/budget-rules", 15 * MINUTE),
     ] = None
     agent_guardrails: Annotated[
         Known[agent_records.AgentGuardrail],
-        ApiEndpoint(
-            "api/agent-network/guardrails",
-            Listing(agent_records.AgentGuardrail),
-            15 * MINUTE,
-        ),
+        ApiEndpoint("api/agent-network/guardrails", 15 * MINUTE),
     ] = None
     agent_settings: Annotated[
         Known[agent_records.AgentSettings],
         ApiEndpoint(
             "api/agent-network/settings",
-            Document(agent_records.AgentSettings, nullable=True),
             15 * MINUTE,
+            Document(agent_records.AgentSettings, nullable=True),
         ),
     ] = None
     # The server reads all of it from its database, and never deletes a row.
@@ -251,7 +209,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Known[Consumption],
         ApiEndpoint(
             "api/agent-network/consumption",
-            ConsumptionBody(),
+            body=ConsumptionBody(),
             ends=lambda known, now: window_end(known.agent_consumption or (), now),
             longest=32 * 1024 * 1024,
             cost=100.0,
@@ -261,7 +219,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Known[Usage],
         ApiEndpoint(
             "api/agent-network/usage/overview",
-            UsageBody(),
+            body=UsageBody(),
             query=lambda known, now: usage_query(known.agent_usage or (), now),
             ends=lambda _, now: midnight(now),
         ),
@@ -270,7 +228,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Known[Denials],
         ApiEndpoint(
             "api/agent-network/access-logs",
-            DenialsBody(),
+            body=DenialsBody(),
             query=lambda _, now: denials_query(now),
             ends=lambda _, now: midnight(now),
         ),
@@ -301,7 +259,6 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(self.changes.get(resource) for resource in resources)
 
     def detailed(self) -> Steps[Iterable[records.Peer]]:
-        """The peers that may have series of their own."""
         ids = yield from self.detailed_ids()
         peers = self.peers or ()
         if ids is None:

@@ -1,12 +1,12 @@
 """Resources: the inventory's fields, and what is asked of the upstream for them."""
 
 import math
-from typing import Annotated, get_origin, get_type_hints
+from typing import Annotated, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
 from msgspec.structs import asdict
 
-from api_exporter.netbird.bodies import Page
+from api_exporter.netbird.bodies import Body, Listing, Page
 from api_exporter.netbird.inventory import ApiEndpoint, Inventory
 from api_exporter.ports import UpstreamError
 
@@ -39,6 +39,7 @@ class Resource(ApiEndpoint, frozen=True, kw_only=True):
     """
 
     name: str
+    body: Body
 
     @property
     def optional(self) -> bool:
@@ -89,8 +90,14 @@ class Resource(ApiEndpoint, frozen=True, kw_only=True):
         return error.unsupported or (error.said != "" and error.said == self.absence)
 
 
+def _resource(name: str, known: object, endpoint: ApiEndpoint) -> Resource:
+    records, _ = get_args(known)
+    body = endpoint.body or Listing(get_args(records)[0])
+    return Resource(**{**asdict(endpoint), "name": name, "body": body})
+
+
 RESOURCES: tuple[Resource, ...] = tuple(
-    Resource(**asdict(hint.__metadata__[0]), name=name)
+    _resource(name, *get_args(hint))
     for name, hint in get_type_hints(Inventory, include_extras=True).items()
     if get_origin(hint) is Annotated
 )

@@ -40,7 +40,6 @@ def samples(threads: list[Thread], frames: Mapping[int, FrameType]) -> list[Samp
 
 
 def stacks(threads: list[Thread], known: dict[Frame, Frame]) -> dict[Thread, Stack]:
-    """Where some threads are now."""
     frames = sys._current_frames()
     return {t: stack(frames.get(t.ident or 0), known) for t in threads}
 

@@ -121,11 +121,9 @@ class Budget:
         self.spend(now)
 
     def end(self, *, peers: bool) -> None:
-        """It has ended, however."""
         self._free[peers] += 1
 
     def spend(self, now: float) -> None:
-        """Count a request on the wire."""
         self._asked.append(now)
         while self._asked[0] <= now - LATELY:
             self._asked.popleft()

@@ -42,7 +42,6 @@ class Share:
         budget.shares.append(self)
 
     def leave(self) -> None:
-        """Want nothing any more."""
         self._budget.shares.remove(self)
 
     def begin(self, now: float, *, peers: bool) -> None:
@@ -51,7 +50,6 @@ class Share:
         self._budget.begin(now, peers=peers)
 
     def end(self, *, peers: bool) -> None:
-        """It has ended, however."""
         self._free[peers] += 1
         self._budget.end(peers=peers)
 
@@ -78,14 +76,12 @@ class Share:
         return True
 
     def peers_at(self, opening: "_Opening") -> float:
-        """When its peers may be asked for."""
         at = max(self.peers_due, opening.peers) if self._free[True] else NEVER
         if opening.pressing <= at and self._budget.tight(at):
             return max(at, self.peers_began + opening.squeezed_period)
         return at
 
     def others_at(self, opening: "_Opening") -> float:
-        """When anything else may be asked for."""
         if not self._free[False]:
             return NEVER
         return max(min(self.others_due, self.last_due), opening.others)

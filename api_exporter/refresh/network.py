@@ -7,9 +7,10 @@ simulation needs nothing else.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from math import inf
 
+from msgspec import Struct
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
-from twisted.application.service import MultiService
+from twisted.application.service import IService, MultiService
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -20,7 +21,7 @@ from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import Attempt, Fetch
+from api_exporter.ports import Attempt, Fetch, Now
 from api_exporter.refresh.pipeline import BodyReader, Pipeline, Source
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import Refresher
@@ -39,12 +40,29 @@ CONSUMPTION = "agent_consumption"
 NOTHING_KNOWN = Inventory()
 
 
+class AccountPart(Struct, frozen=True, kw_only=True):
+    """Something that not every account has; see `parts`.
+
+    Attributes:
+        service: lives as long as the account.
+        body_readers: by resource, who gets its bodies.
+        sources: by resource, who asks for its bodies.
+        reload: looks at files that may have been replaced.
+        ended: told of every refresh that has ended.
+    """
+
+    service: IService | None = None
+    body_readers: Mapping[str, BodyReader] = {}
+    sources: Mapping[str, Source] = {}
+    reload: Callable[[], object] = lambda: None
+    ended: RefreshObserver | None = None
+
+
 class Network(MultiService):
     """Everything of an account but its client.
 
     Args:
         quota: what may be asked for, and how often.
-        now: seconds since the epoch.
         slicer: of the process, where others compute, too.
         name: of the account, empty where it is the only one.
         url: the upstream's base address.
@@ -54,9 +72,7 @@ class Network(MultiService):
         thresholds: None for those that came with the program.
         certificates: when they end.
         reach: says at the start whether the upstream can be reached.
-        body_readers: by resource, who gets its bodies beside the collectors.
-        sources: by resource, who asks for its bodies.
-        ended: told of every refresh that has ended.
+        parts: what the account has beside the usual.
 
     Attributes:
         selection: what is published and asked for.
@@ -75,7 +91,7 @@ class Network(MultiService):
         fetch: Fetch,
         quota: Quota,
         clock: IReactorTime,
-        now: Callable[[], float],
+        now: Now,
         jitter: Jitter,
         registry: CollectorRegistry,
         slicer: Slicer | None = None,
@@ -88,9 +104,7 @@ class Network(MultiService):
         thresholds: Thresholds | None = None,
         certificates: Ends = lambda: (None, None),
         reach: Callable[[], Awaitable[None]] | None = None,
-        body_readers: Mapping[str, Sequence[BodyReader]] = {},
-        sources: Mapping[str, Source] = {},
-        ended: Sequence[RefreshObserver] = (),
+        parts: Sequence[AccountPart] = (),
     ) -> None:
         super().__init__()
         self.account, self.url = name, url
@@ -102,7 +116,7 @@ class Network(MultiService):
         self._unknown_groups = UnknownGroups(self._log)
         self._defect = False
         self.pages = Pages([collector.name for collector in selected.collectors])
-        self.telemetry = _telemetry(registry, quota, ended)
+        self.telemetry = _telemetry(registry, quota, parts)
         self.history = History(period=selected.periods[UP])
         self.attention = self._attention(important_groups, thresholds, certificates)
         page_size(registry, self.pages)
@@ -118,8 +132,8 @@ class Network(MultiService):
             now=now,
             page_max_bytes=page_max_bytes,
             failed=self.telemetry.collector_failed,
-            body_readers=body_readers,
-            sources=sources,
+            body_readers=_by_resource(parts),
+            sources={name: s for part in parts for name, s in part.sources.items()},
             account=name,
         )
         refresher = Refresher(
@@ -160,7 +174,6 @@ class Network(MultiService):
 
     @property
     def inventory(self) -> Inventory:
-        """What is known now."""
         return self.pipeline.inventory
 
     def text(self) -> bytes:
@@ -189,12 +202,20 @@ class Network(MultiService):
 
 
 def _telemetry(
-    registry: CollectorRegistry, quota: Quota, ended: Sequence[RefreshObserver]
+    registry: CollectorRegistry, quota: Quota, parts: Sequence[AccountPart]
 ) -> AccountTelemetry:
     return AccountTelemetry(
         registry=registry,
         periods=quota.selection.periods,
         collectors=[collector.name for collector in quota.selection.collectors],
         budget=lambda: quota.budget.per_minute,
-        ended=ended,
+        ended=[part.ended for part in parts if part.ended is not None],
     )
+
+
+def _by_resource(parts: Sequence[AccountPart]) -> dict[str, list[BodyReader]]:
+    readers: dict[str, list[BodyReader]] = {}
+    for part in parts:
+        for resource, reader in part.body_readers.items():
+            readers.setdefault(resource, []).append(reader)
+    return readers

@@ -56,6 +56,5 @@ class Outage(Struct):
             self.alone = True
 
     def failed(self, reason: Reason) -> None:
-        """Another resource failed."""
         if reason == self.reason:
             self.alone = False

@@ -1,12 +1,10 @@
 """What is said of a refresh that has ended: counted once, logged at a change."""
 
-from collections.abc import Callable
-
 from msgspec import Struct
 from twisted.logger import Logger
 
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.pipeline import LastBody
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.log import log_of
@@ -23,11 +21,7 @@ class Complained(Struct, frozen=True):
 
 
 class Outcomes:
-    """Tells telemetry and log.
-
-    Args:
-        now: seconds since the epoch.
-    """
+    """Tells telemetry and log."""
 
     log = Logger()
 
@@ -35,7 +29,7 @@ class Outcomes:
         self,
         *,
         telemetry: AccountTelemetry,
-        now: Callable[[], float],
+        now: Now,
         account: str = "",
     ) -> None:
         self.log = log_of(account, self.log)

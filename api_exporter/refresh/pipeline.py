@@ -22,10 +22,11 @@ from api_exporter.exposition.incremental import (
     render_page,
 )
 from api_exporter.exposition.pages import Pages
+from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
 from api_exporter.netbird.resources import Resource
-from api_exporter.ports import Fetch, UpstreamError
+from api_exporter.ports import Fetch, Now, UpstreamError
 from api_exporter.refresh.slices import Slicer
 from api_exporter.telemetry.log import log_of
 
@@ -84,7 +85,6 @@ class Pipeline:
 
     Args:
         inventory: to start with, so an empty one.
-        now: seconds since the epoch.
         page_max_bytes: the longest text that all collectors may have together.
         failed: told of each collector whose families could not be made.
         body_readers: by resource, who gets its bodies beside the collectors.
@@ -105,7 +105,7 @@ class Pipeline:
         fetch: Fetch,
         pages: Pages,
         slicer: Slicer,
-        now: Callable[[], float],
+        now: Now,
         page_max_bytes: float = inf,
         failed: Callable[[str], object] = lambda _: None,
         body_readers: Mapping[str, Sequence[BodyReader]] = {},
@@ -133,7 +133,6 @@ class Pipeline:
         return self.states[name].body is not None
 
     def located(self, resource: Resource) -> str | None:
-        """The path to ask for now, if there is one."""
         return resource.located(self.inventory, self._now())
 
     def wanted(self, name: str) -> bool:
@@ -161,9 +160,10 @@ class Pipeline:
         if last is not None and last.digest == digest and self._complete(name):
             return last
         recognized = NO_RECORDS if last is None else last.recognized
-        steps = resource.body.decode(body, before or (), recognized, asked)
+        known = DecodeContext(before or (), recognized, asked)
+        steps = resource.body.decode(body, known)
         decoded = await self._slicer.run(steps)
-        del body, recognized, steps
+        del body, recognized, known, steps
         last = LastBody(
             digest=digest,
             records=len(decoded.records) + decoded.unread,

@@ -10,7 +10,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from api_exporter.netbird.resources import UP, Resource
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
@@ -50,7 +50,7 @@ class Refresher(Service):
         pipeline: Pipeline,
         telemetry: AccountTelemetry,
         clock: IReactorTime,
-        now: Callable[[], float],
+        now: Now,
         jitter: Jitter,
         after: Callable[[str], Work] | None = None,
         reach: Callable[[], Awaitable[None]] | None = None,

@@ -1,5 +1,7 @@
 """Pages that can be read and nothing else: the classes that all others extend."""
 
+import json
+
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
@@ -21,9 +23,15 @@ def keep_at_home(request: Request) -> None:
 
 
 def may_know(request: Request) -> Accounts:
-    """The accounts that the client may know of."""
     found: Accounts = getattr(request, "accounts", NONE)
     return found
+
+
+def refuse(request: Request, status: int, line: str) -> bytes:
+    """Say in a line of text why there is no page."""
+    request.setResponseCode(status)
+    request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
+    return f"{line}\n".encode()
 
 
 class ReadOnlyPage(Resource):
@@ -37,10 +45,8 @@ class ReadOnlyPage(Resource):
         if request.method in {b"GET", b"HEAD"}:
             answer: bytes | int = super().render(request)
             return answer
-        request.setResponseCode(405)
         request.setHeader(b"Allow", b"GET, HEAD")
-        request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
-        return b"This page can only be read: GET or HEAD.\n"
+        return refuse(request, 405, "This page can only be read: GET or HEAD.")
 
 
 class Refusal(Resource):
@@ -52,9 +58,7 @@ class Refusal(Resource):
         self._message = message
 
     def render(self, request: Request) -> bytes:
-        request.setResponseCode(self._status)
-        request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
-        return f"{self._message}\n".encode()
+        return refuse(request, self._status, self._message)
 
 
 class TextPage(ReadOnlyPage):
@@ -67,7 +71,19 @@ class TextPage(ReadOnlyPage):
         raise NotImplementedError
 
     def render_GET(self, request: Request) -> bytes:
-        """Answer with the text."""
         request.setHeader(b"Content-Type", self.media_type)
         keep_private(request)
         return self.text(request).encode()
+
+
+class JsonPage(TextPage):
+    """Such a page that is a JSON object."""
+
+    media_type = b"application/json"
+
+    def answer(self, request: Request) -> dict[str, object]:
+        """The object; what is not 200 sets the request's status."""
+        raise NotImplementedError
+
+    def text(self, request: Request) -> str:
+        return json.dumps(self.answer(request), indent=2) + "\n"

@@ -92,12 +92,10 @@ class BoundedSite(Site):
         self._dropping.clock = reactor
 
     def startFactory(self) -> None:
-        """Called when the first port is open."""
         super().startFactory()
         self._dropping.start(INTERVAL, now=False)
 
     def stopFactory(self) -> None:
-        """Called when the last port is closed."""
         super().stopFactory()
         self._dropping.stop()
 

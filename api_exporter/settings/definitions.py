@@ -263,11 +263,9 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def reads_access_log(self) -> bool:
-        """Whether the access log is asked for."""
         return self.access_log_metrics or self.access_log_file is not None
 
     def choice(self) -> MetricFilter:
-        """Which families are wanted."""
         return MetricFilter(
             allow=self.metrics_allow, deny=self.metrics_deny, detail=self.peer_detail
         )

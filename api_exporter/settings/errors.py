@@ -15,5 +15,4 @@ class ConfigurationError(ValueError):
 
     @classmethod
     def of(cls, error: ValueError, problem: str) -> "ConfigurationError":
-        """The same error in other words."""
         return cls(problem, retryable=isinstance(error, cls) and error.retryable)

@@ -32,6 +32,5 @@ class Options(usage.Options):
     ]
 
     def opt_version(self) -> NoReturn:
-        """Print the version and exit."""
         sys.stdout.write(f"{this_build()}\n")
         raise SystemExit(0)

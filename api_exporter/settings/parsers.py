@@ -134,7 +134,6 @@ def file(text: str) -> Path:
 
 
 def listed(text: str) -> Iterator[str]:
-    """What stands between commas."""
     return filter(None, map(str.strip, text.split(",")))
 
 
@@ -159,7 +158,6 @@ def rate_limit(text: str) -> tuple[int, int]:
 
 
 def one_of(*values: str) -> Callable[[str], str]:
-    """A parser of one of these words, in any case."""
 
     def parse(text: str) -> str:
         if text.lower() not in values:
@@ -185,7 +183,6 @@ def personal(text: str) -> frozenset[str]:
 
 
 def yes_or_no(text: str) -> bool:
-    """One of two words."""
     return one_of("true", "false")(text.lower()) == "true"
 
 
@@ -213,7 +210,6 @@ def intervals(text: str) -> dict[str, float]:
 
 
 def collectors(text: str) -> frozenset[str]:
-    """The names of the collectors that are on."""
     default = {c.name for c in COLLECTORS if c.default}
     known = {c.name: {c.name} for c in COLLECTORS} | {"default": default}
     on: set[str] = set()

@@ -70,7 +70,6 @@ class _Service:
         self.denied: Count[str] = Count()
 
     def count(self, row: _Row) -> None:
-        """One row more."""
         status = _number(row.status_code)
         protocol = str(row.protocol or "http")
         if protocol not in _PROTOCOLS:
@@ -145,11 +144,9 @@ class AccessLogTelemetry(Collector):
         registry.register(self)
 
     def collect(self) -> Iterable[Metric]:
-        """For a registry."""
         return self._families
 
     def written(self, lines: int) -> None:
-        """So many lines were written."""
         self._written(lines)
 
     def writable(self, _: bool) -> None:

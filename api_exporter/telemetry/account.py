@@ -27,6 +27,48 @@ class RefreshObserver(Protocol):
     def __call__(self, resource: str, seconds: float, *, failed: bool) -> object: ...
 
 
+class AttemptTelemetry:
+    """Counts requests on the wire."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._requests = Counter[str]()
+        self._retries = self._received = 0
+        _publish(
+            registry,
+            "api_exporter_upstream_requests",
+            "Number of requests to the NetBird API by HTTP status (none = no response,"
+            " other = invalid status)",
+            lambda: self._requests,
+            "code",
+        )
+        self._seconds = Histogram(
+            "api_exporter_upstream_request_duration_seconds",
+            "Duration of a request to the NetBird API, including the body, in seconds",
+            buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+            registry=registry,
+        )
+        _publish(
+            registry,
+            "api_exporter_upstream_retries",
+            "Number of retries of requests to the NetBird API",
+            lambda: self._retries,
+        )
+        _publish(
+            registry,
+            "api_exporter_upstream_received_bytes",
+            "Number of bytes received from the NetBird API in bodies, after"
+            " decompression",
+            lambda: self._received,
+        )
+
+    def count(self, attempt: Attempt) -> None:
+        self._requests[_code(attempt.status)] += 1
+        self._seconds.observe(attempt.seconds)
+        self._received += attempt.received
+        if attempt.number > 1:
+            self._retries += 1
+
+
 class AccountTelemetry:
     """Instruments of an account, on a registry of their own.
 
@@ -58,69 +100,40 @@ class AccountTelemetry:
         self.changed: Callable[[], object] = lambda: None
         self._observers = ended
         resource_gauges(registry, self.standings, budget)
-        # Plain numbers: prometheus_client's counters take a kilobyte each.
         self._refreshes = dict.fromkeys(periods, 0)
         self._failures = dict.fromkeys(periods, 0)
         self._reasons: dict[str, int] = dict.fromkeys(REASONS, 0)
         self._collector_failures = dict.fromkeys(collectors, 0)
-        self._requests = Counter[str]()
-        self._retries = self._received = 0
-        self._count(
+        _publish(
+            registry,
             "api_exporter_refreshes",
             "Number of finished refreshes of the resource, including failed refreshes",
             lambda: self._refreshes,
             "resource",
         )
-        self._count(
+        _publish(
+            registry,
             "api_exporter_refresh_failures",
             "Number of failed refreshes of the resource",
             lambda: self._failures,
             "resource",
         )
-        self._count(
+        _publish(
+            registry,
             "api_exporter_refresh_failure_reasons",
             "Number of failed refreshes by reason",
             lambda: self._reasons,
             "reason",
         )
-        self._count(
+        _publish(
+            registry,
             "api_exporter_collector_failures",
             "Number of times that a metric family of the collector could not be made"
             " because of a bug",
             lambda: self._collector_failures,
             "collector",
         )
-        self._count(
-            "api_exporter_upstream_requests",
-            "Number of requests to the NetBird API by HTTP status (none = no response,"
-            " other = invalid status)",
-            lambda: self._requests,
-            "code",
-        )
-        self._request_seconds = Histogram(
-            "api_exporter_upstream_request_duration_seconds",
-            "Duration of a request to the NetBird API, including the body, in seconds",
-            buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
-            registry=registry,
-        )
-        self._count(
-            "api_exporter_upstream_retries",
-            "Number of retries of requests to the NetBird API",
-            lambda: self._retries,
-        )
-        self._count(
-            "api_exporter_upstream_received_bytes",
-            "Number of bytes received from the NetBird API in bodies, after"
-            " decompression",
-            lambda: self._received,
-        )
-
-    def _count(
-        self, name: str, words: str, read: Callable[[], Value], label: str = ""
-    ) -> None:
-        CallbackMetric(
-            self.registry, name, words, read, label=label, family=CounterMetricFamily
-        )
+        self._attempts = AttemptTelemetry(registry)
 
     def summary(self, now: float) -> str:
         """Our state in one line, such as `peers fresh, 214 peers, 0.4 s`."""
@@ -142,11 +155,7 @@ class AccountTelemetry:
         """
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
-        self._requests[_code(attempt.status)] += 1
-        self._request_seconds.observe(attempt.seconds)
-        self._received += attempt.received
-        if attempt.number > 1:
-            self._retries += 1
+        self._attempts.count(attempt)
         if attempt.path == BY_NAME[UP].path and attempt.reason is not None:
             before = self.standings[UP]
             self._update(
@@ -180,7 +189,6 @@ class AccountTelemetry:
     def failed(
         self, resource: str, error: UpstreamError, *, seconds: float, at: float
     ) -> None:
-        """A refresh has failed."""
         self._failures[resource] += 1
         self._reasons[error.reason] += 1
         before = self.standings[resource]
@@ -216,7 +224,6 @@ class AccountTelemetry:
         self.standings[resource] = Freshness(period=self.standings[resource].period)
 
     def wake(self, resource: str, period: float) -> None:
-        """It is asked for, again."""
         if resource not in self.standings:
             self.standings[resource] = Freshness(period=period)
             self._refreshes[resource] = 0
@@ -227,11 +234,9 @@ class AccountTelemetry:
         self._update(resource, period=period)
 
     def collector_failed(self, collector: str) -> None:
-        """Its families could not be made."""
         self._collector_failures[collector] += 1
 
     def withdrawn(self, resource: str) -> None:
-        """Its metrics have ended."""
         self._update(resource, withdrawn=True)
 
     def _ended(
@@ -247,6 +252,17 @@ class AccountTelemetry:
         self.standings[resource] = after = replace(before, **changes)
         if resource == UP and after.up is not before.up:
             self.changed()
+
+
+def _publish(
+    registry: CollectorRegistry,
+    name: str,
+    words: str,
+    read: Callable[[], Value],
+    label: str = "",
+) -> None:
+    """Plain numbers as a counter: prometheus_client's own take a kilobyte each."""
+    CallbackMetric(registry, name, words, read, label=label, family=CounterMetricFamily)
 
 
 def _code(status: int | None) -> str:

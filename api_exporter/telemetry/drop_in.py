@@ -34,7 +34,6 @@ class ScrapesTelemetry:
         }
 
     def ended(self, resource: str, seconds: float, *, failed: bool) -> None:
-        """A refresh has ended."""
         if resource in self._seconds:
             self._seconds[resource].observe(seconds)
             if failed:

@@ -30,7 +30,6 @@ class Count(Struct, frozen=True, kw_only=True):
 
     @property
     def peers(self) -> int:
-        """All of them."""
         return self.connected + self.disconnected
 
 

@@ -105,7 +105,6 @@ class UpstreamAgent:
         headers: Headers | None = None,
         bodyProducer: IBodyProducer | None = None,  # noqa: N803 - Twisted's name
     ) -> Deferred[IResponse]:
-        """See IAgent."""
         if self._reactor.seconds() - self._renewed > LONGEST_KEPT:
             self._renewed = self._reactor.seconds()
             self._pool.closeCachedConnections()

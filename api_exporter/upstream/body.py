@@ -137,7 +137,6 @@ class ResponseBody(Protocol):
         cast("IPushProducer", self.transport).pauseProducing()
 
     def go_on(self) -> None:
-        """Do so again."""
         cast("IPushProducer", self.transport).resumeProducing()
 
     def _refuse(self, problem: UpstreamError) -> None:
@@ -145,7 +144,6 @@ class ResponseBody(Protocol):
         self.whole.errback(problem)
 
     def _end(self) -> None:
-        """Keep nothing."""
         self._body.close()
         if self._large:
             self._large = False

@@ -9,7 +9,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from api_exporter.ports import Attempt
+from api_exporter.ports import Attempt, Now
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.telemetry.log import log_of
@@ -18,7 +18,8 @@ from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.body import LargeBodies
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.upstream.tls_policy import (
-    TlsPolicies,
+    MakePolicy,
+    TlsPolicy,
     UpstreamCertificate,
     read_certificate,
 )
@@ -49,24 +50,23 @@ class Client(Service):
         settings: AccountSettings,
         reactor: PosixReactorBase,
         *,
-        now: Callable[[], float],
+        now: Now,
         jitter: Jitter,
         observe: Callable[[Attempt], None],
-        trusts: TlsPolicies | None = None,
+        make_policy: MakePolicy = TlsPolicy,
         large: LargeBodies | None = None,
     ) -> None:
         self._log = log_of(settings.name, log)
         self._url = settings.upstream_api_url
         self.way = way = settings.proxy_selection
-        trusts = TlsPolicies() if trusts is None else trusts
         authorities = settings.upstream_ca_file
-        self.trust = trusts.of(authorities, settings.identity, now)
+        self.trust = make_policy(authorities, settings.identity, now)
         self.shown: UpstreamCertificate | None = None
         self._agent = UpstreamAgent(
             reactor,
             proxy=way.proxy,
             policy=self.trust,
-            proxy_policy=trusts.of(authorities, None, now),
+            proxy_policy=make_policy(authorities, None, now),
             timeout=settings.http_timeout,
             seen=self._seen,
         )

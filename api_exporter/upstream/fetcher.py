@@ -16,7 +16,7 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
 from api_exporter.netbird.resources import BOUNDS, PROBE
-from api_exporter.ports import Attempt, Reason, UpstreamError
+from api_exporter.ports import Attempt, Now, Reason, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
@@ -97,7 +97,7 @@ class Fetcher:
         timeout: float,
         attempts: int,
         clock: IReactorTime,
-        now: Callable[[], float],
+        now: Now,
         jitter: backoff.Jitter,
         observe: Callable[[Attempt], None],
         longest_body: int = LONGEST_BODY,

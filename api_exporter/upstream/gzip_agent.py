@@ -60,7 +60,6 @@ class GzipAgent:
         headers: Headers | None = None,
         bodyProducer: IBodyProducer | None = None,  # noqa: N803 - Twisted's name
     ) -> Deferred[IResponse]:
-        """See IAgent."""
         headers = Headers() if headers is None else headers.copy()
         headers.setRawHeaders(b"Accept-Encoding", [GZIP.encode()])
         asked = self._agent.request(method, uri, headers, bodyProducer)
@@ -142,7 +141,6 @@ class Gunzip(Protocol):
         self._pause()
 
     def resumeProducing(self) -> None:
-        """Do so again."""
         self._waiting = False
         self._pause()
         self._unpack_soon()
@@ -212,7 +210,6 @@ class Gunzip(Protocol):
         self._protocol.connectionLost(reason)
 
     def _forget(self) -> None:
-        """Keep nothing."""
         self._over = True
         self._stop()
         self._packed = []

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,7 +12,7 @@ from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Now, UpstreamError
 from api_exporter.settings.certificate import (
     ClientCertificate,
     ClientCertificateFiles,
@@ -46,7 +45,6 @@ class UpstreamCertificate(Struct, frozen=True):
 
 
 def read_certificate(certificate: X509) -> UpstreamCertificate:
-    """What it says."""
     known = certificate.to_cryptography()
     return UpstreamCertificate(
         known.issuer.rfc4514_string(), known.not_valid_after_utc.timestamp()
@@ -60,7 +58,6 @@ class TlsPolicy:
     Args:
         authorities: a file with those that we trust; None for this machine's.
         files: who we are to a gateway, if anybody.
-        now: seconds since the epoch.
 
     Attributes:
         unusable: why our own files cannot be used, as they were when they were last
@@ -71,7 +68,7 @@ class TlsPolicy:
         self,
         authorities: Path | None,
         files: ClientCertificateFiles | None,
-        now: Callable[[], float],
+        now: Now,
     ) -> None:
         self._authorities = authorities
         self._files = files
@@ -161,8 +158,5 @@ class TlsPolicy:
         return {"trustRoot": trustRootFromCertificates(authorities)}
 
 
-class TlsPolicies:
-    """One policy for all who trust the same and are the same."""
-
-    def __init__(self) -> None:
-        self.of = cache(TlsPolicy)
+MakePolicy = Callable[[Path | None, ClientCertificateFiles | None, Now], TlsPolicy]
+"""One policy is enough for all who trust the same and are the same."""

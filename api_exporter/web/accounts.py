@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from api_exporter.exposition.pages import Pages
+from api_exporter.refresh.network import Network
 from api_exporter.serving.page import Refusal
 from api_exporter.telemetry.process import account_gauges
 from api_exporter.web.account_targets import AccountTargets
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 from api_exporter.web.health import AllHealth
 from api_exporter.web.metrics import Metrics
@@ -15,9 +15,9 @@ from api_exporter.web.status.overview import Overview
 from api_exporter.web.tree import SummaryPages
 
 
-def summary(accounts: Mapping[str, AccountView], context: SiteContext) -> SummaryPages:
+def summary(accounts: Mapping[str, Network], context: SiteContext) -> SummaryPages:
     """The metrics are those of the process, and which accounts are up."""
-    telemetries = {name: view.telemetry for name, view in accounts.items()}
+    telemetries = {name: network.telemetry for name, network in accounts.items()}
     account_gauges(context.process.registry, telemetries)
     return SummaryPages(
         status=Overview(accounts, context),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 from twisted.web.resource import Resource
 
+from api_exporter.ports import Now
 from api_exporter.serving.page_readers import PageReaders
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
@@ -25,7 +26,6 @@ class SiteContext(Struct, frozen=True, kw_only=True):
         pages: those that not everybody wants, by path.
         uptime: seconds since the start.
         seconds: a clock.
-        now: seconds since the epoch.
     """
 
     process: ProcessTelemetry
@@ -38,9 +38,8 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     pages: Mapping[str, Resource] = {}
     uptime: Callable[[], float]
     seconds: Callable[[], float]
-    now: Callable[[], float]
+    now: Now
 
     @property
     def profiles(self) -> bool:
-        """Whether they are served."""
         return PROFILES in self.pages

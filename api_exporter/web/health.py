@@ -1,65 +1,54 @@
 """`/health`: whether the process answers, and what it knows, as JSON."""
 
-import json
 from collections.abc import Mapping
 
 from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
-from api_exporter.serving.page import TextPage
+from api_exporter.refresh.network import Network
+from api_exporter.serving.page import JsonPage
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 
 
-class Health(TextPage):
+class Health(JsonPage):
     """Always 200 while the process answers: it is alive, whatever the upstream does."""
 
-    media_type = b"application/json"
-
-    def __init__(self, view: AccountView, context: SiteContext) -> None:
+    def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
-        self._view = view
+        self._network = network
         self._context = context
 
-    def text(self, _request: Request) -> str:
-        """One JSON object."""
-        standings = self._view.telemetry.standings
-        health = {
+    def answer(self, _request: Request) -> dict[str, object]:
+        standings = self._network.telemetry.standings
+        return {
             **_process(self._context),
             "upstream": {
-                "url": self._view.url,
-                "reachable": self._view.telemetry.reachable,
+                "url": self._network.url,
+                "reachable": self._network.telemetry.reachable,
             },
             "resources": {
                 name: _entry(standing) for name, standing in standings.items()
             },
         }
-        return json.dumps(health, indent=2) + "\n"
 
 
-class AllHealth(TextPage):
+class AllHealth(JsonPage):
     """The same of several accounts: of each whether its upstream can be relied on."""
 
-    media_type = b"application/json"
-
-    def __init__(
-        self, accounts: Mapping[str, AccountView], context: SiteContext
-    ) -> None:
+    def __init__(self, accounts: Mapping[str, Network], context: SiteContext) -> None:
         super().__init__()
         self._accounts = accounts
         self._context = context
 
-    def text(self, _request: Request) -> str:
-        """One JSON object."""
-        health = {
+    def answer(self, _request: Request) -> dict[str, object]:
+        return {
             **_process(self._context),
             "accounts": {
-                name: {"up": view.telemetry.standings[UP].up}
-                for name, view in self._accounts.items()
+                name: {"up": network.telemetry.standings[UP].up}
+                for name, network in self._accounts.items()
             },
         }
-        return json.dumps(health, indent=2) + "\n"
 
 
 def _process(context: SiteContext) -> dict[str, object]:

@@ -16,9 +16,16 @@ from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 from twisted.web.server import NOT_DONE_YET, Request
 
+from api_exporter.ports import Now
 from api_exporter.profiling import cpu, heap, stacks
 from api_exporter.profiling.pprof import Profile, encode
-from api_exporter.serving.page import ReadOnlyPage, TextPage, keep_at_home, keep_private
+from api_exporter.serving.page import (
+    ReadOnlyPage,
+    TextPage,
+    keep_at_home,
+    keep_private,
+    refuse,
+)
 
 InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 """Runs what would hold up the event loop in another thread."""
@@ -94,7 +101,7 @@ class ProfilePage(ReadOnlyPage):
         self,
         kind: ProfileKind,
         clock: IReactorTime,
-        now: Callable[[], float],
+        now: Now,
         in_thread: InThread,
     ) -> None:
         super().__init__()
@@ -150,7 +157,6 @@ class ProfilePage(ReadOnlyPage):
         return result
 
     def stop(self) -> None:
-        """End the profile that is being made; its client is told."""
         if self._running is not None:
             self._running.cancel()
 
@@ -160,9 +166,7 @@ class Pprof(TextPage):
 
     media_type = b"text/html; charset=utf-8"
 
-    def __init__(
-        self, clock: IReactorTime, now: Callable[[], float], in_thread: InThread
-    ) -> None:
+    def __init__(self, clock: IReactorTime, now: Now, in_thread: InThread) -> None:
         super().__init__()
         self._pages = {
             kind: ProfilePage(kind, clock, now, in_thread) for kind in KINDS.values()
@@ -172,7 +176,6 @@ class Pprof(TextPage):
             self.putChild(name.encode(), self._pages[kind])
 
     def stop(self) -> None:
-        """End all profiles that are being made."""
         for page in self._pages.values():
             page.stop()
 
@@ -184,7 +187,6 @@ class Pprof(TextPage):
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
-        """Links to all profiles."""
         items = "".join(
             f'<li><a href="{name}">{name}</a>: {kind.title}</li>\n'
             for name, kind in KINDS.items()
@@ -197,15 +199,12 @@ class Profiles(Service):
 
     Args:
         threads: profiles are encoded in them.
-        now: seconds since the epoch.
 
     Attributes:
         pages: to be put below `/debug/pprof`.
     """
 
-    def __init__(
-        self, reactor: ReactorBase, threads: ThreadPool, now: Callable[[], float]
-    ) -> None:
+    def __init__(self, reactor: ReactorBase, threads: ThreadPool, now: Now) -> None:
         def in_thread(work: Callable[[], bytes]) -> Deferred[bytes]:
             return deferToThreadPool(reactor, threads, work)
 
@@ -247,9 +246,7 @@ def _attach(request: Request, body: bytes) -> bytes:
 
 
 def _refuse(request: Request, status: int, line: str) -> bytes:
-    request.setResponseCode(status)
     keep_private(request)
-    request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
     # Asks `go tool pprof` to show the line.
     request.setHeader(b"X-Go-Pprof", b"1")
-    return f"{line}\n".encode()
+    return refuse(request, status, line)

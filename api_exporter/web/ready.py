@@ -1,15 +1,14 @@
 """`/ready`: whether to rely on the peers, as JSON, and if not, why not."""
 
-import json
 from collections.abc import Mapping
 
 from twisted.web.server import Request
 
 from api_exporter.netbird.resources import UP
-from api_exporter.serving.page import TextPage
+from api_exporter.refresh.network import Network
+from api_exporter.serving.page import JsonPage
 from api_exporter.telemetry.freshness import UNRELIABLE, Freshness
 from api_exporter.upstream.advice import advice
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 
 
@@ -48,45 +47,39 @@ def reasons(standing: Freshness, now: float) -> list[dict[str, str]]:
     return found
 
 
-class Ready(TextPage):
+class Ready(JsonPage):
     """200 while the peers can be relied on, otherwise 503; it never asks for them."""
 
-    media_type = b"application/json"
-
-    def __init__(self, view: AccountView, context: SiteContext) -> None:
+    def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
-        self._view = view
+        self._network = network
         self._now = context.now
 
-    def text(self, request: Request) -> str:
-        """One JSON object; the status says the same."""
-        found = reasons(self._view.telemetry.standings[UP], self._now())
+    def answer(self, request: Request) -> dict[str, object]:
+        """The status says the same."""
+        found = reasons(self._network.telemetry.standings[UP], self._now())
         request.setResponseCode(503 if found else 200)
-        return json.dumps({"ready": not found, "reasons": found}, indent=2) + "\n"
+        return {"ready": not found, "reasons": found}
 
 
-class AllReady(TextPage):
+class AllReady(JsonPage):
     """200 while one of several accounts is ready, or there is none to wait for.
 
     A customer's dead token must not take the others out of service.
     """
 
-    media_type = b"application/json"
-
-    def __init__(
-        self, accounts: Mapping[str, AccountView], context: SiteContext
-    ) -> None:
+    def __init__(self, accounts: Mapping[str, Network], context: SiteContext) -> None:
         super().__init__()
         self._accounts = accounts
         self._now = context.now
 
-    def text(self, request: Request) -> str:
-        """One JSON object; the status says the same."""
+    def answer(self, request: Request) -> dict[str, object]:
+        """The status says the same."""
         now = self._now()
         found = {
-            name: not reasons(view.telemetry.standings[UP], now)
-            for name, view in self._accounts.items()
+            name: not reasons(network.telemetry.standings[UP], now)
+            for name, network in self._accounts.items()
         }
         ready = any(found.values()) or not found
         request.setResponseCode(200 if ready else 503)
-        return json.dumps({"ready": ready, "accounts": found}, indent=2) + "\n"
+        return {"ready": ready, "accounts": found}

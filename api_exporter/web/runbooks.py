@@ -24,7 +24,6 @@ class Runbooks(TextPage):
     """The file that came with the program."""
 
     def text(self, request: Request) -> str:
-        """The whole document, in the status page's style."""
         if not FILE.exists():
             request.setResponseCode(404)
             return MISSING

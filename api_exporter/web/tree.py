@@ -7,8 +7,8 @@ from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
+from api_exporter.refresh.network import Network
 from api_exporter.serving.page import NO_ACCOUNT, ReadOnlyPage, Refusal
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.health import Health
@@ -30,7 +30,7 @@ class SummaryPages(Struct, frozen=True, kw_only=True):
 
 
 def tree(
-    accounts: Mapping[str, AccountView],
+    accounts: Mapping[str, Network],
     context: SiteContext,
     summary: SummaryPages | None = None,
 ) -> Resource:
@@ -41,19 +41,19 @@ def tree(
     """
 
     def page(
-        make: Callable[[AccountView], IResource],
+        make: Callable[[Network], IResource],
         of_all: Callable[[SummaryPages], IResource],
     ) -> IResource:
         if summary is None:
             (only,) = accounts.values()
             return make(only)
-        pages = {name.encode(): make(view) for name, view in accounts.items()}
+        pages = {name.encode(): make(network) for name, network in accounts.items()}
         return ByAccount(pages, of_all(summary))
 
-    def metrics(view: AccountView) -> Metrics:
+    def metrics(network: Network) -> Metrics:
         process = () if summary else (context.process.registry,)
-        registries = (view.telemetry.registry, *process)
-        return Metrics(view.pages, *registries, context=context)
+        registries = (network.telemetry.registry, *process)
+        return Metrics(network.pages, *registries, context=context)
 
     root = Resource()
     root.putChild(b"", page(lambda v: Status(v, context), lambda s: s.status))
@@ -94,7 +94,6 @@ class ByAccount(ReadOnlyPage):
         self._unknown = Refusal(404, NO_ACCOUNT)
 
     def render(self, request: Request) -> bytes | int:
-        """Whatever that page answers."""
         named = request.args.get(b"account")
         page: IResource | None = self._without
         if named is not None:

@@ -12,6 +12,7 @@ from api_exporter.attention.thresholds import Groups, shipped
 from api_exporter.demo.incidents import LINE_CUT
 from api_exporter.demo.schedules import MINUTE, MONDAY, WEEK
 from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from tests.attention.looking import NOW, findings, seen
@@ -83,7 +84,9 @@ def known(network: SimulatedNetwork, at: float) -> Inventory:
             if body is None:
                 break
             before = getattr(inventory, resource.name) or ()
-            decoded = result(resource.body.decode(b"".join(body), before, now=at))
+            decoded = result(
+                resource.body.decode(b"".join(body), DecodeContext(before, now=at))
+            )
             inventory = inventory.with_(resource.name, decoded.records)
             asked = path
     return inventory

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird.bodies import Decoded
+from api_exporter.netbird.bodies import DecodeContext, Decoded
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
@@ -76,7 +76,9 @@ def inventory(*, personal: bool = False, **others: str) -> Inventory:
         names = (f"{name}_earlier", name) if name == "agent_usage" else (name,)
         for each in names:
             before = getattr(known, resource.name) or ()
-            found = finish(resource.body.decode(body(each), before, now=NOON)).records
+            found = finish(
+                resource.body.decode(body(each), DecodeContext(before, now=NOON))
+            ).records
             known = known.with_(resource.name, found)
     return known
 

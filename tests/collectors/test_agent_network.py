@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.agent_bodies import Usage, day, wanted_period
+from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import OF_AGENTS, Inventory
 from api_exporter.netbird.resources import BY_NAME
@@ -55,7 +56,9 @@ def known(
             elif name in changed:
                 body = json.dumps(changed[name]).encode()
             before = getattr(inventory, name) or ()
-            decoded = finish(resource.body.decode(body, before, now=asked))
+            decoded = finish(
+                resource.body.decode(body, DecodeContext(before, now=asked))
+            )
             inventory = inventory.with_(name, decoded.records)
             if resource.located(inventory, asked) == path:
                 break

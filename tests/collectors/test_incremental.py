@@ -13,6 +13,7 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition import per_record
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.exposition.text import render
+from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from tests import tries
@@ -91,7 +92,9 @@ def read(inventory: Inventory, resource: str, told: object) -> Inventory:
     [found] = [r for r in EVERYTHING if r.name == resource]
     raw = body(told) if isinstance(told, str) else json.dumps(told).encode()
     before = getattr(inventory, resource) or ()
-    return inventory.with_(resource, finish(found.body.decode(raw, before)).records)
+    return inventory.with_(
+        resource, finish(found.body.decode(raw, DecodeContext(before))).records
+    )
 
 
 def records(inventory: Inventory) -> set[int]:

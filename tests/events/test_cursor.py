@@ -12,8 +12,6 @@ from api_exporter.events.cursor import (
     REMEMBERED,
     Cursor,
     Told,
-    dumped,
-    loaded,
     moment,
 )
 from api_exporter.events.cursor import choose as steps
@@ -180,11 +178,11 @@ class CursorTests(SynchronousTestCase):
     def test_file(self) -> None:
         """A cursor is what its file says."""
         for cursor in (NOTHING, after(range(1, 2000))):
-            self.assertEqual(cursor, loaded(dumped(cursor)))
-        self.assertLess(len(dumped(after(range(1, 2000)))), 64_000)
+            self.assertEqual(cursor, Cursor.loaded(cursor.dumped()))
+        self.assertLess(len(after(range(1, 2000)).dumped()), 64_000)
         for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
             with self.assertRaises(ValueError):
-                loaded(text)
+                Cursor.loaded(text)
 
     def test_moment(self) -> None:
         """Times in any zone, or in none, are seconds; what is no time is 0."""

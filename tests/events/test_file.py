@@ -210,7 +210,7 @@ class CursorFileTests(FileTestCase):
 
     def test_saved(self) -> None:
         """What was saved is loaded, and nothing else is left there."""
-        file = CursorFile(self.path, AUDIT)
+        file = CursorFile(self.path, Cursor)
         self.assertIsNone(file.load())
         for last in (2, 3):
             cursor = Cursor().with_(keys(range(1, last)))
@@ -220,7 +220,7 @@ class CursorFileTests(FileTestCase):
 
     def test_full(self) -> None:
         """Where there is no room the old one stays."""
-        file = CursorFile(self.path, AUDIT)
+        file = CursorFile(self.path, Cursor)
         file.save(Cursor())
         with limited(200), self.assertRaises(OSError):
             file.save(Cursor().with_(keys(range(1, 100))))
@@ -231,7 +231,7 @@ class CursorFileTests(FileTestCase):
         for text in ("x", "", "[]", '{"recent": 3}', '{"last": [1]}', "x" * 9_000_000):
             self.path.write_text(text)
             with self.assertRaisesRegex(ValueError, "events.jsonl holds no cursor: "):
-                CursorFile(self.path, AUDIT).load()
+                CursorFile(self.path, Cursor).load()
 
     def test_no_file(self) -> None:
         """What could be read for ever, or waited for, is not."""
@@ -240,7 +240,7 @@ class CursorFileTests(FileTestCase):
         endless.symlink_to("/dev/zero")
         for path in (self.path, endless):
             with self.assertRaisesRegex(ValueError, "the file is not a regular file"):
-                CursorFile(path, AUDIT).load()
+                CursorFile(path, Cursor).load()
 
     def test_in_the_way(self) -> None:
         """What has the name of the next cursor is removed, and not followed."""
@@ -249,8 +249,8 @@ class CursorFileTests(FileTestCase):
         other.write_text("precious")
         for make in (lambda: os.mkfifo(new), lambda: new.symlink_to("other")):
             make()
-            CursorFile(self.path, AUDIT).save(self.cursor)
-            self.assertEqual(self.cursor, CursorFile(self.path, AUDIT).load())
+            CursorFile(self.path, Cursor).save(self.cursor)
+            self.assertEqual(self.cursor, CursorFile(self.path, Cursor).load())
         self.assertEqual("precious", other.read_text())
 
     def test_largest(self) -> None:
@@ -260,5 +260,5 @@ class CursorFileTests(FileTestCase):
         for number in (0, REMEMBERED):
             recent = dict.fromkeys(numbers[number : number + REMEMBERED], stamp)
             self.cursor = replace(self.cursor, former=self.cursor.recent, recent=recent)
-        CursorFile(self.path, AUDIT).save(self.cursor)
-        self.assertEqual(self.cursor, CursorFile(self.path, AUDIT).load())
+        CursorFile(self.path, Cursor).save(self.cursor)
+        self.assertEqual(self.cursor, CursorFile(self.path, Cursor).load())

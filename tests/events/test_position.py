@@ -14,8 +14,6 @@ from api_exporter.events.position import (
     Position,
     Read,
     choose,
-    dumped,
-    loaded,
     nanoseconds,
     written,
 )
@@ -372,10 +370,10 @@ class PositionTests(SynchronousTestCase):
     def test_file(self) -> None:
         """A position is what its file says."""
         for position in (Position(), self.position(350)):
-            self.assertEqual(position, loaded(dumped(position)))
+            self.assertEqual(position, Position.loaded(position.dumped()))
         for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
             with self.assertRaises(ValueError):
-                loaded(text)
+                Position.loaded(text)
 
     def test_once_each(self) -> None:
         """Ties, late rows, pauses and crashes, by chance: each row is read once."""

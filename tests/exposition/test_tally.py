@@ -30,7 +30,7 @@ class PauseTests(SynchronousTestCase):
     def families(self) -> list[Family]:
         return [
             count_true(METRIC, self.things()),
-            halves(METRIC, "even", self.things()),
+            halves("even", METRIC, self.things()),
             counted(METRIC, self.things(), lambda even: f'{{even="{even}"}}'),
         ]
 

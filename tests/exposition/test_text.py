@@ -251,7 +251,7 @@ class FamilyTests(SynchronousTestCase):
             (iter([False, True, False]), (yes, 1), (no, 2)),
         ]
         for which, *expected in cases:
-            self.assertEqual(expected, samples(halves(METRIC, "connected", which)))
+            self.assertEqual(expected, samples(halves("connected", METRIC, which)))
 
     def test_counted(self) -> None:
         """Each kind is counted, in the order of its labels."""

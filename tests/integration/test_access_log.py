@@ -7,7 +7,6 @@ import re
 import threading
 import time
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.position import SECOND
 from tests.events.paging import SERVICE, Table, number
+from tests.integration.json_server import json_server
 from tests.integration.programs import (
     Running,
     environment,
@@ -49,41 +49,19 @@ class Upstream:
         self.services = SERVICES
         self.grow = lambda: None
         self.asked: list[tuple[float, str]] = []
-        lock = threading.Lock()
+        self._table = table
+        self._lock = threading.Lock()
+        self.url = json_server(test, self._answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(handler) -> None:  # noqa: N805 - `self` is the upstream
-                parts = urlsplit(handler.path)
-                text = b"[]"
-                with lock:
-                    self.asked.append((time.monotonic(), parts.path))
-                    if parts.path == "/api/events/proxy":
-                        self.grow()
-                        text = table.answer(parts.query)
-                    elif parts.path == "/api/reverse-proxies/services":
-                        text = self.services
-                handler.send_response(200)
-                handler.send_header("Content-Type", "application/json")
-                handler.send_header("Content-Length", str(len(text)))
-                handler.end_headers()
-                handler.wfile.write(text)
-
-            def log_message(handler, *_: object) -> None:  # noqa: N805
-                """Nothing."""
-
-        class Server(ThreadingHTTPServer):
-            def handle_error(self, *_: object) -> None:
-                """Whom it answers may be killed."""
-
-        server = Server(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        test.addCleanup(thread.join)
-        test.addCleanup(server.server_close)
-        test.addCleanup(server.shutdown)
-        self.url = f"http://127.0.0.1:{server.server_port}"
+    def _answer(self, target: str) -> bytes:
+        parts = urlsplit(target)
+        with self._lock:
+            self.asked.append((time.monotonic(), parts.path))
+            if parts.path == "/api/events/proxy":
+                self.grow()
+                return self._table.answer(parts.query)
+            services = parts.path == "/api/reverse-proxies/services"
+            return self.services if services else b"[]"
 
 
 class AccessLogTestCase(SynchronousTestCase):

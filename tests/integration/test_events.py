@@ -9,16 +9,15 @@ import resource
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.events import body
+from tests.integration.json_server import json_server
 from tests.integration.programs import (
     ROOT,
     Running,
@@ -38,47 +37,22 @@ EVENTS = 100 * KILLS
 TOKEN = "nbp_0canary0events0events0events0can0001"
 
 
-class Upstream:
-    """Answers with nothing but audit events.
+def ids(text: bytes) -> list[int]:
+    """Of whole lines."""
+    return [int(json.loads(line)["id"]) for line in text.splitlines()]
+
+
+def upstream(test: SynchronousTestCase, listed: Callable[[], list[int]]) -> str:
+    """The address of one that has nothing but audit events.
 
     Args:
         listed: the ids that there are now.
     """
 
-    def __init__(
-        self, test: SynchronousTestCase, listed: Callable[[], list[int]]
-    ) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    def answer(target: str) -> bytes:
+        return body(listed()[-10_000:]) if target == "/api/events/audit" else b"[]"
 
-            def do_GET(self) -> None:
-                audit = self.path == "/api/events/audit"
-                text = body(listed()[-10_000:]) if audit else b"[]"
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            def log_message(self, *_: object) -> None:
-                """Nothing."""
-
-        class Server(ThreadingHTTPServer):
-            def handle_error(self, *_: object) -> None:
-                """Whom it answers may be killed."""
-
-        server = Server(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        test.addCleanup(thread.join)
-        test.addCleanup(server.server_close)
-        test.addCleanup(server.shutdown)
-        self.url = f"http://127.0.0.1:{server.server_port}"
-
-
-def ids(text: bytes) -> list[int]:
-    """Of whole lines."""
-    return [int(json.loads(line)["id"]) for line in text.splitlines()]
+    return json_server(test, answer)
 
 
 class EventsTestCase(SynchronousTestCase):
@@ -120,18 +94,18 @@ class KillTests(EventsTestCase):
 
     def test_kills(self) -> None:
         """Killed again and again, at random moments, it writes each event once."""
-        upstream = Upstream(self, self.growing)
+        url = upstream(self, self.growing)
         chance = random.Random(24)
         for _ in range(KILLS):
             size = len(self.written())
-            running = self.exporter(upstream.url, EVENTS_FILE=str(self.file))
+            running = self.exporter(url, EVENTS_FILE=str(self.file))
             end = time.monotonic() + chance.uniform(1, 5)
             while len(self.written()) == size and time.monotonic() < end:
                 time.sleep(0.001)
             time.sleep(chance.uniform(0, 0.03))
             running.process.kill()
             running.process.wait()
-        running = self.exporter(upstream.url, EVENTS_FILE=str(self.file))
+        running = self.exporter(url, EVENTS_FILE=str(self.file))
         until(lambda: self.written().count(b"\n") >= EVENTS, "all events", 60)
         running.stop()
         found = Counter(ids(self.written()))
@@ -144,8 +118,8 @@ class OperationTests(EventsTestCase):
     def test_full_disk(self) -> None:
         """A full disk holds up the events and nothing else, until there is room."""
         self.there = 2000
-        upstream = Upstream(self, self.listed)
-        running = self.exporter(upstream.url, EVENTS_FILE=str(self.file))
+        url = upstream(self, self.listed)
+        running = self.exporter(url, EVENTS_FILE=str(self.file))
         pid = running.process.pid
         until(lambda: self.written().count(b"\n") == 2000, "2000 events")
         before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
@@ -167,8 +141,8 @@ class OperationTests(EventsTestCase):
     def test_moved(self) -> None:
         """After logrotate moved it, with SIGHUP or without, there is a new file."""
         self.there = 100
-        upstream = Upstream(self, self.listed)
-        running = self.exporter(upstream.url, EVENTS_FILE=str(self.file))
+        url = upstream(self, self.listed)
+        running = self.exporter(url, EVENTS_FILE=str(self.file))
         for turn in (1, 2):
             until(lambda: self.written().count(b"\n") == 100, "100 events")
             self.file.rename(f"{self.file}.{turn}")
@@ -190,8 +164,8 @@ class OperationTests(EventsTestCase):
         config.write_text(re.sub(r"^ *su .*\n", "", shipped, flags=re.MULTILINE))
         config.chmod(0o600)
         state = f"--state={self.directory / 'state'}"
-        upstream = Upstream(self, self.listed)
-        running = self.exporter(upstream.url, EVENTS_FILE=str(self.file))
+        url = upstream(self, self.listed)
+        running = self.exporter(url, EVENTS_FILE=str(self.file))
         for turn in range(1, 4):
             self.there = 100 * turn
             until(
@@ -208,12 +182,12 @@ class OperationTests(EventsTestCase):
     def test_output(self) -> None:
         """Standard output has the events of all accounts, and nothing but them."""
         self.there = 5000
-        upstream = Upstream(self, self.listed)
+        url = upstream(self, self.listed)
         folder = self.directory / "accounts"
         folder.mkdir()
         for name in ("acme", "beta"):
             (folder / f"{name}.conf").write_text(f"EVENTS_CURSOR_FILE={name}.cursor\n")
-        environ = self.environ(upstream.url, EVENTS_FILE="-", ACCOUNTS_DIR=str(folder))
+        environ = self.environ(url, EVENTS_FILE="-", ACCOUNTS_DIR=str(folder))
         err = self.directory / "err"
         with (
             err.open("wb") as errors,
@@ -280,14 +254,14 @@ class OperationTests(EventsTestCase):
     def test_reports(self) -> None:
         """What ends by itself writes no events."""
         self.there = 100
-        upstream = Upstream(self, self.listed)
+        url = upstream(self, self.listed)
         for flag in ("--check", "--once"):
             for output in (str(self.file), "-"):
                 cursor = str(self.directory / "cursor")
                 settings = {"EVENTS_FILE": output, "EVENTS_CURSOR_FILE": cursor}
                 done = subprocess.run(
                     [program("api-exporter"), flag],
-                    env=self.environ(upstream.url, **settings),
+                    env=self.environ(url, **settings),
                     check=False,
                     capture_output=True,
                     text=True,

@@ -11,7 +11,7 @@ from twisted.web.server import Site
 
 from api_exporter.settings.proxy import proxy
 from api_exporter.upstream.agent import UpstreamAgent
-from api_exporter.upstream.tls_policy import TlsPolicies
+from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.authority import Authority, written
 from tests.integration import test_failures
 from tests.integration.ports import listening
@@ -37,7 +37,7 @@ class ProxiedFailureTests(test_failures.FailureTests):
             endpoint = SSL4ServerEndpoint(reactor, 0, options, interface="127.0.0.1")
             url = f"https://localhost:{listening(self, Site(self.api), endpoint)}"
         assert isinstance(reactor, PosixReactorBase)
-        policy = TlsPolicies().of(trusted, None, time.time)
+        policy = TlsPolicy(trusted, None, time.time)
         agent = UpstreamAgent(
             reactor,
             proxy=proxy(self.proxy.address),

@@ -12,13 +12,15 @@ from api_exporter.netbird.agent_bodies import (
     Denials,
     DenialsBody,
 )
-from api_exporter.netbird.bodies import Decoded
+from api_exporter.netbird.bodies import DecodeContext, Decoded
 from api_exporter.netbird.resources import BOUNDS, BY_NAME
 from api_exporter.ports import UpstreamError
 from tests.bodies import finish
 
 NOON = 1_795_348_830.0
 """2026-11-22, 12:00:30 UTC."""
+
+AT_NOON = DecodeContext(now=NOON)
 
 CANARY = "a prompt that nobody may see"
 
@@ -55,7 +57,7 @@ class ConsumptionTests(SynchronousTestCase):
         tracemalloc.start()
         try:
             pauses: list[object] = []
-            steps = ConsumptionBody().decode(body, now=NOON)
+            steps = ConsumptionBody().decode(body, AT_NOON)
             decoded = finish(_noting(steps, pauses))
             _, peak = tracemalloc.get_traced_memory()
         finally:
@@ -86,7 +88,7 @@ class ConsumptionTests(SynchronousTestCase):
             )
         ]
         rows += [{"window_seconds": 0}, {"window_seconds": -60}, {"cost_usd": "x"}]
-        decoded = finish(ConsumptionBody().decode(json.dumps(rows).encode(), now=NOON))
+        decoded = finish(ConsumptionBody().decode(json.dumps(rows).encode(), AT_NOON))
         [found] = decoded.records
         assert isinstance(found, Consumption)
         self.assertEqual([2], [row.tokens_input for row in found.current])
@@ -94,7 +96,7 @@ class ConsumptionTests(SynchronousTestCase):
 
     def test_null(self) -> None:
         """No row at all."""
-        [found] = finish(ConsumptionBody().decode(b"null", now=NOON)).records
+        [found] = finish(ConsumptionBody().decode(b"null", AT_NOON)).records
         self.assertEqual(Consumption(rows=0), found)
 
 
@@ -104,7 +106,7 @@ class DenialsTests(SynchronousTestCase):
         for prompt in (CANARY, '"total_records":9', "\ud83d", "x" * 3_000_000, None):
             row = {"request_prompt": prompt, "total_records": 7}
             text = json.dumps({"data": [row], "total_records": 3}).encode()
-            decoded = finish(DenialsBody().decode(text, now=NOON))
+            decoded = finish(DenialsBody().decode(text, AT_NOON))
             day = Denials(day="2026-11-22", requests=3)
             self.assertEqual((day,), decoded.records)
             self.assertNotIn(CANARY, repr(decoded))
@@ -112,7 +114,7 @@ class DenialsTests(SynchronousTestCase):
     def test_not_utf8(self) -> None:
         """Nor do bytes matter that are no text."""
         text = b'{"data":[{"request_prompt":"\xff\xfe"}],"total_records":3}'
-        [found] = finish(DenialsBody().decode(text, now=NOON)).records
+        [found] = finish(DenialsBody().decode(text, AT_NOON)).records
         self.assertEqual(Denials(day="2026-11-22", requests=3), found)
 
     def test_error(self) -> None:
@@ -124,6 +126,6 @@ class DenialsTests(SynchronousTestCase):
             f'{{"total_records":1.5,"x":"{CANARY}"}}',
         ):
             with self.assertRaises(UpstreamError) as caught:
-                finish(DenialsBody().decode(text.encode(), now=NOON))
+                finish(DenialsBody().decode(text.encode(), AT_NOON))
             self.assertEqual("decode", caught.exception.reason)
             self.assertNotIn("prompt", str(caught.exception))

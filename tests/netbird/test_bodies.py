@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird import bodies, elements
-from api_exporter.netbird.bodies import Body, Decoded, Document, Listing, Page
+from api_exporter.netbird.bodies import (
+    Body,
+    DecodeContext,
+    Decoded,
+    Document,
+    Listing,
+    Page,
+)
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
 from api_exporter.netbird.records import (
     DnsSettings,
@@ -44,7 +51,7 @@ def decode(
     recognized: KnownRecords = NO_RECORDS,
 ) -> Decoded:
     """What a body holds, once its decoding has come to its end."""
-    steps = body.decode(text, before, recognized)
+    steps = body.decode(text, DecodeContext(before, recognized))
     while True:
         try:
             next(steps)
@@ -570,7 +577,7 @@ class StallTests(SynchronousTestCase):
     def test_many_before(self) -> None:
         """Many records of before are looked at with places to pause."""
         many = tuple(Peer(id=f"{n}") for n in range(50_000))
-        steps = list(PEERS.decode(b"[]", many))
+        steps = list(PEERS.decode(b"[]", DecodeContext(many)))
         self.assertGreaterEqual(len(steps), 10)
 
     def test_announced(self) -> None:

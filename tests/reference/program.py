@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import UpstreamError
 from tests.bodies import finish
@@ -34,7 +35,9 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
                 body = bodies.get(f"{resource.name}_earlier", b"[]")
             before = getattr(inventory, resource.name) or ()
             try:
-                decoded = finish(resource.body.decode(body, before, now=asked))
+                decoded = finish(
+                    resource.body.decode(body, DecodeContext(before, now=asked))
+                )
             except UpstreamError:
                 break
             inventory = inventory.with_(resource.name, decoded.records)

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.limiter import Limiter
 from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, MOST, SAVED, Budget
 from api_exporter.refresh.fair_share import Share
 from tests import tries
+from tests.parts import limiter as bucket
 
 MINUTE = 60.0
 HOUR = 3600.0
@@ -191,10 +191,10 @@ class EstimateTests(SynchronousTestCase):
     @given(rate=st.floats(4, 30), burst=st.integers(5, 60))
     def test_settles(self, rate: float, burst: int) -> None:
         """Whatever a limiter grants, greed meets few refusals once it is known."""
-        budget, limiter, now, refusals = Budget(), Limiter(rate, burst), 0.0, []
+        budget, limiter, now, refusals = Budget(), bucket(rate, burst), 0.0, []
         while now < 8 * 3600:
             now = max(now + 1.0, budget.opens_at(peers=True))
-            if limiter.allow(asked(budget, now)):
+            if limiter.wait(asked(budget, now)) == 0:
                 budget.answered(now)
             else:
                 refusals.append(now)

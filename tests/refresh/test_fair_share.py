@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.rate_limits import Limit, stretched
 from api_exporter.refresh.schedule import Schedule
+from api_exporter.serving.token_bucket import TokenBucket
 from tests import tries
+from tests.parts import limiter as bucket
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
 FEW = {"peers": 30.0, "groups": 300.0, "users": 600.0}
@@ -45,7 +46,7 @@ class Crowd:
         periods: list[Mapping[str, float]],
         *,
         budget: Budget | None = None,
-        limiter: Limiter | None = None,
+        limiter: TokenBucket | None = None,
         seconds: float = 0.1,
         hung: frozenset[int] = frozenset(),
     ) -> None:
@@ -106,7 +107,7 @@ class Crowd:
             self._flying[name == "peers"] += 1
             for peers, flying in self._flying.items():
                 self.in_flight[peers] = max(self.in_flight[peers], flying)
-            ok = self._limiter is None or self._limiter.allow(self.now)
+            ok = self._limiter is None or self._limiter.wait(self.now) == 0
             self.asked.append((self.now, number, name, ok))
             takes = TIMEOUT if number in self._hung else self._seconds
             self._at(self.now + takes, number, name, ok=ok)
@@ -212,7 +213,7 @@ class TurnTests(SynchronousTestCase):
 
     def test_fair(self) -> None:
         """With too little for all, nobody's peers and no other resource starve."""
-        crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=Limiter(6, 12))
+        crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=bucket(6, 12))
         crowd.until(8 * HOUR)
         late = [(number, name) for _, number, name, ok in crowd.asked if ok]
         for name in FEW:
@@ -251,12 +252,12 @@ class LimitTests(SynchronousTestCase):
         return Crowd(
             list(stretched([DEFAULT] * accounts, limit)),
             budget=Budget(limit=limit),
-            limiter=Limiter(*limit),
+            limiter=bucket(*limit),
         ).until(hours * HOUR)
 
     def test_estimated(self) -> None:
         """Five accounts at six a minute, unstated: few refusals, nobody starves."""
-        crowd = Crowd([DEFAULT] * 5, limiter=Limiter(6, 30)).until(6 * HOUR)
+        crowd = Crowd([DEFAULT] * 5, limiter=bucket(6, 30)).until(6 * HOUR)
         self.assertLess(crowd.refused(since=HOUR), 5 * 10)
         self.assertLess(max(crowd.ages()), 300.0)
         self.assertLess(max(crowd.ages("users")), 2 * HOUR)
@@ -279,7 +280,7 @@ class LimitTests(SynchronousTestCase):
 
     def test_started_again(self) -> None:
         """A second start right after the first is within the limit, too."""
-        limiter, limit = Limiter(120, 1200), (120, 1200)
+        limiter, limit = bucket(120, 1200), (120, 1200)
         for _ in range(2):
             crowd = Crowd(
                 list(stretched([DEFAULT] * 40, limit)),
@@ -287,9 +288,9 @@ class LimitTests(SynchronousTestCase):
                 limiter=limiter,
             ).until(60.0)
             self.assertEqual(0, crowd.refused())
-            limiter = Limiter(120, 1200)
+            limiter = bucket(120, 1200)
             for at, *_ in crowd.asked:
-                limiter.allow(at - 60.0)
+                limiter.wait(at - 60.0)
 
     @settings(deadline=None, max_examples=tries(15))
     @given(
@@ -303,7 +304,7 @@ class LimitTests(SynchronousTestCase):
         crowd = Crowd(
             list(stretched([FEW] * accounts, limit)),
             budget=Budget(limit=limit),
-            limiter=Limiter(*limit),
+            limiter=bucket(*limit),
             seconds=seconds,
         ).until(HOUR / 2)
         self.assertEqual(0, crowd.refused())

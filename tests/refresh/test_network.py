@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.selection import selection
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import AccountPart, Network
 from api_exporter.refresh.pipeline import BodyReader
 from api_exporter.refresh.quotas import Quota
 
@@ -30,6 +30,9 @@ class NetworkTests(SynchronousTestCase):
 
     def network(self, *readers: BodyReader, collectors: tuple[str, ...]) -> Network:
         """Whose audit events have such readers, for an hour and a quarter."""
+        ending = AccountPart(
+            ended=lambda name, _, *, failed: self.ended.append((name, failed))
+        )
         network = Network(
             fetch=self.fetch,
             quota=Quota(Budget(), selection(collectors, {}, beside=("events",))),
@@ -37,8 +40,7 @@ class NetworkTests(SynchronousTestCase):
             now=self.clock.seconds,
             jitter=lambda: 0.5,
             registry=CollectorRegistry(),
-            body_readers={"events": readers},
-            ended=[lambda name, _, *, failed: self.ended.append((name, failed))],
+            parts=[AccountPart(body_readers={"events": r}) for r in readers] + [ending],
         )
         network.startService()
         self.addCleanup(network.stopService)

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.schedule import REACH, Schedule
+from tests.parts import limiter as bucket
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -581,11 +581,11 @@ class AnyAnswersTests(SynchronousTestCase):
 class DefaultPeriodsTests(SynchronousTestCase):
     def play(self, mean: float, until: float) -> Upstream:
         """An upstream whose limiter is on and whose answers take so long on average."""
-        random, limiter = Random(1), Limiter(6, 30)
+        random, limiter = Random(1), bucket(6, 30)
         world = Upstream(DEFAULT_PERIODS, random)
 
         def seconds(name: str) -> float:
-            self.assertTrue(limiter.allow(world.now), f"429 for {name}")
+            self.assertEqual(0, limiter.wait(world.now), f"429 for {name}")
             return random.uniform(0, 2 * mean)
 
         while world.now < until:

@@ -14,9 +14,9 @@ from twisted.web.server import Request, Site
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.telemetry.account import summary
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.accounts import summary as summary_pages
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.answers import Answers, Steps
@@ -45,7 +45,7 @@ class Knowing(Resource):
         return found
 
 
-def several(accounts: Mapping[str, AccountView], context: SiteContext) -> Resource:
+def several(accounts: Mapping[str, Network], context: SiteContext) -> Resource:
     """The pages where there may be several accounts."""
     return tree(accounts, context, summary_pages(accounts, context))
 

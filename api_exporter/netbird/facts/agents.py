@@ -264,7 +264,6 @@ def month_cost(known: Iterable[Usage], now: float) -> float | None:
 
 
 def cost(used: UsageBucket) -> float:
-    """All of it, in US dollars."""
     return (
         used.input_cost_usd
         + used.output_cost_usd

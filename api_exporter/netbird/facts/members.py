@@ -46,7 +46,6 @@ def member_ids(groups: Iterable[Group]) -> Steps[set[str]]:
 
 
 def by_id(peers: Sequence[Peer]) -> Steps[Mapping[str, Peer]]:
-    """The peers by their ids."""
     found: dict[str, Peer] = {}
     for some in chunks(peers):
         found.update({peer.id: peer for peer in some})

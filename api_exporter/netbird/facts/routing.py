@@ -92,7 +92,6 @@ class _Join:
         self.members: dict[str, list[str]] = {}
 
     def add(self, peers: Iterable[Peer]) -> None:
-        """Some of the peers that are named."""
         for peer in peers:
             if peer.connected:
                 self._connected.add(peer.id)

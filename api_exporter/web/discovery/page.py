@@ -14,10 +14,10 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.serving.page import ReadOnlyPage, keep_private
+from api_exporter.refresh.network import Network
+from api_exporter.serving.page import ReadOnlyPage, keep_private, refuse
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.query import QueryError, query
 from api_exporter.web.discovery.targets import (
@@ -41,28 +41,29 @@ _TOO_LONG = (
 class Discovery(ReadOnlyPage):
     """The peers as targets, as `targets.answer` makes them of a `query.Query`."""
 
-    def __init__(self, view: AccountView, context: SiteContext) -> None:
+    def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
-        self._view = view
+        self._network = network
         self._making = context.making
         self._now = context.now
 
     def render_GET(self, request: Request) -> bytes | int:
         """The list, or why there is none."""
-        account = self._view.account
+        keep_private(request)
+        account = self._network.account
         try:
             asked = query(request.args, ("account",) if account else ())
         except QueryError as wrong:
-            return _refusal(request, 400, str(wrong))
-        known = self._view.inventory
-        if why := unknown(known, self._view.telemetry.standings, self._now()):
-            return _refusal(request, 503, why)
+            return refuse(request, 400, str(wrong))
+        known = self._network.inventory
+        if why := unknown(known, self._network.telemetry.standings, self._now()):
+            return refuse(request, 503, why)
         key, edition = (account, asked), known.edition(READS)
         made = self._making.kept.get(key, edition)
         if made is not None:
             return self._send(request, made)
         if too_many(known, asked):
-            return _refusal(request, 400, _TOO_LONG)
+            return refuse(request, 400, _TOO_LONG)
         steps = answer(known, asked, account)
         waiting = self._making.made(key, edition, steps)
         request.notifyFinish().addErrback(lambda _: waiting.cancel())
@@ -70,7 +71,6 @@ class Discovery(ReadOnlyPage):
         return NOT_DONE_YET
 
     def _send(self, request: Request, made: Payload) -> int:
-        keep_private(request)
         request.setHeader(b"Content-Type", b"application/json")
         request.setHeader(b"Content-Length", b"%d" % made.length)
         if request.method == b"HEAD":
@@ -102,19 +102,12 @@ def _why(standing: Freshness, now: float) -> str:
     return f"{since}the next refresh has not finished"
 
 
-def _refusal(request: Request, status: int, line: str) -> bytes:
-    keep_private(request)
-    request.setResponseCode(status)
-    request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
-    return f"{line}\n".encode()
-
-
 def _failed(request: Request, failure: Failure) -> None:
     if failure.check(CancelledError):  # nobody is there any more
         return
     if failure.check(AnswerTooLong):
-        request.write(_refusal(request, 400, _TOO_LONG))
+        request.write(refuse(request, 400, _TOO_LONG))
     else:
         _log.failure("internal error in service discovery", failure=failure)
-        request.write(_refusal(request, 500, "the exporter has a bug: see its log"))
+        request.write(refuse(request, 500, "the exporter has a bug: see its log"))
     request.finish()

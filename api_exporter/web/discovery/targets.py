@@ -158,7 +158,6 @@ class _Text:
         return self._buffer
 
     def end(self) -> Payload:
-        """All of it."""
         self._buffer += b"[]\n" if self._before == b"[\n" else b"\n]\n"
         self._cut()
         return Payload(tuple(self._slices), self._length)

@@ -37,12 +37,10 @@ def section(found: FindingList, now: float, runbooks: str) -> Tag:
 
 
 def more(found: FindingList) -> str:
-    """How many are not listed."""
     return f"{found.more:,} more findings are not listed."
 
 
 def missing(found: FindingList) -> str:
-    """What is not looked at."""
     return f"Unknown and not checked: {', '.join(found.unknown)}."
 
 

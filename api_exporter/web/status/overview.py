@@ -7,9 +7,9 @@ from twisted.web.server import Request
 from twisted.web.template import tags
 
 from api_exporter.attention.finding import counted
+from api_exporter.refresh.network import Network
 from api_exporter.serving.page import may_know
 from api_exporter.serving.visibility import ALL, Accounts
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, formatting
 from api_exporter.web.status.document import LivePage, markup
@@ -49,9 +49,7 @@ class Overview(LivePage):
         accounts: by name.
     """
 
-    def __init__(
-        self, accounts: Mapping[str, AccountView], context: SiteContext
-    ) -> None:
+    def __init__(self, accounts: Mapping[str, Network], context: SiteContext) -> None:
         super().__init__(
             version=context.build.details,
             footer=footer(context),
@@ -69,8 +67,8 @@ class Overview(LivePage):
         """A row for each account that the client may know of."""
         now = self._now()
         found = {
-            name: verdict(view.telemetry.standings, view.inventory, now)
-            for name, view in self._accounts.items()
+            name: verdict(network.telemetry.standings, network.inventory, now)
+            for name, network in self._accounts.items()
             if name in known
         }
         working = sum(one.tone in _WORKING for one in found.values())
@@ -85,8 +83,11 @@ class Overview(LivePage):
         )
 
     def _row(self, name: str, found: Verdict) -> str:
-        view = self._accounts[name]
-        peers, counts = view.inventory.peers, findings.counts(view.attention.found)
+        network = self._accounts[name]
+        peers, counts = (
+            network.inventory.peers,
+            findings.counts(network.attention.found),
+        )
         return _ROW.format(
             name=escape(name),
             tone=found.tone,

@@ -6,8 +6,8 @@ from twisted.web.template import Flattenable, Tag, tags
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
+from api_exporter.refresh.network import Network
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.web.account_view import AccountView
 from api_exporter.web.context import PROFILES, SiteContext
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.status import document, findings, formatting, tables, verdict
@@ -22,34 +22,34 @@ DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs
 class Status(LivePage):
     """The status page of an account."""
 
-    def __init__(self, view: AccountView, context: SiteContext) -> None:
+    def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__(
             version=context.build.details,
-            footer=footer(context, view.account),
+            footer=footer(context, network.account),
             seconds=context.seconds,
             now=context.now,
         )
-        self._view = view
+        self._network = network
         self._runbooks = context.runbooks
-        self._upstream = "a simulated network" if context.simulated else view.url
+        self._upstream = "a simulated network" if context.simulated else network.url
         self._uptime = context.uptime
 
     def document(self) -> str:
         """Each section in its place: the answer comes first."""
-        now, view = self._now(), self._view
-        standings, pages = view.telemetry.standings, view.pages
-        found = verdict.verdict(standings, view.inventory, now)
+        now, network = self._now(), self._network
+        standings, pages = network.telemetry.standings, network.pages
+        found = verdict.verdict(standings, network.inventory, now)
         main = Tag("main")(
-            self.top(now, view.account),
+            self.top(now, network.account),
             _headline(found),
-            findings.section(view.attention.found, now, self._runbooks),
-            self._facts(view.inventory, now),
+            findings.section(network.attention.found, now, self._runbooks),
+            self._facts(network.inventory, now),
             self._peers(now),
-            tables.resources(standings, now, note=view.stretched),
-            tables.collectors(view.collectors, pages.series(), pages.lengths()),
-            tables.calls(view.telemetry.recent),
+            tables.resources(standings, now, note=network.stretched),
+            tables.collectors(network.collectors, pages.series(), pages.lengths()),
+            tables.calls(network.telemetry.recent),
         )
-        title = filter(None, (found.short, view.account, "api-exporter"))
+        title = filter(None, (found.short, network.account, "api-exporter"))
         return self.html(title=" – ".join(title), main=document.markup(main))
 
     def _facts(self, inventory: Inventory, now: float) -> Tag:
@@ -59,20 +59,20 @@ class Status(LivePage):
             False: tables.state("bad", "does not answer"),
             None: tables.state("none", "no request yet"),
         }
-        standings = self._view.telemetry.standings
+        standings = self._network.telemetry.standings
         return tags.section(
             tags.dl(
                 _fact(
                     "NetBird API",
                     tags.span(self._upstream, class_="path"),
-                    reachable[self._view.telemetry.reachable],
+                    reachable[self._network.telemetry.reachable],
                 ),
                 _fact(
                     "Token",
                     tables.state(*verdict.token(standings[UP])),
                     _token_end(inventory, standings, now),
                 ),
-                _fact("Series", f"{sum(self._view.pages.series().values()):,}"),
+                _fact("Series", f"{sum(self._network.pages.series().values()):,}"),
                 _fact(
                     "Running for",
                     formatting.lasting(uptime),
@@ -82,10 +82,10 @@ class Status(LivePage):
         )
 
     def _peers(self, now: float) -> Tag:
-        runs = self._view.history.runs(now)
+        runs = self._network.history.runs(now)
         return tags.section(
             tags.h2("Peers"),
-            chart(runs, now=now, step=self._view.history.step)
+            chart(runs, now=now, step=self._network.history.step)
             if runs
             else tags.p("No successful refresh in the last hours.", class_="legend"),
         )

@@ -1,13 +1,8 @@
-"""The `rate_limit` of requests: a token bucket, and Go's durations."""
-
-import re
-
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_PART = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+"""A token bucket: a limit of requests. Time is an argument."""
 
 
 class TokenBucket:
-    """One bucket for everybody: so many requests at once, then one each interval.
+    """So many requests at once, then one each interval.
 
     Args:
         interval: seconds in which one request more is granted.
@@ -30,15 +25,3 @@ class TokenBucket:
             self._left -= 1
             return 0.0
         return self._interval * (1 - self._left)
-
-
-def parse_duration(text: str) -> float:
-    """Seconds from `1m30s` or `0`, as Go writes them; raises ValueError."""
-    if text == "0":
-        return 0.0
-    if not re.fullmatch(f"({_PART})+", text, re.ASCII):
-        raise ValueError
-    return sum(
-        float(number) * _UNITS[re.sub("[µμ]", "u", unit)]
-        for number, unit in re.findall(_PART, text)
-    )

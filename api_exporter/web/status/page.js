@@ -1,0 +1,40 @@
+(() => {
+  const every = 5000;
+  const lost = document.getElementById("lost");
+  let timer = 0;
+  let asking = false;
+  const selecting = () => !getSelection().isCollapsed;
+  const swap = (page) => {
+    const main = document.querySelector("main");
+    const boxes = () => [...main.querySelectorAll(".box")];
+    const scrolled = boxes().map((box) => box.scrollLeft);
+    const links = () => [...main.querySelectorAll("a")];
+    const focused = links().indexOf(document.activeElement);
+    const held = focused < 0 ? "" : document.activeElement.ariaLabel;
+    main.replaceChildren(...page.querySelector("main").childNodes);
+    boxes().forEach((box, index) => { box.scrollLeft = scrolled[index]; });
+    if (focused >= 0) {
+      const same = links().find((link) => link.ariaLabel === held);
+      (same || links()[focused])?.focus({ preventScroll: true });
+    }
+    document.title = page.title;
+  };
+  const refresh = async () => {
+    clearTimeout(timer);
+    if (document.hidden || asking) return;
+    asking = true;
+    try {
+      const answer = await fetch(location.href, { signal: AbortSignal.timeout(10000) });
+      if (!answer.ok) throw new Error(answer.status);
+      const text = await answer.text();
+      if (!selecting()) swap(new DOMParser().parseFromString(text, "text/html"));
+      lost.hidden = true;
+    } catch {
+      lost.hidden = false;
+    }
+    asking = false;
+    timer = setTimeout(refresh, every);
+  };
+  document.addEventListener("visibilitychange", refresh);
+  timer = setTimeout(refresh, every);
+})();
