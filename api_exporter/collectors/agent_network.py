@@ -322,16 +322,15 @@ ROWS: tuple[Row, ...] = (
         "netbird_api_agent_consumer_tokens",
         "Number of tokens that a user, or a peer without a user, has used in the"
         " current window",
-        "agent-network/consumption[].{tokens_input,tokens_output}, where personal data"
-        " of the kind usage may be told",
+        "agent-network/consumption[].{tokens_input,tokens_output}, with"
+        " EXPOSE_PERSONAL_DATA=usage",
         _tokens,
     ),
     CONSUMERS.family(
         "netbird_api_agent_consumer_cost_usd",
         "Cost in US dollars that a user, or a peer without a user, has caused in the"
         " current window",
-        "agent-network/consumption[].cost_usd, where personal data of the kind usage"
-        " may be told",
+        "agent-network/consumption[].cost_usd, with EXPOSE_PERSONAL_DATA=usage",
         _cost,
     ),
     USAGE.family(
