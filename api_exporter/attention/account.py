@@ -80,8 +80,8 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding | None]:
             yield snapshot.finding(
                 "NetBirdPeersOutdated",
                 f"Posture check {plain(check.name or check.id)}",
-                f"excludes {counted(number, 'peer')} with a version below"
-                f" {plain(demanded.min_version)}.",
+                f"excludes {counted(number, 'peer')} with a version below the"
+                f" minimum {plain(demanded.min_version)}.",
             )
 
 

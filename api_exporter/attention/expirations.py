@@ -83,15 +83,15 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         if end is None or used is None or snapshot.now - used >= DAY:
             continue
         if end - snapshot.now < days["access_token_very_soon"] * DAY:
-            alert = "ApiExporterTokenExpiresVerySoon"
+            alert, soon = "ApiExporterTokenExpiresVerySoon", "very soon"
         elif end - snapshot.now < days["access_token_soon"] * DAY:
-            alert = "ApiExporterTokenExpiresSoon"
+            alert, soon = "ApiExporterTokenExpiresSoon", "soon"
         else:
             continue
         yield snapshot.finding(
             alert,
             f"Access token {plain(token.name or token.id)}",
-            "of the exporter's user expires soon: create a new token.",
+            f"of the exporter's user expires {soon}: create a new token.",
             until=end,
         )
 

@@ -558,8 +558,8 @@ class AccountTests(SynchronousTestCase):
     def test_versions(self) -> None:
         """Peers below what a posture check demands of them are counted, no others."""
         for minimum, words in (
-            ("0.60.0", "excludes 1 peer with a version below 0.60.0."),
-            ("0.61.0", "excludes 2 peers with a version below 0.61.0."),
+            ("0.60.0", "excludes 1 peer with a version below the minimum 0.60.0."),
+            ("0.61.0", "excludes 2 peers with a version below the minimum 0.61.0."),
         ):
             self.assertEqual(words, only(seen(self.checked(minimum))).message)
         for minimum in ("0.9.0", "latest"):
