@@ -296,8 +296,7 @@ ROWS: tuple[Row, ...] = (
     LIMITS.joined(
         "netbird_api_agent_limit_used_ratio",
         "Largest share of the limit that a group or user has used in the current"
-        " window, as a ratio (absent while the limit applies to no known group or"
-        " user)",
+        " window (1 = all; absent without a known group or user)",
         "agent-network/{policies,budget-rules}[].limits, agent-network/consumption[],"
         " groups[], users[], peers[]",
         used,
