@@ -21,7 +21,7 @@ OURS = re.compile(
     r"(?<!define )(?<!:)\b(?:netbird_api|api_exporter)_[a-z0-9_]+(?![*…\w])"
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
+SETTING = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 
 BANNED = re.compile(
     r"\b(?:whoever|whatever people|whom|nobody|everybody|anybody|told|anew|front door|"
@@ -49,10 +49,12 @@ OTHERS = {
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "IMAGE_BASE",
+    "MALLOC_ARENA_MAX",
     "NETBIRD_API_TOKEN",
     "NETBIRD_API_URL",
     "NO_PROXY",
     "PIP_FIND_LINKS",
+    "PIP_NO_INDEX",
     "RELEASE_KEY",
     "RELEASE_SECRET_KEY",
     "REQUEST_METHOD",
