@@ -113,10 +113,15 @@ def _ships(daemon: Path, folder: Path, text: str, lines: list[bytes]) -> None:
 
 
 def _documented(page: str, language: str) -> str:
-    """The example of a page in that language."""
-    text = (ROOT / "docs" / f"{page}.md").read_text()
+    """The example in that language; for the access log with the words of its page."""
+    text = (ROOT / "docs/events.md").read_text()
     [found] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    return str(found)
+    example = str(found)
+    if page == "access-log":
+        changes = (ROOT / "docs/access-log.md").read_text()
+        for old, new in re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", changes, re.M):
+            example = example.replace(old, new)
+    return example
 
 
 LINES = {

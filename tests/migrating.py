@@ -9,6 +9,10 @@ from msgspec import Struct
 DOCUMENT = Path(__file__).parents[1] / "docs/migrating.md"
 
 
+MEASURED = ("groups", "users", "networks", "setup_keys", "policies", "routes")
+"""The resources whose scrapes netbird-api-exporter counts."""
+
+
 class Pair(Struct, frozen=True):
     """A query for a metric of netbird-api-exporter, and what to ask here.
 
@@ -38,8 +42,11 @@ class Pair(Struct, frozen=True):
 def pairs() -> Iterator[Pair]:
     """All of them, in the order of the document."""
     for line in _section("3. Our names"):
-        theirs, ours, difference = (cell.strip() for cell in _cells(line))
-        yield Pair(theirs.strip("`"), ours.strip("`–"), difference)
+        each = MEASURED if "<resource>" in line else ("",)
+        for resource in each:
+            row = line.replace("<resource>", resource)
+            theirs, ours, difference = (cell.strip() for cell in _cells(row))
+            yield Pair(theirs.strip("`"), ours.strip("`–"), difference)
 
 
 def alerts() -> Iterator[str]:

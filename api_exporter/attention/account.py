@@ -80,8 +80,8 @@ def old_versions(snapshot: Snapshot) -> Iterator[Finding | None]:
             yield snapshot.finding(
                 "NetBirdPeersOutdated",
                 f"Posture check {plain(check.name or check.id)}",
-                f"excludes {counted(number, 'peer')} with a version below"
-                f" {plain(demanded.min_version)}.",
+                f"excludes {counted(number, 'peer')} with a version below the"
+                f" minimum {plain(demanded.min_version)}.",
             )
 
 
@@ -107,7 +107,8 @@ def settings(snapshot: Snapshot) -> Iterator[Finding]:
                 yield snapshot.finding(
                     "NetBirdSettingDiffers",
                     f"Setting {name}",
-                    f"It is {'on' if value else 'off'}, and must not be.",
+                    f"is {'on' if value else 'off'}, but must be"
+                    f" {'off' if value else 'on'}.",
                 )
 
 
@@ -119,8 +120,8 @@ def invites(snapshot: Snapshot) -> Iterator[Finding]:
         verb = "has" if len(expired) == 1 else "have"
         yield snapshot.finding(
             "NetBirdInviteExpired",
-            "Invites",
-            f"{counted(len(expired), 'invite')} {verb} expired and cannot be accepted.",
+            counted(len(expired), "invite"),
+            f"{verb} expired and cannot be accepted.",
             since=min((at for at in times if at is not None), default=None),
         )
 

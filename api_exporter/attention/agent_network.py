@@ -16,7 +16,7 @@ from api_exporter.netbird.facts.agents import (
     used,
 )
 
-_OF = {"policy": "Agent policy", "budget_rule": "Budget rule"}
+_OF = {"policy": "agent policy", "budget_rule": "budget rule"}
 
 
 def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
@@ -29,7 +29,7 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
         spent = found.most >= 1
         yield snapshot.finding(
             "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
-            f"{_OF[limit.of]} {plain(limit.name or limit.id)}",
+            f"The budget of {_OF[limit.of]} {plain(limit.name or limit.id)}",
             _words(snapshot, limit, found, 1.0 if spent else share),
         )
 
@@ -41,9 +41,10 @@ def _words(snapshot: Snapshot, limit: Limit, found: Used, share: float) -> str:
     names = {group.id: group.name for group in snapshot.inventory.groups or ()}
     which = listed(names[id_] or id_ for id_ in over) if limit.per == "group" else ""
     verb = "has" if len(over) == 1 else "have"
+    state = "used up" if share >= 1 else "nearly used up"
     return (
-        f"{counted(len(over), limit.per)} {verb} used {share:.0%} or more of {cap}, the"
-        f" limit of each in {window}{which}."
+        f"is {state}: {counted(len(over), limit.per)} {verb} used {share:.0%} or more"
+        f" of {cap} in {window}{which}."
     )
 
 
@@ -54,8 +55,8 @@ def cost(snapshot: Snapshot) -> Iterator[Finding]:
     if limit is not None and spent is not None and spent > limit:
         yield snapshot.finding(
             "NetBirdAgentCostHigh",
-            "Agent Network",
-            f"It has cost {spent:,.2f} USD this month, more than {limit:,.2f}.",
+            "The Agent Network",
+            f"has cost {spent:,.2f} USD this month: the threshold is {limit:,.2f} USD.",
         )
 
 
@@ -63,11 +64,12 @@ def providers(snapshot: Snapshot) -> Iterator[Finding]:
     """Enabled ones whose certificate nobody verifies."""
     for provider in snapshot.inventory.agent_providers or ():
         if provider.enabled and provider.skip_tls_verification:
+            name = plain(provider.name or provider.id)
             yield snapshot.finding(
                 "NetBirdAgentTlsUnverified",
-                f"Agent provider {plain(provider.name or provider.id)}",
-                "Its certificate is not verified: whoever is on the way can read"
-                " prompts and the key.",
+                f"The certificate of agent provider {name}",
+                "is not verified: an attacker on the network can read prompts and the"
+                " key.",
             )
 
 
@@ -79,7 +81,7 @@ def policies(snapshot: Snapshot) -> Iterator[Finding | None]:
             yield snapshot.finding(
                 "NetBirdAgentPolicyWithoutProvider",
                 f"Agent policy {plain(policy.name or policy.id)}",
-                "It leads nowhere: none of its providers is enabled.",
+                "has no enabled provider: NetBird denies its requests.",
             )
 
 
@@ -91,16 +93,16 @@ def references(snapshot: Snapshot) -> Iterator[Finding | None]:
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
                 f"Agent policy {plain(policy.name or policy.id)}",
-                f"It names {counted(missing, 'thing')} that no longer exists. Without"
-                " its only allow-list a policy is unrestricted.",
+                f"names {counted(missing, 'missing object')}. A policy without its only"
+                " allow-list is unrestricted.",
             )
     for rule in snapshot.inventory.agent_budget_rules or ():
         if rule.enabled and (missing := rule_misses(ids, rule)):
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
                 f"Budget rule {plain(rule.name or rule.id)}",
-                f"It names {counted(missing, 'thing')} that no longer exists: it binds"
-                " fewer than it seems to.",
+                f"names {counted(missing, 'missing object')}. The rule applies to fewer"
+                " groups or users than it names.",
             )
 
 
@@ -110,7 +112,7 @@ def prompts(snapshot: Snapshot) -> Iterator[Finding]:
         if settings.enable_prompt_collection and not settings.redact_pii:
             yield snapshot.finding(
                 "NetBirdAgentPromptsUnredacted",
-                "Agent Network",
-                "Prompts are kept without redaction: whatever people type is in the"
-                " access log.",
+                "The Agent Network",
+                "keeps prompts without redaction: its access log contains all that"
+                " people type.",
             )

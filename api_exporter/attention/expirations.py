@@ -32,11 +32,12 @@ def logins(snapshot: Snapshot) -> Iterator[Finding | None]:
         yield None
     if soon:
         names = yield from snapshot.names([peer for _, peer in soon])
-        verb = "needs" if len(soon) == 1 else "need"
+        single = len(soon) == 1
+        logins, verb = ("Login", "expires") if single else ("Logins", "expire")
         yield snapshot.finding(
             "NetBirdLoginExpiresSoon",
-            counted(len(soon), "connected peer"),
-            f"{verb} a login within {counted(ceil(limit / HOUR), 'hour')}{names}.",
+            f"{logins} of {counted(len(soon), 'connected peer')}",
+            f"{verb} within {counted(ceil(limit / HOUR), 'hour')}{names}.",
             until=min(end for end, _ in soon),
         )
 
@@ -56,13 +57,12 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
         end = timestamp(key.expires)
         soon = end is not None and end - snapshot.now < days["setup_key_soon"] * DAY
         if in_use and soon:
-            left = counted(days["setup_key_soon"], "day")
             yield snapshot.finding(
                 "NetBirdSetupKeyExpiresSoon",
                 named,
-                f"expires in less than {left}, and machines still enrol with it."
+                "expires soon: machines still enrol with this key."
                 if key.state == "valid"
-                else "has expired, and machines used it lately.",
+                else "has expired: machines used this key recently.",
                 until=end,
             )
         spent = key.usage_limit and key.used_times / key.usage_limit >= share
@@ -83,15 +83,15 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         if end is None or used is None or snapshot.now - used >= DAY:
             continue
         if end - snapshot.now < days["access_token_very_soon"] * DAY:
-            alert = "ApiExporterTokenExpiresVerySoon"
+            alert, soon = "ApiExporterTokenExpiresVerySoon", "very soon"
         elif end - snapshot.now < days["access_token_soon"] * DAY:
-            alert = "ApiExporterTokenExpiresSoon"
+            alert, soon = "ApiExporterTokenExpiresSoon", "soon"
         else:
             continue
         yield snapshot.finding(
             alert,
             f"Access token {plain(token.name or token.id)}",
-            "of the exporter's user expires soon: create a new token.",
+            f"of the exporter's user expires {soon}: create a new token.",
             until=end,
         )
 

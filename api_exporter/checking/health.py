@@ -131,7 +131,7 @@ def from_settings(config: str | None, environ: Mapping[str, str]) -> str:
         if url is not None:
             return url
     raise CannotAsk(
-        f"LISTEN_ADDRESS={text} does not name an address that can be asked: add a URL"
+        f"LISTEN_ADDRESS={text} has no address that --health can request: add a URL"
     )
 
 

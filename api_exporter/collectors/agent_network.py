@@ -296,8 +296,7 @@ ROWS: tuple[Row, ...] = (
     LIMITS.joined(
         "netbird_api_agent_limit_used_ratio",
         "Largest share of the limit that a group or user has used in the current"
-        " window, as a ratio (absent while the limit applies to no known group or"
-        " user)",
+        " window (1 = all; absent without a known group or user)",
         "agent-network/{policies,budget-rules}[].limits, agent-network/consumption[],"
         " groups[], users[], peers[]",
         used,
@@ -322,16 +321,15 @@ ROWS: tuple[Row, ...] = (
         "netbird_api_agent_consumer_tokens",
         "Number of tokens that a user, or a peer without a user, has used in the"
         " current window",
-        "agent-network/consumption[].{tokens_input,tokens_output}, where personal data"
-        " of the kind usage may be told",
+        "agent-network/consumption[].{tokens_input,tokens_output}, with"
+        " EXPOSE_PERSONAL_DATA=usage",
         _tokens,
     ),
     CONSUMERS.family(
         "netbird_api_agent_consumer_cost_usd",
         "Cost in US dollars that a user, or a peer without a user, has caused in the"
         " current window",
-        "agent-network/consumption[].cost_usd, where personal data of the kind usage"
-        " may be told",
+        "agent-network/consumption[].cost_usd, with EXPOSE_PERSONAL_DATA=usage",
         _cost,
     ),
     USAGE.family(

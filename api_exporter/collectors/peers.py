@@ -105,7 +105,7 @@ ROWS = (
         "Number of peers by client version",
         {"version": "version"},
         unknown,
-        alert="peers on versions that should be gone",
+        alert="peers with versions that you no longer allow",
     ),
     PEERS.count(
         "netbird_api_peers_by_country",
@@ -134,7 +134,7 @@ ROWS = (
         "netbird_api_peers_ephemeral",
         "Number of ephemeral peers, which NetBird removes after some minutes offline",
         "ephemeral",
-        alert="ephemeral peers that pile up",
+        alert="a number that only grows",
     ),
     PEERS.family(
         "netbird_api_peers_never_logged_in",

@@ -51,7 +51,7 @@ class AccessLog:
         self._asked = self._seconds()
         position = await self.journal.begun()
         if position is None:
-            raise UpstreamError("internal", "nobody can tell yet what was written")
+            raise UpstreamError("internal", "the last written row is not known yet")
         body = await fetch(f"{path}?{position.query}", patience)
         self.journal.take(body, position)
         return body

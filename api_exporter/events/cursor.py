@@ -91,8 +91,8 @@ def choose(
         return Chosen(
             replace(cursor, recent={}, former=recent),
             events,
-            f"there are {len(events)} newer ones than {highest}, the last that was"
-            f" written, and no more are listed: those before {events[0].id} are lost",
+            f"NetBird lists only the newest {len(events)} events. The last written"
+            f" event is {highest}: later events before {events[0].id} are lost",
         )
     known = [event for event in events if event.id in recent]
     if events[-1].id < highest or not all(_told(recent, e) for e in known) or not known:
@@ -130,8 +130,8 @@ def _anew(
             former=cursor.recent,
         ),
         new,
-        f"ids begin again, as after a database was restored: {highest} was written, and"
-        f" the list ends with {events[-1].id} or has others by the same ids",
+        "the ids have started again, as after a restored database: the last written id"
+        f" is {highest}, the last listed id is {events[-1].id}",
     )
 
 

@@ -40,7 +40,9 @@ class CursorFile(Generic[C]):
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise ValueError(f"{self.path} holds no cursor: {error}") from None
+            raise ValueError(
+                f"{self.path} does not contain a cursor: {error}"
+            ) from None
 
     def save(self, cursor: C) -> None:
         """In one step: there is the old one or the new one, whenever we are killed."""
@@ -166,7 +168,7 @@ def _refused(file: int) -> str:
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
-        return "another process writes it"
+        return "another process writes to this file"
     except OSError:
         pass  # there are file systems without locks
     return ""
@@ -183,7 +185,9 @@ def _mend(file: int) -> None:
     if begin < size:
         torn = os.pread(file, min(size - begin, len(BEGIN)), begin)
         if not BEGIN.startswith(torn):
-            raise ValueError("its last line is none of ours, and has no end")
+            raise ValueError(
+                "the last line is incomplete, and the exporter did not write this line"
+            )
         os.ftruncate(file, begin)
 
 

@@ -174,7 +174,7 @@ class Journal(Service, Generic[C, Id]):
             for id_ in lost:
                 self._telemetry.missed()
                 self._log.warn(
-                    "{row} {id} cannot be told, and is lost",
+                    "{row} {id} is unreadable and is not written",
                     row=self._kind.row,
                     id=id_,
                 )
@@ -207,7 +207,7 @@ class Journal(Service, Generic[C, Id]):
         if more > 0:
             self._telemetry.missed(more)
             self._log.warn(
-                "{n} {rows} cannot be read, and are lost",
+                "unreadable {rows} are not written: {n}",
                 n=more,
                 rows=self._kind.rows,
             )
@@ -228,8 +228,8 @@ class Journal(Service, Generic[C, Id]):
             self._failing = True
             self._telemetry.writable(False)
             self._log.warn(
-                "cannot write {rows} to {where}: {why}; they are kept by the"
-                " upstream, and tried again",
+                "cannot write {rows} to {where}: {why}; NetBird keeps them, and the"
+                " exporter retries",
                 rows=self._kind.rows,
                 where=self._sink.where,
                 why=_why(error, self._sink.where),

@@ -40,7 +40,7 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
 
 AUDIT: Kind[Cursor, int] = Kind(
     rows="audit events",
-    row="the audit event",
+    row="audit event",
     key=listing.key,
     line=telling.line,
     listed=listing.listed,
@@ -51,7 +51,7 @@ AUDIT: Kind[Cursor, int] = Kind(
 
 ACCESS: Kind[Position, str] = Kind(
     rows="rows of the access log",
-    row="the row of the access log",
+    row="row of the access log",
     key=listing.row_key,
     line=telling.request_line,
     listed=listing.listed_page,

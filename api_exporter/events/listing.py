@@ -126,7 +126,9 @@ def listed_page(body: bytes) -> Generator[None, None, Listing[str]]:
     try:
         page = _PAGE.decode(body)
     except FAILURES:
-        raise UpstreamError("decode", "it is no page of the access log") from None
+        raise UpstreamError(
+            "decode", "the response is not a page of the access log"
+        ) from None
     found, unreadable = yield from _rows(bytes(page.data), row_key)
     more = max(0, page.total_pages - page.page) * max(0, page.page_size)
     return Listing([*found.values()], unreadable, more)

@@ -201,10 +201,13 @@ def _checked(
         return position, ""
     gone = replace(position, gone=True)
     if now - newest < _KEPT:
-        return gone, "rows that were read are gone, as after a database was restored"
+        return gone, (
+            "NetBird no longer lists the last rows that the exporter read, as after a"
+            " restored database"
+        )
     if now - position.complete < _KEPT + _HOUR:
         return gone, ""
     return gone, (
-        f"the upstream has deleted all rows up to {written(newest)}, the last that was"
-        " read, and may have deleted later ones"
+        f"NetBird has deleted all rows up to {written(newest)}, the last row that the"
+        " exporter read, and may have deleted later rows"
     )

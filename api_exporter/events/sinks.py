@@ -136,7 +136,7 @@ class ToOutput(Generic[C, Id]):
             if taken:
                 end = self._clock.seconds() + PATIENCE
             elif self._clock.seconds() >= end:
-                raise OSError(0, "nobody reads it")
+                raise OSError(0, "no program reads standard output")
             else:
                 await deferLater(self._clock, _PAUSE)
         unsaved = self._unsaved
@@ -155,7 +155,7 @@ class ToNowhere(Generic[C]):
         first: makes it.
     """
 
-    where = "the metrics alone"
+    where = "metrics only, not to a file"
 
     def __init__(self, first: Callable[[], C]) -> None:
         self._first = first

@@ -151,7 +151,7 @@ class Listing:
         for raws in elements(body):
             yield False
             if raws is None and not self._nullable:
-                raise UpstreamError("decode", "null, where a list is promised")
+                raise UpstreamError("decode", "null instead of a list")
             for place, raw in enumerate(raws or (), count):
                 work += len(raw) + _EACH
                 if work > _SLICE:
@@ -183,7 +183,7 @@ class Listing:
     def read(self, raw: msgspec.Raw) -> Struct:
         """One record; raises one of FAILURES."""
         if raw is LEFT_OUT:
-            raise ValueError("too long, or of too many values")
+            raise ValueError("the record is too long or has too many values")
         if self._cut_times:
             raw = msgspec.Raw(_NINES.sub(rb"\1", bytes(raw)))
         try:
@@ -193,7 +193,7 @@ class Listing:
         id_: str = self._id(record)
         if len(id_) > SHORT and cut(id_) != id_:
             # Cut in labels, it would tell records apart no more.
-            raise ValueError(f"an id of more than {LONGEST_LABEL} bytes")
+            raise ValueError(f"the id has more than {LONGEST_LABEL} bytes")
         return record
 
     def _recall(
@@ -242,7 +242,9 @@ class Page:
         try:
             page = self._decoder.decode(body)
         except FAILURES as error:
-            raise UpstreamError("decode", f"it is no page: {error}") from None
+            raise UpstreamError(
+                "decode", f"the response is not a page: {error}"
+            ) from None
         return Decoded((), unread=len(page.data or ()))
 
 
@@ -264,7 +266,7 @@ class Document:
         if len(body) > _LONGEST_DOCUMENT:
             raise UpstreamError(
                 "too_large",
-                f"{len(body)} bytes, where {_LONGEST_DOCUMENT} are far too many",
+                f"{len(body)} bytes; the maximum is {_LONGEST_DOCUMENT} bytes",
             )
         try:
             return Decoded((_leniently(self._decoder, msgspec.Raw(mend(body))),))

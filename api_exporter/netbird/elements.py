@@ -73,7 +73,7 @@ def elements(body: bytes) -> Generator[Elements | None, None, None]:
         return
     head = _HEAD.match(body)
     if head is None:
-        raise UpstreamError("decode", "a long answer that is no list of records")
+        raise UpstreamError("decode", "a long response that is not a list of records")
     between = b"}," + head[1] + head[2]
     if body.find(between, 0, _LONGEST) < 0:
         between = b"}, " + head[2]
@@ -88,7 +88,9 @@ def elements(body: bytes) -> Generator[Elements | None, None, None]:
                 raise error from None
         count += len(found)
         if count * _SHORTEST > end:
-            raise UpstreamError("decode", "a list of something shorter than records")
+            raise UpstreamError(
+                "decode", "the elements of the list are too short for records"
+            )
         yield found
         start = end + 1
 
@@ -123,12 +125,12 @@ class _TooLong(UpstreamError):
 
 def _check(length: int, text: bytes = b"") -> None:
     if length > _LONGEST:
-        raise _TooLong("decode", f"a record longer than {_LONGEST} bytes")
+        raise _TooLong("decode", f"a record has more than {_LONGEST} bytes")
     if length > 2 * LONG:
         if text.count(b",") > _MOST_VALUES:
-            raise _TooLong("decode", "a record of too many values")
+            raise _TooLong("decode", "a record has too many values")
         if _SPACES in text:
-            raise _TooLong("decode", "a record of too much white space")
+            raise _TooLong("decode", "a record has too much white space")
 
 
 def _one_by_one(
@@ -140,7 +142,7 @@ def _one_by_one(
         end = yield from _end(body, start, steps)
         comma = _COMMA.match(body, end)
         if comma is None:
-            raise UpstreamError("decode", "no comma behind a record")
+            raise UpstreamError("decode", "no comma after a record")
         last = comma[1] != b","
         after = len(body) if last else comma.start(1)
         try:
@@ -180,7 +182,7 @@ def _end(body: bytes, at: int, steps: Iterator[int]) -> Generator[Elements, None
         at += 1
         if at >= len(body):
             break
-    raise UpstreamError("decode", "a record without an end")
+    raise UpstreamError("decode", "the last record is incomplete")
 
 
 def mend(text: bytes) -> bytes:

@@ -140,7 +140,7 @@ def listed(text: str) -> Iterator[str]:
 def names(text: str) -> tuple[str, ...]:
     """The same, each once; raises ValueError where there is none."""
     if not (found := tuple(dict.fromkeys(listed(text)))):
-        raise ValueError("it names none")
+        raise ValueError("the list is empty")
     return found
 
 
@@ -197,7 +197,7 @@ def intervals(text: str) -> dict[str, float]:
             raise ValueError(f"{name!r} needs one duration")
         if period.lower() == "off":
             if name in ALWAYS:
-                raise ValueError(f"{item!r}: service discovery needs it")
+                raise ValueError(f"{item!r}: service discovery needs this resource")
             found[name] = OFF
             continue
         try:
@@ -233,7 +233,7 @@ def peer_detail(text: str) -> frozenset[str] | None:
 def groups(text: str) -> tuple[str, ...]:
     """Names or ids of groups, each once."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError("it is not UTF-8")
+        raise ValueError("the value is not UTF-8")
     return names(text) if text else ()
 
 

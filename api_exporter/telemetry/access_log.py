@@ -133,8 +133,8 @@ class AccessLogTelemetry(Collector):
         ).inc
         self.lag = Gauge(
             "api_exporter_access_log_lag_seconds",
-            "Age in seconds of the newest row of the access log at the time of reading,"
-            " or of the oldest row that cannot be written (0 = no backlog)",
+            "Age in seconds of the newest row of the access log when it was read, or of"
+            " the oldest unwritten row (0 = no backlog)",
             registry=registry,
         ).set
         self._listed: Mapping[str, str] = {}

@@ -41,7 +41,8 @@ _INDEX = """<!DOCTYPE html>
 <head><meta charset="utf-8"><title>Profiles of api-exporter</title></head>
 <body>
 <h1>Profiles of api-exporter</h1>
-<p>To be read by <code>go tool pprof</code>; <code>?seconds=N</code> says how long.</p>
+<p>Read them with <code>go tool pprof</code>.
+<code>?seconds=N</code> sets the duration in seconds.</p>
 <ul>
 {items}</ul>
 </body>
@@ -68,8 +69,8 @@ class ProfileKind(Struct, frozen=True, kw_only=True):
 
 
 MEMORY = ProfileKind(
-    title="live memory, by default of the next 5 seconds; "
-    "at once and of all times where tracemalloc has run from the start",
+    title="live memory that is allocated within 5 seconds; "
+    "if tracemalloc has run from the start, all live memory at once",
     uses="tracemalloc",
     seconds=5,
     record=heap.profile,
@@ -77,7 +78,7 @@ MEMORY = ProfileKind(
 
 KINDS = {
     "profile": ProfileKind(
-        title="CPU time, by default of the next 30 seconds",
+        title="CPU time of the next 30 seconds",
         uses="the CPU sampler",
         seconds=30,
         record=cpu.profile,

@@ -29,14 +29,14 @@ class BudgetTests(SynchronousTestCase):
         self.assertEqual(
             [
                 (
-                    "Agent policy Engineering",
-                    "1 user has used 100% or more of 500,000 tokens, the limit of each"
-                    " in 86,400 seconds.",
+                    "The budget of agent policy Engineering",
+                    "is used up: 1 user has used 100% or more of 500,000 tokens in"
+                    " 86,400 seconds.",
                 ),
                 (
-                    "Budget rule Gone and Ben",
-                    "1 user has used 100% or more of 50,000 tokens, the limit of each"
-                    " in 3,600 seconds.",
+                    "The budget of budget rule Gone and Ben",
+                    "is used up: 1 user has used 100% or more of 50,000 tokens in"
+                    " 3,600 seconds.",
                 ),
             ],
             of(every, "NetBirdAgentBudgetExhausted"),
@@ -44,13 +44,13 @@ class BudgetTests(SynchronousTestCase):
         self.assertEqual(
             [
                 (
-                    "Budget rule Contractors",
-                    "1 group has used 90% or more of 100,000 tokens, the limit of each"
+                    "The budget of budget rule Contractors",
+                    "is nearly used up: 1 group has used 90% or more of 100,000 tokens"
                     " in 86,400 seconds: contractors.",
                 ),
                 (
-                    "Budget rule Contractors",
-                    "1 group has used 90% or more of 10.00 USD, the limit of each in"
+                    "The budget of budget rule Contractors",
+                    "is nearly used up: 1 group has used 90% or more of 10.00 USD in"
                     " 86,400 seconds: contractors.",
                 ),
             ],
@@ -69,7 +69,12 @@ class BudgetTests(SynchronousTestCase):
         """The month's cost is told where a figure says how much is too much."""
         self.assertEqual([], of(looked(known()), "NetBirdAgentCostHigh"))
         self.assertEqual(
-            [("Agent Network", "It has cost 8.14 USD this month, more than 8.00.")],
+            [
+                (
+                    "The Agent Network",
+                    "has cost 8.14 USD this month: the threshold is 8.00 USD.",
+                )
+            ],
             of(looked(known(), agent_month=8.0), "NetBirdAgentCostHigh"),
         )
         for limit in (8.2, 1e6):
@@ -92,7 +97,7 @@ class OpenTests(SynchronousTestCase):
     def test_verification(self) -> None:
         """An enabled provider whose certificate is not verified."""
         self.assertEqual(
-            ["Agent provider vLLM on-prem"],
+            ["The certificate of agent provider vLLM on-prem"],
             [o for o, _ in of(looked(known()), "NetBirdAgentTlsUnverified")],
         )
 
@@ -137,7 +142,7 @@ class AccountTests(SynchronousTestCase):
                 (
                     "NetBirdSettingDiffers",
                     "Setting local_mfa_enabled",
-                    "It is off, and must not be.",
+                    "is off, but must be on.",
                 )
             ],
             found(seen(inventory, thresholds=thresholds)),
@@ -155,8 +160,8 @@ class AccountTests(SynchronousTestCase):
             [
                 (
                     "NetBirdInviteExpired",
-                    "Invites",
-                    "2 invites have expired and cannot be accepted.",
+                    "2 invites",
+                    "have expired and cannot be accepted.",
                 )
             ],
             found(seen(Inventory(user_invites=invites))),

@@ -315,9 +315,10 @@ class EndingsTests(SynchronousTestCase):
         finding = only(seen(inventory))
         self.assertEqual("NetBirdLoginExpiresSoon", finding.alert)
         self.assertEqual(NOW + 1, finding.until)
-        self.assertIn("2 connected peers need a login within 24 hours", finding.text)
+        self.assertIn("Logins of 2 connected peers expire within 24 h", finding.text)
         self.assertIn(": soon, sooner.", finding.message)
-        self.assertIn("needs a login", only(seen(inventory, now=NOW + 2)).message)
+        single = only(seen(inventory, now=NOW + 2))
+        self.assertIn("Login of 1 connected peer expires within", single.text)
         self.assertEqual([], found(seen(inventory, now=NOW + 3 * DAY)))
 
     def test_lifetime(self) -> None:
@@ -367,12 +368,14 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual(NOW + DAY - 1, finding.until)
         self.assertEqual("Setup key fleet", finding.object)
         self.assertEqual(
-            "expires in less than 1 day, and machines still enrol with it.",
+            "expires soon: machines still enrol with this key.",
             finding.message,
         )
         for expires, state in ((used, "expired"), (soon, "overused")):
             over = only(seen(self.key(expires=expires, state=state, last_used=used)))
-            self.assertEqual("has expired, and machines used it lately.", over.message)
+            self.assertEqual(
+                "has expired: machines used this key recently.", over.message
+            )
         for fields in (
             {"expires": at(DAY), "last_used": used},
             {"expires": soon, "last_used": used, "type": "one-off"},
@@ -555,8 +558,8 @@ class AccountTests(SynchronousTestCase):
     def test_versions(self) -> None:
         """Peers below what a posture check demands of them are counted, no others."""
         for minimum, words in (
-            ("0.60.0", "excludes 1 peer with a version below 0.60.0."),
-            ("0.61.0", "excludes 2 peers with a version below 0.61.0."),
+            ("0.60.0", "excludes 1 peer with a version below the minimum 0.60.0."),
+            ("0.61.0", "excludes 2 peers with a version below the minimum 0.61.0."),
         ):
             self.assertEqual(words, only(seen(self.checked(minimum))).message)
         for minimum in ("0.9.0", "latest"):

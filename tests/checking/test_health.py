@@ -252,8 +252,8 @@ class WhereTests(HealthTestCase):
         with self.assertRaises(CannotAsk) as raised:
             from_settings(None, {"LISTEN_ADDRESS": "systemd:domain=INET:index=0"})
         self.assertEqual(
-            "LISTEN_ADDRESS=systemd:domain=INET:index=0 does not name an address that"
-            " can be asked: add a URL",
+            "LISTEN_ADDRESS=systemd:domain=INET:index=0 has no address that --health"
+            " can request: add a URL",
             str(raised.exception),
         )
         status, line = self.asked(LISTEN_ADDRESS="?")

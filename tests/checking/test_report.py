@@ -173,8 +173,8 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(
             [
                 "needs attention:",
-                "warning: Setup key fleet expires in less than 1 day, and machines"
-                " still enrol with it. (until 09:00 UTC)"
+                "warning: Setup key fleet expires soon: machines still enrol with"
+                " this key. (until 09:00 UTC)"
                 f" {RUNBOOKS}#netbirdsetupkeyexpiressoon",
                 "info: The exporter's token has an unknown expiry date: no alert warns"
                 f" before the token expires. {RUNBOOKS}#apiexportertokennotwatched",

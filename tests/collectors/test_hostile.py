@@ -194,7 +194,7 @@ class LongTests(SynchronousTestCase):
                 read = decoded(name, json.dumps(listed).encode())
                 self.assertEqual(rejected, read.rejected)
                 self.assertEqual(2 - rejected, len(read.records))
-                complaint = "[1]: an id of more than 4096 bytes"
+                complaint = "[1]: the id has more than 4096 bytes"
                 self.assertEqual((complaint,) * rejected, read.complaints)
 
 

@@ -207,8 +207,8 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual(
             [
                 f"{self.kind.rows} go to {self.path}",
-                f"cannot write {self.kind.rows} to {self.path}: File too large; they"
-                " are kept by the upstream, and tried again",
+                f"cannot write {self.kind.rows} to {self.path}: File too large;"
+                " NetBird keeps them, and the exporter retries",
             ],
             said,
         )
@@ -259,7 +259,7 @@ class FileTests(JournalTestCase[C, Id]):
     def test_cursor_that_is_none(self) -> None:
         """A cursor that cannot be used is told by its name, and nothing is written."""
         for path, content, why in (
-            (self.cursor, "", "holds no cursor"),
+            (self.cursor, "", "does not contain a cursor"),
             (self.cursor / "new", "", "Not a directory"),
         ):
             self.cursor.write_text(content)

@@ -98,7 +98,7 @@ class MissedTests(SynchronousTestCase):
         listed = events(range(100, 100 + LISTED))
         chosen = choose(after(range(1, 8)), listed)
         self.assertEqual(LISTED, len(chosen.new))
-        self.assertIn("those before 100 are lost", chosen.missed)
+        self.assertIn("later events before 100 are lost", chosen.missed)
         again = choose(chosen.cursor, listed)
         self.assertEqual((LISTED, ""), (len(again.new), again.missed))
 
@@ -108,7 +108,7 @@ class MissedTests(SynchronousTestCase):
         listed = events(range(1, 31)) + events(range(31, 36), era=1)
         chosen = choose(cursor, listed)
         self.assertEqual([31, 32, 33, 34, 35], ids(chosen))
-        self.assertIn("ids begin again", chosen.missed)
+        self.assertIn("ids have started again", chosen.missed)
         cursor = chosen.cursor.with_(keys(range(31, 36), era=1))
         self.assertEqual([], choose(cursor, listed).new)
         more = choose(cursor, listed + events(range(36, 60), era=1))
@@ -119,7 +119,7 @@ class MissedTests(SynchronousTestCase):
         listed = events(range(1, 41)) + events(range(41, 90), era=1)
         chosen = choose(after(range(1, 51)), listed)
         self.assertEqual(list(range(41, 90)), ids(chosen))
-        self.assertIn("ids begin again", chosen.missed)
+        self.assertIn("ids have started again", chosen.missed)
 
     def test_slices(self) -> None:
         """The times of a long list are not read all at once."""
@@ -137,13 +137,13 @@ class MissedTests(SynchronousTestCase):
         """A list around our ids without one of them is another database's."""
         chosen = choose(after(range(50, 60)), events([1, 2, 99], era=1))
         self.assertEqual([1, 2, 99], ids(chosen))
-        self.assertIn("ids begin again", chosen.missed)
+        self.assertIn("ids have started again", chosen.missed)
 
     def test_replica(self) -> None:
         """A list that is behind for once brings nothing twice."""
         behind = choose(after(range(1, 51)), events(range(1, 41)))
         self.assertEqual([], behind.new)
-        self.assertIn("the list ends with 40", behind.missed)
+        self.assertIn("the last listed id is 40", behind.missed)
         chosen = choose(behind.cursor, events(range(1, 53)))
         self.assertEqual(([51, 52], ""), (ids(chosen), chosen.missed))
 

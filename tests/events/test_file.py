@@ -101,9 +101,13 @@ class AppendTests(FileTestCase):
             assert other.stdin is not None
             assert other.stdout is not None
             self.assertEqual(b"held\n", other.stdout.readline())
-            with self.assertRaisesRegex(ValueError, "^another process writes it$"):
+            with self.assertRaisesRegex(
+                ValueError, "^another process writes to this file$"
+            ):
                 self.file.append(lines([2]))
-            with self.assertRaisesRegex(ValueError, "^another process writes it$"):
+            with self.assertRaisesRegex(
+                ValueError, "^another process writes to this file$"
+            ):
                 self.file.recovered(None)
             other.stdin.close()
         self.file.append(lines([2]))
@@ -160,7 +164,7 @@ class RecoveryTests(FileTestCase):
     def test_not_ours(self) -> None:
         """A last line without an end that is none of ours is left alone."""
         self.path.write_bytes(lines([1]) + b"root:x:0:0")
-        with self.assertRaisesRegex(ValueError, "its last line"):
+        with self.assertRaisesRegex(ValueError, "the last line is incomplete"):
             self.recovered()
         self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
 
@@ -230,7 +234,9 @@ class CursorFileTests(FileTestCase):
         """What is no cursor is not taken for none."""
         for text in ("x", "", "[]", '{"recent": 3}', '{"last": [1]}', "x" * 9_000_000):
             self.path.write_text(text)
-            with self.assertRaisesRegex(ValueError, "events.jsonl holds no cursor: "):
+            with self.assertRaisesRegex(
+                ValueError, "events.jsonl does not contain a cursor: "
+            ):
                 CursorFile(self.path, Cursor).load()
 
     def test_no_file(self) -> None:

@@ -46,7 +46,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.path.unlink()
         journal = self.journal()
         said = self.logged(journal, body(range(20, 90), era=1))
-        self.assertIn("ids begin again", said[-1])
+        self.assertIn("ids have started again", said[-1])
         self.assertEqual(list(range(20, 90)), self.ids())
 
     def test_missed(self) -> None:
@@ -92,7 +92,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.assertEqual(
             [
                 f"audit events go to {self.path}",
-                "1 audit events cannot be read, and are lost",
+                "unreadable audit events are not written: 1",
             ],
             said,
         )
@@ -108,7 +108,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         said = self.logged(
             self.journal(kind=kind), body(range(1, 6)), body(range(1, 7))
         )
-        self.assertEqual("the audit event 3 cannot be told, and is lost", said[-1])
+        self.assertEqual("audit event 3 is unreadable and is not written", said[-1])
         self.assertEqual(2, len(said))
         self.assertEqual([1, 2, 4, 5, 6], self.ids())
         self.assertEqual((5, 1), (self.telemetry.lines, self.telemetry.gaps))
@@ -295,7 +295,7 @@ class OutputTests(AuditTestCase):
                 self.clock.pump([0.05] * int(PATIENCE / 0.05 + 3))
         said = [formatEvent(event) for event in captured]
         self.assertEqual(2, len(said))
-        self.assertIn("nobody reads it", said[1])
+        self.assertIn("no program reads standard output", said[1])
         journal.take(body(range(1, 1001)))
         for _ in range(200):
             self.read()

@@ -297,7 +297,7 @@ class LostTests(SynchronousTestCase):
             reading.table.add(one, reading.now)
             reading.turns()
         self.assertEqual(1, len(reading.missed))
-        self.assertIn("a database was restored", reading.missed[0])
+        self.assertIn("a restored database", reading.missed[0])
         self.assertEqual([*range(1, 51), 900, 901], reading.got)
 
     def test_replica(self) -> None:

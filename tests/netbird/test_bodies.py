@@ -191,7 +191,7 @@ class ListingTests(SynchronousTestCase):
         error = self.assertRaises(
             UpstreamError, decode, Listing(Peer, nullable=False), b" null"
         )
-        self.assertEqual("null, where a list is promised", str(error))
+        self.assertEqual("null instead of a list", str(error))
 
     def test_no_text(self) -> None:
         """A byte that is not UTF-8 costs its string, not its record."""
@@ -621,17 +621,19 @@ class StallTests(SynchronousTestCase):
         """A record among megabytes of spaces is none that anybody has sent."""
         text = b'[{"id":"a"}' + b" " * 1_000_000 + b"]"
         error = self.assertRaises(UpstreamError, decode, GROUPS, text)
-        self.assertEqual("a record of too much white space", str(error))
+        self.assertEqual("a record has too much white space", str(error))
 
     def test_too_long(self) -> None:
         """A record that is far too long costs only itself."""
         long = b'{"id":"' + b"a" * 9_000_000 + b'"}'
         found = decode(GROUPS, listed(SHORT, long, MEMBER.replace(b"a", b"b", 1)))
         self.assertEqual(2, len(found.records))
-        self.assertEqual(("[1]: too long, or of too many values",), found.complaints)
+        self.assertEqual(
+            ("[1]: the record is too long or has too many values",), found.complaints
+        )
         text = listed(long + b" and more")
         error = self.assertRaises(UpstreamError, decode, GROUPS, text)
-        self.assertEqual("a record longer than 8388608 bytes", str(error))
+        self.assertEqual("a record has more than 8388608 bytes", str(error))
 
     def test_odd_spaces(self) -> None:
         """Records that are told apart by no usual comma are read one by one."""

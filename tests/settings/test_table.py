@@ -533,7 +533,7 @@ class RefusedTests(SynchronousTestCase):
         known = ", ".join([*(c.name for c in COLLECTORS), "default"])
         self.refuses("COLLECTORS", ["peers,pears"], f"'pears' is not one of {known}")
         self.refuses("COLLECTORS", ["Peers"], f"'Peers' is not one of {known}")
-        self.refuses("COLLECTORS", [",", ",,", ", ,"], "it names none")
+        self.refuses("COLLECTORS", [",", ",,", ", ,"], "the list is empty")
 
     def test_peer_detail(self) -> None:
         """What names no groups is refused."""
@@ -542,16 +542,16 @@ class RefusedTests(SynchronousTestCase):
             ["servers", "group:servers", "groups", "no"],
             "all, none, or groups: and names or ids of groups",
         )
-        self.refuses("IMPORTANT_GROUPS", [","], "(it names none)")
-        self.refuses("IMPORTANT_GROUPS", ["a\udcff"], "(it is not UTF-8)")
-        self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(it names none)")
+        self.refuses("IMPORTANT_GROUPS", [","], "(the list is empty)")
+        self.refuses("IMPORTANT_GROUPS", ["a\udcff"], "(the value is not UTF-8)")
+        self.refuses("PEER_DETAIL", ["groups:", "groups: ,"], "(the list is empty)")
 
     def test_metrics(self) -> None:
         """What cannot be the name of a metric is refused."""
         for name in ("METRICS_ALLOW", "METRICS_DENY"):
             for text in ("a-b", "netbird_api_peers,?", "[a]", "é", "a" * 257):
                 self.refuses(name, [text], "is not a metric name")
-            self.refuses(name, [",", ", ,"], "it names none")
+            self.refuses(name, [",", ", ,"], "the list is empty")
 
     def test_no_such_metric(self) -> None:
         """A pattern that no metric of an enabled collector fits is a mistake."""
@@ -590,8 +590,8 @@ class RefusedTests(SynchronousTestCase):
             "peers=often": "'peers=often': no duration",
             "groups=1m,peers=15": "'peers=15': add a unit: 15s?",
             "peers=999ms": "'peers=999ms': at least 1s",
-            "peers=off": "'peers=off': service discovery needs it",
-            "groups=off": "'groups=off': service discovery needs it",
+            "peers=off": "'peers=off': service discovery needs this resource",
+            "groups=off": "'groups=off': service discovery needs this resource",
         }.items():
             self.refuses("REFRESH_INTERVALS", [text], words)
 
