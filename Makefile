@@ -17,6 +17,9 @@ PROGRAMS := $(addprefix tests.integration.test_,operations endurance events door
 AT_ONCE ?= 5
 UNITS := $(filter-out $(SLOW),$(subst /,.,$(basename $(wildcard tests/test_*.py)) \
 	$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py))))
+# Whole accounts over hours of simulated time: all that they run has tests of its own, and
+# tracing takes three times as long as they do.
+UNTRACED := tests.test_outages tests.test_sharing tests.test_simulation tests.reference
 # What `make lowest` and `make pythons` run; TESTS=tests is everything.
 TESTS ?= $(UNITS)
 
@@ -47,7 +50,9 @@ run: $(VENV)/run ## Show a simulated network on http://localhost:8080/
 
 test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage erase
-	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 $(UNITS)
+	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 \
+		$(filter-out $(UNTRACED),$(UNITS))
+	@$(BIN)/python -m twisted.trial -j2 $(UNTRACED)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
