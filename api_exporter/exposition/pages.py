@@ -8,6 +8,7 @@ and a scrape compresses nothing.
 
 import struct
 from collections.abc import Generator, Iterable, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -103,21 +104,47 @@ class Payload(Struct, frozen=True):
     length: int
 
 
-class JoinedPages(Struct, frozen=True):
+_SMALL = 256 * 1024
+"""Bytes of text that are compressed anew as a whole: a millisecond's work, once for all
+scrapes. Pieces that are flushed one by one make half as much again of so little."""
+
+
+class JoinedPages(Struct, frozen=True, dict=True):
     """All pages at one instant, in the collectors' order.
 
+    A form is made when the first scrape asks for it, once for all scrapes.
+
     Attributes:
-        text: the slices of the plain form.
-        deflated: those of a gzip member, but for its end.
         crc: of the text.
     """
 
     pieces: tuple[Piece, ...]
-    text: tuple[bytes, ...]
-    text_length: int
-    deflated: tuple[bytes, ...]
-    deflated_length: int
     crc: int
+
+    @cached_property
+    def text(self) -> tuple[bytes, ...]:
+        """The slices of the plain form."""
+        return _with_short_start(p.text for p in self.pieces)
+
+    @cached_property
+    def text_length(self) -> int:
+        """Bytes of the plain form."""
+        return sum(len(p.text) for p in self.pieces)
+
+    @cached_property
+    def deflated(self) -> tuple[bytes, ...]:
+        """The slices of a gzip member, but for its end."""
+        if self.text_length <= _SMALL:
+            packed = [deflated(b"".join([p.text for p in self.pieces]))]
+        else:
+            packed = [p.deflated for p in self.pieces]
+        start, *rest = packed
+        return _with_short_start([_GZIP_HEADER + start, *rest])
+
+    @cached_property
+    def deflated_length(self) -> int:
+        """Bytes of the gzip member, but for its end."""
+        return sum(map(len, self.deflated))
 
     def plain(self, tail: Piece) -> Payload:
         return Payload((*self.text, tail.text), self.text_length + len(tail.text))
@@ -198,28 +225,8 @@ class Pages:
         return found
 
 
-_SMALL = 256 * 1024
-"""Bytes of text that are compressed anew as a whole: a millisecond's work, once for all
-scrapes. Pieces that are flushed one by one make half as much again of so little."""
-
-
 def _joined(every: tuple[Piece, ...]) -> JoinedPages:
     checksum = 0
     for p in every:
         checksum = crc.combine(checksum, p.crc, p.shift)
-    texts = [p.text for p in every]
-    text = _with_short_start(texts)
-    if sum(map(len, texts)) <= _SMALL:
-        packed = [deflated(b"".join(texts))]
-    else:
-        packed = [p.deflated for p in every]
-    start, *rest = packed
-    slices = _with_short_start([_GZIP_HEADER + start, *rest])
-    return JoinedPages(
-        pieces=every,
-        text=text,
-        text_length=sum(map(len, text)),
-        deflated=slices,
-        deflated_length=sum(map(len, slices)),
-        crc=checksum,
-    )
+    return JoinedPages(pieces=every, crc=checksum)
