@@ -3,7 +3,7 @@
 A page is a tuple of pieces. Beside a piece's text lies its raw deflate form, ended with
 a full flush, so that pieces of different collectors and of different rounds, put one
 after the other, are one valid deflate stream: a refresh compresses what it rendered,
-and a scrape compresses nothing.
+and the first scrape after it compresses a small page, or short pieces, alone.
 """
 
 import struct
@@ -24,24 +24,34 @@ _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no flags, no time, unknown system."""
 
 
+_SHORT = 32 * 1024
+"""Bytes of a text whose compressed form nobody keeps: small pages need none of it."""
+
+
 class Piece(Struct, frozen=True):
     """Some text, its compressed form, and its checksum with what extends it.
 
     Attributes:
+        kept: the compressed form, but of a short text.
         series: samples in the text.
         cut: labels in it that were cut because of their length.
     """
 
     text: bytes
-    deflated: bytes
+    kept: bytes
     crc: int
     shift: int
     series: int
     cut: int = 0
 
+    @property
+    def deflated(self) -> bytes:
+        """The compressed form."""
+        return self.kept or deflated(self.text)
+
 
 def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
-    """Compress a text; only the last piece of a body ends the deflate stream.
+    """A text with its checksum; only the last piece of a body ends the deflate stream.
 
     Args:
         series: samples in the text; counted where nobody has.
@@ -50,7 +60,7 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
         series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
     return Piece(
         text=text,
-        deflated=deflated(text, last=last),
+        kept=deflated(text, last=last) if last or len(text) > _SHORT else b"",
         crc=checksum(text),
         shift=crc.shift(len(text)),
         series=series,
@@ -80,7 +90,7 @@ def piece_in_steps(
         yield
     return Piece(
         text=text,
-        deflated=b"".join([part.deflated for part in parts]),
+        kept=b"".join([part.deflated for part in parts]),
         crc=checksum,
         shift=crc.shift(len(text)),
         series=sum(part.series for part in parts),
