@@ -88,6 +88,7 @@ def refreshes(table: Table, peers: int, upstream: int) -> None:
     table.put("refresh: … rest", peers, rest * MS, "ms")
     table.put("refresh: … of it gc", peers, middle("full", "gc") * MS, "ms")
     table.put("refresh: CPU per series", peers, full / series * 1e6, "µs", {MIDDLE: 6})
+    table.put("look for findings: CPU", peers, found["look"] * MS, "ms")
     first = found["first"]["cpu"]
     table.put("first refresh: CPU per series", peers, first / series * 1e6, "µs")
     table.put("unchanged: CPU", peers, unchanged * MS, "ms")

@@ -9,6 +9,7 @@ ratios among its rows.
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -121,6 +122,7 @@ def told(found: dict[str, Any]) -> dict[str, float]:
         UNCHANGED: min(each["cpu"] for each in found["unchanged"]) * 1e3,
         "first: CPU, ms": found["first"]["cpu"] * 1e3,
         "longest stall, ms": min(found["stalls"]) * 1e3,
+        "look for findings: CPU, ms": found.get("look", math.nan) * 1e3,
     }
 
 

@@ -22,6 +22,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall, deferLater, react
 
+from api_exporter.attention.watch import Attention
 from api_exporter.collectors.selection import selection
 from api_exporter.demo.server import TOKEN
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
@@ -42,7 +43,7 @@ NEVER = 1e6
 LOOK = 0.002
 """Seconds between two looks at how late the event loop is."""
 
-STAGES = ("digest", "decode", "make")
+STAGES = ("digest", "decode", "make", "look")
 
 
 class Collections:
@@ -61,7 +62,7 @@ class Collections:
 
 
 def _look_for_nothing(_: str) -> Generator[None, None, None]:
-    """The refresh alone is measured: in older trees nothing looks for findings here."""
+    """The refresh alone is measured: the look for findings has a figure of its own."""
     yield from ()
 
 
@@ -159,13 +160,19 @@ class Exporter:
     async def stages(self, rounds: int) -> dict[str, float]:
         """What a round computes, stage by stage, without the event loop around it.
 
-        As in a round, only what has changed since the last tick is rendered.
+        As in a round, only what has changed since the last tick is rendered. `look` is
+        the look for findings after each resource, changed or not.
         """
         watch = time.process_time
         inventory = self.inventory
         before: dict[str, int] = {}
         seen: dict[str, KnownRecords] = {name: {} for name in BY_NAME}
         every: list[dict[str, float]] = []
+        attention = Attention(
+            lambda: inventory,
+            standings=self.network.telemetry.standings,
+            now=time.time,
+        )
         for _ in range(rounds + 1):
             spent = dict.fromkeys(STAGES, 0.0)
             every.append(spent)
@@ -191,6 +198,9 @@ class Exporter:
                 spent["decode"] += times[2] - times[1]
                 if changed:
                     self._pages_of(resource.name, inventory, spent)
+                begin = watch()
+                _returned(attention.look(resource.name))
+                spent["look"] += watch() - begin
             self.tick()
         # In the first round everything is new, in the others what changes.
         return {
@@ -236,6 +246,7 @@ async def measured(
         exporter.tick()
         stalls.append(await exporter.stall())
     stages = await exporter.stages(rounds)
+    look = stages.pop("look")
     await exporter.client.stopService()
     texts = [piece.text for piece in exporter.network.pages.whole().pieces]
     return {
@@ -248,6 +259,7 @@ async def measured(
         "unchanged": unchanged,
         "stalls": stalls,
         "stages": stages,
+        "look": look,
     }
 
 

@@ -84,27 +84,32 @@ class Attention:
         self._ends = ends
         self._thresholds = thresholds or shipped()
         self._by: dict[Finder, FinderResult] = {}
+        self._changes: Mapping[str, object] = {}  # of the newest look
         # What the peers alone decide is looked for once after each of their rounds.
         self._drop = self._dropped(Inventory(), 0.0)
-        self._edition: tuple[object, ...] = ()
 
     def look(self, resource: str) -> Generator[None, None, None]:
-        """Look anew for what a round of this resource may have changed.
+        """Look anew for what refreshes have changed, this one the newest.
 
         After one of the peers for everything: some findings only wait for their day.
         It has places to pause.
         """
         inventory, now = self._inventory(), self._now()
-        edition = inventory.edition((UP,))
-        if resource == UP or edition != self._edition:
-            self._drop, self._edition = self._dropped(inventory, now), edition
+        changed = {
+            name
+            for name, change in inventory.changes.items()
+            if change is not self._changes.get(name)
+        }
+        if resource == UP or UP in changed:
+            self._drop = self._dropped(inventory, now)
         snapshot = self._snapshot(inventory, self._standings, now, self._drop)
         finders = [
             finder
             for finder in FINDERS
-            if resource == UP or not finder.reads or resource in finder.reads
+            if resource == UP or not finder.reads or changed.intersection(finder.reads)
         ]
         yield from self._look(snapshot, finders, self._by)
+        self._changes = inventory.changes
         self.found = _sum(snapshot, self._by)
 
     def of(

@@ -3,11 +3,12 @@
 A page is a tuple of pieces. Beside a piece's text lies its raw deflate form, ended with
 a full flush, so that pieces of different collectors and of different rounds, put one
 after the other, are one valid deflate stream: a refresh compresses what it rendered,
-and a scrape compresses nothing.
+and the first scrape after it compresses a small page, or short pieces, alone.
 """
 
 import struct
 from collections.abc import Generator, Iterable, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -23,24 +24,34 @@ _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no flags, no time, unknown system."""
 
 
+_SHORT = 32 * 1024
+"""Bytes of a text whose compressed form nobody keeps: small pages need none of it."""
+
+
 class Piece(Struct, frozen=True):
     """Some text, its compressed form, and its checksum with what extends it.
 
     Attributes:
+        kept: the compressed form, but of a short text.
         series: samples in the text.
         cut: labels in it that were cut because of their length.
     """
 
     text: bytes
-    deflated: bytes
+    kept: bytes
     crc: int
     shift: int
     series: int
     cut: int = 0
 
+    @property
+    def deflated(self) -> bytes:
+        """The compressed form."""
+        return self.kept or deflated(self.text)
+
 
 def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
-    """Compress a text; only the last piece of a body ends the deflate stream.
+    """A text with its checksum; only the last piece of a body ends the deflate stream.
 
     Args:
         series: samples in the text; counted where nobody has.
@@ -49,7 +60,7 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
         series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
     return Piece(
         text=text,
-        deflated=deflated(text, last=last),
+        kept=deflated(text, last=last) if last or len(text) > _SHORT else b"",
         crc=checksum(text),
         shift=crc.shift(len(text)),
         series=series,
@@ -79,7 +90,7 @@ def piece_in_steps(
         yield
     return Piece(
         text=text,
-        deflated=b"".join([part.deflated for part in parts]),
+        kept=b"".join([part.deflated for part in parts]),
         crc=checksum,
         shift=crc.shift(len(text)),
         series=sum(part.series for part in parts),
@@ -103,21 +114,47 @@ class Payload(Struct, frozen=True):
     length: int
 
 
-class JoinedPages(Struct, frozen=True):
+_SMALL = 256 * 1024
+"""Bytes of text that are compressed anew as a whole: a millisecond's work, once for all
+scrapes. Pieces that are flushed one by one make half as much again of so little."""
+
+
+class JoinedPages(Struct, frozen=True, dict=True):
     """All pages at one instant, in the collectors' order.
 
+    A form is made when the first scrape asks for it, once for all scrapes.
+
     Attributes:
-        text: the slices of the plain form.
-        deflated: those of a gzip member, but for its end.
         crc: of the text.
     """
 
     pieces: tuple[Piece, ...]
-    text: tuple[bytes, ...]
-    text_length: int
-    deflated: tuple[bytes, ...]
-    deflated_length: int
     crc: int
+
+    @cached_property
+    def text(self) -> tuple[bytes, ...]:
+        """The slices of the plain form."""
+        return _with_short_start(p.text for p in self.pieces)
+
+    @cached_property
+    def text_length(self) -> int:
+        """Bytes of the plain form."""
+        return sum(len(p.text) for p in self.pieces)
+
+    @cached_property
+    def deflated(self) -> tuple[bytes, ...]:
+        """The slices of a gzip member, but for its end."""
+        if self.text_length <= _SMALL:
+            packed = [deflated(b"".join([p.text for p in self.pieces]))]
+        else:
+            packed = [p.deflated for p in self.pieces]
+        start, *rest = packed
+        return _with_short_start([_GZIP_HEADER + start, *rest])
+
+    @cached_property
+    def deflated_length(self) -> int:
+        """Bytes of the gzip member, but for its end."""
+        return sum(map(len, self.deflated))
 
     def plain(self, tail: Piece) -> Payload:
         return Payload((*self.text, tail.text), self.text_length + len(tail.text))
@@ -198,28 +235,8 @@ class Pages:
         return found
 
 
-_SMALL = 256 * 1024
-"""Bytes of text that are compressed anew as a whole: a millisecond's work, once for all
-scrapes. Pieces that are flushed one by one make half as much again of so little."""
-
-
 def _joined(every: tuple[Piece, ...]) -> JoinedPages:
     checksum = 0
     for p in every:
         checksum = crc.combine(checksum, p.crc, p.shift)
-    texts = [p.text for p in every]
-    text = _with_short_start(texts)
-    if sum(map(len, texts)) <= _SMALL:
-        packed = [deflated(b"".join(texts))]
-    else:
-        packed = [p.deflated for p in every]
-    start, *rest = packed
-    slices = _with_short_start([_GZIP_HEADER + start, *rest])
-    return JoinedPages(
-        pieces=every,
-        text=text,
-        text_length=sum(map(len, text)),
-        deflated=slices,
-        deflated_length=sum(map(len, slices)),
-        crc=checksum,
-    )
+    return JoinedPages(pieces=every, crc=checksum)

@@ -24,16 +24,20 @@ class Slicer:
     """
 
     def __init__(self, clock: IReactorTime) -> None:
-        def time_is_up() -> Callable[[], bool]:
-            self._end = clock.seconds() + SLICE
-            return lambda: clock.seconds() >= self._end
-
+        self._clock = clock
         self._end = 0.0
         self._turn = DeferredLock()
         self._cooperator = Cooperator(
-            terminationPredicateFactory=time_is_up,
+            terminationPredicateFactory=self._begin,
             scheduler=lambda run: clock.callLater(0, run),
         )
+
+    def _begin(self) -> Callable[[], bool]:
+        self._end = self._clock.seconds() + SLICE
+        return self._is_over
+
+    def _is_over(self) -> bool:
+        return self._clock.seconds() >= self._end
 
     async def run(self, steps: Generator[object, None, T]) -> T:
         """What the generator returns or raises; cancelling stops it between steps."""
@@ -46,7 +50,8 @@ class Slicer:
                     while True:
                         if next(steps):
                             self._end = 0.0
-                        yield
+                        if self._is_over():  # a turn costs more than a small step
+                            yield
             except StopIteration as stop:
                 returned.append(stop.value)
             except Exception as error:  # noqa: BLE001 - raised below

@@ -119,6 +119,13 @@ class PagesTests(SynchronousTestCase):
         self.assertLess(self.pages.whole().deflated_length, 1.5 * alone)
         self.assertEqual(lines.encode() * 3 + b"# EOF\n", self.text())
 
+    def test_short_pieces(self) -> None:
+        """Short and long pieces make one gzip member, whoever compressed them."""
+        texts = ["short 1\n", "long 1\n" * 50_000, "short 2\n"]
+        self.pages.publish("users", page(*texts))
+        self.assertEqual(b"", page(texts[0])[0].kept)
+        self.assertEqual("".join(texts).encode() + b"# EOF\n", self.text())
+
     def test_shared_slices(self) -> None:
         """Whoever asks for some collectors shares the slices behind the first one."""
         self.pages.publish("users", page("x" * 200_000, "y" * 200_000))
@@ -180,14 +187,12 @@ class PagesTests(SynchronousTestCase):
 
     def test_huge(self) -> None:
         """A gzip member beyond 4 GiB tells its length modulo 2^32."""
-        whole = JoinedPages(
-            pieces=(),
-            text=(),
-            text_length=2**32 + 1,
-            deflated=(),
-            deflated_length=0,
-            crc=0,
-        )
+
+        class Huge(bytes):
+            def __len__(self) -> int:
+                return 2**32 + 1
+
+        whole = JoinedPages(pieces=(replace(TAIL, text=Huge()),), crc=0)
         *_, end = whole.gzipped(TAIL).slices
         self.assertEqual((1 + len(TAIL.text),), struct.unpack("<L", end[-4:]))
 
@@ -201,5 +206,5 @@ class LongTests(SynchronousTestCase):
         once, made = piece(text), finish(piece_in_steps(text))
         inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         self.assertEqual(text, inflate.decompress(made.deflated))
-        self.assertEqual(replace(once, deflated=made.deflated), made)
+        self.assertEqual(replace(once, kept=made.kept), made)
         self.assertEqual((3000, 3000), (made.series, made.cut))
