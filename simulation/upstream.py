@@ -10,7 +10,7 @@ from random import Random
 from msgspec import Struct
 from twisted.internet.error import ConnectionDone, ConnectionLost
 
-from api_exporter.demo.limiter import Limiter
+from api_exporter.serving.token_bucket import TokenBucket
 from simulation.account import PATHS, Account
 from simulation.link import LATENCY, Answer
 from simulation.weather import WELL, Weather
@@ -58,7 +58,7 @@ class Upstream:
         self._chance = chance
         self.accounts = {account.name: account for account in accounts}
         self.tokens: dict[str, list[str]] = {}
-        self.limits: dict[str, Limiter] = {}
+        self.limits: dict[str, TokenBucket] = {}
         self.under_way: dict[Request, None] = {}
         self._weather = weather
         self._seconds = seconds
@@ -79,7 +79,7 @@ class Upstream:
         name = named or next(iter(names), "")
         state = self._weather.state(name, path) if name else WELL
         limiter = self.limits.get(token)
-        if state == WELL and limiter is not None and not limiter.allow(self._seconds()):
+        if state == WELL and limiter is not None and limiter.wait(self._seconds()):
             state = "429"
         if name not in names:
             state = "401"

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
-from api_exporter.demo.limiter import Limiter
 from api_exporter.demo.server import tokens
 from api_exporter.netbird.resources import RESOURCES
 from simulation.account import PATHS, Account
@@ -15,6 +14,7 @@ from simulation.knowledge import Knowledge
 from simulation.machine import Machine
 from simulation.upstream import Request, Upstream
 from simulation.weather import Weather
+from tests.parts import limiter
 
 START = 1_800_000_000.0
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -158,7 +158,7 @@ class World:
             if len(names) > 1 and self.stated:
                 limit = self.stated
             if limit is not None:
-                self.upstream.limits[token] = Limiter(*limit)
+                self.upstream.limits[token] = limiter(*limit)
         return str(sorted(names[0] for names in self.upstream.tokens.values()))
 
     # What befalls it
