@@ -90,7 +90,7 @@ with: $(VENV)/run
 	@$(INTO)/bin/pip install --quiet --disable-pip-version-check \
 		--requirement $(INTO)/wanted hypothesis packaging 'setuptools >= 77'
 	@PATH="$(CURDIR)/$(INTO)/bin:$$PATH" PYTHONPATH="$(CURDIR)" $(INTO)/bin/python -m twisted.trial \
-		--temp-directory=$(INTO)/trial $(TRIAL) $(TESTS)
+		--temp-directory=$(INTO)/trial -j2 $(TESTS)
 
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -50,26 +51,29 @@ def run(
     Args:
         stderr: where its other stream goes; PIPE keeps that out of what is returned.
     """
-    try:
-        done = subprocess.run(
-            command,
-            check=False,
-            cwd=cwd,
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            errors="replace",
-            timeout=limit,
-        )
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{command[0]}: not within {limit:g} s") from None
-    if done.returncode:
-        said = done.stdout + (done.stderr or "")
-        end = "\n".join(said.splitlines()[-20:])
-        raise Failed(f"{' '.join(map(str, command))}: status {done.returncode}\n{end}")
-    return done.stdout
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            printed, apart = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{command[0]}: not within {limit:g} s") from None
+        finally:
+            if process.returncode is None:  # nor may what it has started go on
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        end = "\n".join((printed + (apart or "")).splitlines()[-20:])
+        status = f"status {process.returncode}\n{end}"
+        raise Failed(f"{' '.join(map(str, command))}: {status}")
+    return printed
 
 
 def program(name: str) -> Path:

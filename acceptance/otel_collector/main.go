@@ -30,6 +30,7 @@ func components() (otelcol.Factories, error) {
 
 func main() {
 	files := confmap.ResolverSettings{
+		DefaultScheme:     "file",
 		ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
 	}
 	command := otelcol.NewCommand(otelcol.CollectorSettings{

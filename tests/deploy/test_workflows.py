@@ -61,6 +61,17 @@ class WorkflowTests(SynchronousTestCase):
             for kind in ("build-provenance", "sbom"):
                 self.assertIn(f"actions/attest-{kind}@", str(jobs[job]["steps"]))
 
+    def test_verified(self) -> None:
+        """Each documented command that verifies names the owner: anybody may have a
+        repository and a workflow of the same names.
+        """
+        page = (ROOT / "docs" / "supply-chain.md").read_text().replace("\\\n", "")
+        commands = re.findall(r"^(?:gh|cosign) .*verify.*$", page, re.MULTILINE)
+        self.assertGreater(len(commands), 1)
+        for command in commands:
+            whose = r"--repo OWNER/|--certificate-identity https://github\.com/OWNER/"
+            self.assertRegex(command, whose)
+
     def test_index(self) -> None:
         """Nothing is put under a name in PyPI that may be somebody else's."""
         text = (ROOT / ".github/workflows/release.yml").read_text()
