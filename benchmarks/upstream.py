@@ -44,7 +44,7 @@ class Prepared(SimulatedNetwork):
         }
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:  # noqa: ARG002 - prepared for an instant
-        pieces = self._ready.get(path)
+        pieces = self._ready.get(path.partition("?")[0])
         return None if pieces is None else iter(pieces)
 
     def revise(
