@@ -134,6 +134,7 @@ acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or mi
 LOCKED := build/executable/bin/pip install --quiet --disable-pip-version-check --require-hashes
 executable deb: export SOURCE_DATE_EPOCH ?= $(shell deploy/commit.sh time)
 executable: export PYTHONHASHSEED = 0
+executable: export PYTHONNODEBUGRANGES = 1
 executable: export ARCH := $(ARCH)
 executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, and a directory.
 	@rm -rf build/executable build/directory build/lib

@@ -34,3 +34,11 @@ class Options(usage.Options):
     def opt_version(self) -> NoReturn:
         sys.stdout.write(f"{this_build()}\n")
         raise SystemExit(0)
+
+    def opt_help(self) -> None:
+        """Display this help and exit."""
+        super().opt_help()
+
+    # Twisted prints their docstrings, and an executable has none.
+    opt_version.__doc__ = "Print the version and exit."
+    opt_help.__doc__ = "Display this help and exit."

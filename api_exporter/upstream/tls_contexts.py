@@ -1,7 +1,6 @@
 """TLS contexts: what verifies a host, and the state of files that it is made from."""
 
 import os
-import ssl
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,13 @@ from zope.interface import implementer
 Options = dict[str, Any]
 """Arguments of Twisted's CertificateOptions."""
 
+_OPENSSL = tuple(
+    f"{folder}/{name}"
+    for folder in SSL.OpenSSL_version(SSL.OPENSSL_DIR).decode().split('"')[1:2]
+    for name in ("cert.pem", "certs")
+)
+"""Where OpenSSL itself looks, if it says so."""
+
 _USUAL = (
     "/etc/ssl/certs",
     "/etc/ssl/certs/ca-certificates.crt",
@@ -33,8 +39,8 @@ _USUAL = (
 
 def trusted() -> tuple[object, ...]:
     """Differs as soon as the files with the authorities do."""
-    named = ssl.get_default_verify_paths()  # the environment's come first
-    return tuple(map(state, (named.cafile, named.capath, *_USUAL)))
+    named = map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
+    return tuple(map(state, (*named, *_OPENSSL, *_USUAL)))
 
 
 def state(path: str | Path | None) -> tuple[int, int, int] | None:
