@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import run
 
 from fuzz import TARGETS, corpus
-from tests.correctness import add
+from tests.correctness import results, tell
 
 BUILD = Path("build/fuzz")
 
@@ -53,12 +53,16 @@ def fuzz(target: str, minutes: float) -> None:
     executions = re.search(r"number_of_executed_units: *(\d+)", child.stderr)
     assert executions is not None
     spent = (processor() - begin) / 60
-    add("fuzz", target, minutes=round(spent, 1), executions=int(executions[1]))
+    before = results().get("fuzz", {}).get(target, {})
+    tell(
+        "fuzz",
+        target,
+        minutes=round(float(before.get("minutes", 0)) + spent, 1),
+        executions=int(before.get("executions", 0)) + int(executions[1]),
+    )
     every = (path.read_bytes() for path in folder.iterdir())
     corpus.keep(target, corpus.best(module.attempt, every))
-    print(
-        f"{target}: {executions[1]} inputs in {spent:.1f} minutes of a processor, nothing found"
-    )
+    print(f"{target}: {executions[1]} inputs in {spent:.1f} minutes, nothing found")
 
 
 def processor() -> float:

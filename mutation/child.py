@@ -1,7 +1,8 @@
-"""Runs tests with one module replaced: `python -m mutation.child MODULE FILE TESTS…`."""
+"""Runs tests with a module replaced: `python -m mutation.child MODULE FILE TESTS…`."""
 
 import importlib.abc
 import importlib.util
+import resource
 import sys
 import unittest
 from collections.abc import Sequence
@@ -10,6 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 from hypothesis import Phase, settings
+
+LONGEST = 90
+"""Seconds of a processor, after which the tests hang: they notice that way."""
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -32,6 +36,7 @@ class Finder(importlib.abc.MetaPathFinder):
 
 def main() -> None:
     module, file, *names = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
     sys.meta_path.insert(0, Finder(module, file))
     importlib.import_module("tests")
     parent = settings.get_profile("api-exporter")

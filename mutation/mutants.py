@@ -77,7 +77,7 @@ def _left_out(node: ast.AST) -> bool:
     return False
 
 
-def _mutate(node: ast.AST) -> bool:
+def _mutate(node: ast.AST) -> bool:  # noqa: C901 - a table of cases
     """Whether there is a mistake to be made of it, which then is made."""
     match node:
         case ast.Compare(ops=[operator, *others]) if type(operator) in _SWAPPED:
