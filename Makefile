@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units programs lowest pythons with check format docs rules lock bench acceptance executable directory deb addresses release release-check clean
+.PHONY: help run test units programs lowest pythons with check format docs rules lock bench fuzz acceptance executable directory deb addresses release release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -95,7 +95,7 @@ with: $(VENV)/run
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests -p benchmarks -p acceptance
+	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests -p benchmarks -p acceptance -p fuzz -p mutation
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 
 format: $(VENV)/dev ## Format the code.
@@ -125,6 +125,12 @@ lock: ## Write deploy/lock/*.txt, the dependencies that fit setup.cfg, with thei
 
 bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+# One processor for MINUTES each, where atheris has a wheel: Python 3.11 to 3.13.
+fuzz: $(VENV)/dev ## Fuzz TARGETS=, for MINUTES= each; updates docs/correctness.md.
+	@$(BIN)/pip install --quiet --disable-pip-version-check 'atheris == 3.0.0'
+	@$(BIN)/python -m fuzz $(TARGETS) --minutes $(or $(MINUTES),15)
+	@$(MAKE) --no-print-directory docs
 
 acceptance: $(VENV)/dev ## Try what needs other tools, a boot, a container or minutes; ends with a table.
 	@$(BIN)/python -m acceptance $(ONLY)

@@ -9,7 +9,7 @@ from typing import Any
 from api_exporter.demo.people import EXPORTER_ID
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES
-from simulation.logs import RequestLog, EventLog
+from simulation.logs import EventLog, RequestLog
 from tests.reference.hostile import encode, places, words
 
 Record = dict[str, Any]
@@ -92,7 +92,9 @@ class Account:
         for path, name in PATHS.items():
             if name in {"events", ACCESS_LOG} or name in OF_THE_TIME:
                 continue
-            found = json.loads(b"".join(self._network.body(f"/{path}", self._now()) or ()))
+            found = json.loads(
+                b"".join(self._network.body(f"/{path}", self._now()) or ())
+            )
             if name == AGENTS and not self._agents:
                 found = []
             for record in found if isinstance(found, list) else ():
@@ -107,9 +109,7 @@ class Account:
             return self.requests.body(query)
         if name in OF_THE_TIME:
             path = next(path for path, other in PATHS.items() if other == name)
-            return b"".join(
-                self._network.body(f"/{path}?{query}", self._now()) or ()
-            )
+            return b"".join(self._network.body(f"/{path}?{query}", self._now()) or ())
         if name not in self._bodies:
             self._bodies[name] = encode(self._records[name])
         return self._bodies[name]

@@ -3,8 +3,6 @@
 import gc
 from collections.abc import Callable, Iterator, Mapping
 
-from twisted.application.service import IService
-
 from api_exporter.account import Account
 from api_exporter.daemon.supervision import Notifier
 from api_exporter.service import Configuration, assemble

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from api_exporter.netbird.resources import ACCESS_LOG, UP
 from simulation.knowledge import Knowledge
-from simulation.world import HOUR, QUARTER, Violation, World
+from simulation.world import QUARTER, Violation, World
 
 
 class Invariant(Struct, frozen=True):

@@ -1,8 +1,8 @@
 """What the exporter ought to know of an account: the bodies of its last good answers."""
 
 import json
-from functools import lru_cache
 from collections.abc import Generator
+from functools import lru_cache
 from typing import TypeVar
 
 from api_exporter.account import Account as Reader
@@ -99,9 +99,7 @@ class Knowledge:
         for collector in network.collectors:
             steps = render_page(collector.measure(network.inventory), EMPTY_PAGE)
             anew = b"".join(piece.text for piece in _finish(steps).page)
-            now = b"".join(
-                piece.text for piece in network.pages._pages[collector.name]
-            )
+            now = b"".join(piece.text for piece in network.pages._pages[collector.name])
             if now != anew:
                 return f"{collector.name}: {_first(now, anew)}"
         return ""

@@ -53,9 +53,7 @@ class Link:
 
     disconnecting = False
 
-    def __init__(
-        self, machine: "Machine", server: Server, protocol: IProtocol
-    ) -> None:
+    def __init__(self, machine: "Machine", server: Server, protocol: IProtocol) -> None:
         self._machine = machine
         self._server = server
         self._protocol = protocol

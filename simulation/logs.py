@@ -105,11 +105,7 @@ class RequestLog:
         asked = {name: values[-1] for name, values in parse_qs(query).items()}
         now, since = self._now(), asked.get("start_date", "")
         # As texts: a float has too few digits.
-        there = [
-            row
-            for row in self.rows
-            if row[1] <= now and written(row[0]) >= since
-        ]
+        there = [row for row in self.rows if row[1] <= now and written(row[0]) >= since]
         size, page = int(asked["page_size"]), int(asked["page"])
         return json.dumps(
             {

@@ -197,7 +197,10 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         return self._threads
 
     def callFromThread(  # noqa: N802 - Twisted's name
-        self, callable: Callable[..., object], *args: object, **kw: object  # noqa: A002
+        self,
+        callable: Callable[..., object],
+        *args: object,
+        **kw: object,  # noqa: A002
     ) -> None:
         """There are none: it is called at once."""
         callable(*args, **kw)

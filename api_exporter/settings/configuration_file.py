@@ -104,13 +104,12 @@ def assignment(line: str) -> tuple[str, str]:
 def _not_assigned(word: str, equals: str, rest: str) -> str:
     """What is wrong with a line that assigns nothing.
 
-    A word alone may be a token that has lost its name, and so may a word before `==`.
+    What is not in capitals is not repeated: it may be a token that has lost its name.
     """
-    alone = rest.startswith("=") if equals else not rest
-    if alone and not SETTING.fullmatch(word):
-        return "NAME= is missing"
-    if _NAME.fullmatch(word):
+    if SETTING.fullmatch(word):
         return f"{word}: NAME=value is missing its ="
+    if not equals or not rest or rest.startswith("="):
+        return "NAME= is missing"
     return f"{word!r} is not a name"
 
 

@@ -120,8 +120,8 @@ REFUSED = (
     ("=canary", "''"),
     ("X_A+=canary", "'X_A+'"),
     ("X_Ä=canary", "'X_Ä'"),
-    ("; X_A=canary", "';'"),
-    ("set X_A=canary", "set"),
+    ("; X_A=canary", "NAME="),
+    ("set X_A=canary", "NAME="),
 )
 """Lines, and what is named."""
 
@@ -152,6 +152,9 @@ class AssignmentTests(SynchronousTestCase):
             "export nbp_canary",
             "nbp-canary==",
             "Bearer:nbp_canary",
+            "Bearer:nbp_canary of mine",
+            "nbp_canary # of mine",
+            "nbp+canary=",
         ):
             with self.assertRaises(ValueError) as raised:
                 assignment(line)

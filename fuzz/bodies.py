@@ -1,0 +1,87 @@
+"""Bodies of the API. The first byte says of which resource, and in which pieces.
+
+* Only UpstreamError comes out, and no body takes more pauses than bytes.
+* The records of lists and documents are as many as the plain reference has.
+* The same body again gives the same records, those of a list the very same objects.
+* One that is read in pieces gives the same records, or is refused.
+"""
+
+import json
+
+from api_exporter.netbird import elements
+from api_exporter.netbird.bodies import Decoded, Document, Listing
+from api_exporter.netbird.resources import RESOURCES
+from api_exporter.ports import UpstreamError
+from tests.bodies import body
+from tests.reference.bodies import known
+
+SHORT = 48
+"""Bytes from which on a body is read in pieces, where the fuzzer wants so."""
+
+ME = [{"id": "me", "is_current": True}]
+"""A user, without whom there are no tokens."""
+
+SEEDS = tuple(
+    bytes([place + 128 * pieces]) + text
+    for place, resource in enumerate(RESOURCES)
+    for text in (body(resource.name)[:4000], b"null", b"[]", b'[{"id":"a"}]')
+    for pieces in (0, 1)
+)
+
+
+def decoded(place: int, text: bytes, before: Decoded | None = None) -> Decoded | None:
+    """None where it is refused."""
+    earlier = before or Decoded(())
+    steps = RESOURCES[place].body.decode(
+        text, earlier.records, earlier.recognized, 1_779_451_650.0
+    )
+    for _ in range(len(text) + 100):
+        try:
+            next(steps)
+        except StopIteration as end:
+            assert isinstance(end.value, Decoded)
+            return end.value
+        except UpstreamError as error:
+            assert error.reason in {"decode", "too_large"}
+            return None
+    raise AssertionError("more pauses than bytes")
+
+
+def expected(name: str, text: bytes) -> int | None:
+    """How many records the reference has; None where it has no opinion.
+
+    The program takes more for Go's zero time than the calendar has.
+    """
+    if b'"000' in text:
+        return None
+    try:
+        parsed = json.loads(text.decode("utf-8", "replace"), parse_constant=int)
+        found = known({"users": ME, name: parsed}).get(name)
+    except (ValueError, RecursionError, OverflowError):
+        return None
+    return None if found is None else len(found)
+
+
+def attempt(data: bytes) -> None:
+    place, text = data[0] % 128 % len(RESOURCES), data[1:]
+    whole = decoded(place, text)
+    kind = type(RESOURCES[place].body)
+    if kind in {Listing, Document} and whole is not None:
+        count = expected(RESOURCES[place].name, text)
+        assert count in {None, len(whole.records) + whole.unread}, (whole, count)
+        again = decoded(place, text, whole)
+        assert again is not None
+        assert again.records == whole.records, (again, whole)
+        if kind is Listing:
+            pairs = zip(again.records, whole.records, strict=True)
+            assert all(one is other for one, other in pairs), again
+    if data[0] < 128:
+        return
+    usual, elements.LONG = elements.LONG, SHORT
+    try:
+        pieces = decoded(place, text)
+    finally:
+        elements.LONG = usual
+    if pieces is not None:
+        assert whole is not None, pieces
+        assert pieces.records == whole.records, (pieces, whole)

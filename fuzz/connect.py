@@ -1,0 +1,63 @@
+"""What proxies answer to CONNECT.
+
+* Only UpstreamError comes out. It names the proxy, and no word of the answer's or
+  of the password.
+* A tunnel is open with the last byte of an answer 2xx, and not before.
+* However the bytes come, the verdict is the same.
+* Lines and status are as a plain reader of them has it.
+"""
+
+from api_exporter.ports import UpstreamError
+from api_exporter.settings.proxy import proxy
+from api_exporter.upstream.tunnel import LONGEST_HEAD, opened
+
+PROXY = proxy("http://me:c4nary@proxy.example:3128")
+
+SEEDS = (
+    b"HTTP/1.1 200 OK\r\n\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 204\nA: b\n\n",
+    b"HTTP/1.1 407 c4nary\r\nProxy-Authenticate: NTLM c4nary\r\n"
+    b"proxy-authenticate:\tNegotiate\r\n\r\n",
+    b"HTTP/1.1 401 x\r\nProxy-Authenticate: Basic realm=c4nary\r\n\r\n",
+    b"HTTP/1.1 403 no\r\n\r\n",
+    b"HTTP/1.1 502 Bad Gateway\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n\r\nbody",
+    b"SSH-2.0-x\r\n\r\n",
+)
+
+
+def verdict(received: bytes) -> bool | str:
+    """Whether it is open, or why it will not be."""
+    try:
+        return opened(received, PROXY)
+    except UpstreamError as error:
+        assert "proxy.example:3128" in str(error), error
+        assert "c4nary" not in str(error), error
+        assert str(error).isprintable(), error
+        assert len(str(error)) < 300, error
+        return str(error)
+
+
+def status(received: bytes) -> int | None:
+    """Of the last whole answer, read line by line; None while there is none."""
+    lines = received.replace(b"\r\n", b"\n").split(b"\n\n")
+    for head in lines[:-1]:
+        code = int(head.split(b"\n")[0].split(b" ")[1])
+        if code >= 200:
+            return code
+    return None
+
+
+def attempt(data: bytes) -> None:
+    whole = verdict(data)
+    if len(data) <= LONGEST_HEAD and isinstance(whole, bool):
+        code = status(data)
+        assert whole == (code is not None and code < 300), (whole, code)
+    for size in range(min(len(data), 300)):
+        part = verdict(data[:size])
+        if part is True:  # a tunnel: what follows is the upstream's, and came too soon
+            assert isinstance(whole, str), (part, whole)
+            return
+        if part is not False:  # refused: more bytes do not make it good
+            assert isinstance(whole, str), (part, whole)
+            return

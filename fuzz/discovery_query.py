@@ -1,0 +1,53 @@
+"""The query of `/sd`.
+
+* Only QueryError comes out, and it is one line.
+* A query that is written out from what was understood means the same.
+* The order of its parameters and their repetition mean nothing.
+"""
+
+from urllib.parse import urlencode
+
+from twisted.web.http import parse_qs
+
+from api_exporter.web.discovery.query import MOST_PORTS, Query, QueryError, query
+
+SEEDS = (
+    b"port=9100",
+    b"port=9100&port=80&group=servers&group=All&address=dns",
+    b"port=65535&address=ipv6&group=%ff%C3%A9",
+    b"port=65536&gruop=x",
+    b"port=1;port=2&account=a",
+    b"port=" + b"&port=".join(b"%d" % n for n in range(1, 18)),
+)
+
+
+def understood(arguments: dict[bytes, list[bytes]]) -> Query | None:
+    try:
+        return query(arguments, ("account",))
+    except QueryError as error:
+        assert str(error).isprintable(), error
+        return None
+
+
+def attempt(data: bytes) -> None:
+    try:
+        arguments = parse_qs(data, keep_blank_values=True)
+    except ValueError:  # so many that Twisted refuses the request
+        return
+    found = understood(arguments)
+    turned = dict(reversed([(k, v[::-1] * 2) for k, v in arguments.items()]))
+    if arguments.get(b"address"):
+        turned[b"address"] = arguments[b"address"]
+    assert understood(turned) == found, (turned, found)
+    if found is None:
+        return
+    assert 0 < len(found.ports) <= MOST_PORTS
+    assert all(0 < port < 65536 for port in found.ports)
+    written = urlencode(
+        [
+            *(("port", str(port)) for port in found.ports),
+            *(("group", group) for group in found.groups),
+            ("address", found.address),
+        ]
+    )
+    assert understood(parse_qs(written.encode())) == found, written

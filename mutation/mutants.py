@@ -1,0 +1,113 @@
+"""All small mistakes that are made in a module, one at a time."""
+
+import ast
+from collections.abc import Iterator
+from copy import copy
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+_SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.Continue: ast.Break,
+    ast.Break: ast.Continue,
+}
+
+
+class Mutant(NamedTuple):
+    """A module with a mistake: at a node, counted from the beginning."""
+
+    path: Path
+    node: int
+
+    def made(self) -> tuple[str, str]:
+        """What changes, and the source."""
+        tree = ast.parse(self.path.read_text())
+        node = next(islice(_mutable(tree), self.node, None))
+        before = ast.unparse(node).splitlines()[0]
+        _mutate(node)
+        after = ast.unparse(ast.fix_missing_locations(node)).splitlines()[0]
+        line = getattr(node, "lineno", 0)
+        return f"{line}: {before}  →  {after}", ast.unparse(tree)
+
+
+def mutants(path: Path) -> list[Mutant]:
+    """Those of one file."""
+    nodes = enumerate(_mutable(ast.parse(path.read_text())))
+    return [Mutant(path, n) for n, node in nodes if _mutate(copy(node))]
+
+
+def _mutable(node: ast.AST) -> Iterator[ast.AST]:
+    """All that runs: no annotations, decorators, assertions, words or `__repr__`."""
+    for name, value in ast.iter_fields(node):
+        if name in {"annotation", "returns", "decorator_list", "bases", "msg", "exc"}:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or _left_out(child):
+                continue
+            yield child
+            yield from _mutable(child)
+
+
+def _left_out(node: ast.AST) -> bool:
+    match node:
+        case ast.Assert() | ast.JoinedStr() | ast.FunctionDef(name="__repr__"):
+            return True
+        case ast.If(test=ast.Name("TYPE_CHECKING")):
+            return True
+        case ast.Expr(value=ast.Constant()) | ast.Subscript(value=ast.Name("Literal")):
+            return True
+    return False
+
+
+def _mutate(node: ast.AST) -> bool:  # noqa: C901 - a table of cases
+    """Whether there is a mistake to be made of it, which then is made."""
+    match node:
+        case ast.Compare(ops=[operator, *others]) if type(operator) in _SWAPPED:
+            node.ops = [_SWAPPED[type(operator)](), *others]  # type: ignore[list-item]
+        case ast.BoolOp():
+            node.op = _SWAPPED[type(node.op)]()  # type: ignore[assignment]
+        case ast.BinOp() if type(node.op) in _SWAPPED and not _text(node):
+            node.op = _SWAPPED[type(node.op)]()  # type: ignore[assignment]
+        case ast.Constant(value=bool(value)):
+            node.value = not value
+        case ast.Constant(value=int(value) | float(value)):
+            node.value = value + 1
+        case ast.If() | ast.While() | ast.IfExp():
+            node.test = ast.UnaryOp(ast.Not(), node.test)
+        case ast.Return(value=ast.expr()):
+            node.value = ast.Constant(None)
+        case ast.Expr(value=ast.Call()) | ast.Raise():
+            node.__class__ = ast.Pass  # type: ignore[assignment]
+        case ast.AugAssign():
+            node.value = ast.UnaryOp(ast.USub(), node.value)
+        case ast.Continue() | ast.Break():
+            node.__class__ = _SWAPPED[type(node)]  # type: ignore[assignment]
+        case _:
+            return False
+    return True
+
+
+def _text(node: ast.BinOp) -> bool:
+    return any(
+        isinstance(side, ast.JoinedStr)
+        or (isinstance(side, ast.Constant) and isinstance(side.value, str | bytes))
+        for side in (node.left, node.right)
+    )

@@ -1,0 +1,240 @@
+"""Bugs that the simulation has to find: `python -m simulation.planted --days 30`.
+
+Each is planted into a copy of the program, which then is simulated until an invariant
+is broken or the days are over.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from subprocess import run
+
+from msgspec import Struct
+
+from tests.correctness import tell
+
+ROOT = Path(__file__).parents[1]
+
+
+class Bug(Struct, frozen=True):
+    """A text of a file, which stands there once, and what is in its place."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+
+
+BUGS = (
+    Bug(
+        "what is put together for a scrape outlives its pages",
+        "exposition/pages.py",
+        "self._pages[name] = page\n        self._wholes.clear()",
+        "self._pages[name] = page",
+    ),
+    Bug(
+        "a line is stale where one record of a block has changed",
+        "exposition/incremental.py",
+        "if said != say:",
+        "if said != say and len(said) > 1:",
+    ),
+    Bug(
+        "a block's heading is missing or doubled",
+        "exposition/incremental.py",
+        "if old is None or old.head != len(before):",
+        "if old is None:",
+    ),
+    Bug(
+        "lines are kept although what they depend on has changed",
+        "exposition/incremental.py",
+        "if old is not None and old.given != family.given:",
+        "if old is not None and old.given is None:",
+    ),
+    Bug(
+        "the compressed page lacks its last piece's checksum",
+        "exposition/pages.py",
+        "checksum = crc.combine(checksum, p.crc, p.shift)\n    texts",
+        "checksum = p.crc\n    texts",
+    ),
+    Bug(
+        "what is too old stays on the page",
+        "refresh/pipeline.py",
+        "if not self.knows(name):\n                await self._render(name, None)",
+        "if self.knows(name):\n                await self._render(name, None)",
+    ),
+    Bug(
+        "a change that keeps the number of records is not published",
+        "refresh/pipeline.py",
+        "return all(map(is_, records, before))",
+        "return True",
+    ),
+    Bug(
+        "two bodies with the same beginning are the same",
+        "refresh/pipeline.py",
+        "fingerprint(view[start : start + _DIGESTED_AT_ONCE])",
+        "fingerprint(view[start : start + 64])",
+    ),
+    Bug(
+        "METRICS_MAX_AGE is ignored",
+        "telemetry/freshness.py",
+        "return max(wanted, OVERDUE * max(period, SQUEEZED_PERIOD))",
+        "return max(86400.0, wanted, OVERDUE * max(period, SQUEEZED_PERIOD))",
+    ),
+    Bug(
+        "nothing is too old",
+        "refresh/refresher.py",
+        "state.expires = now + max(self._max_ages[name], LATEST * period)",
+        "state.expires = inf",
+    ),
+    Bug(
+        "a resource is up although it was withdrawn",
+        "telemetry/freshness.py",
+        "return self.error is None and not self.withdrawn",
+        "return self.ended is not None",
+    ),
+    Bug(
+        "a peer that is gone is kept",
+        "netbird/bodies.py",
+        "[record for record in found.values() if record is not None]",
+        "[record or old[id_] for id_, record in found.items()]",
+    ),
+    Bug(
+        "of two records with one id the first counts",
+        "netbird/bodies.py",
+        "found[id_] = record\n",
+        "found[id_] = found.get(id_) or record\n",
+    ),
+    Bug(
+        "a record that is as long as before is not read again",
+        "netbird/record_cache.py",
+        "self._digest = fingerprint(bytes(raw))",
+        "self._digest = len(raw)",
+    ),
+    Bug(
+        "personal data of one kind opens all of them",
+        "netbird/facts/personal.py",
+        "for f, kind in fields.items() if kind in kinds}",
+        "for f, kind in fields.items()}",
+    ),
+    Bug(
+        "the tokens of another user stay",
+        "netbird/inventory.py",
+        "return replace(after, access_tokens=None)",
+        "return after",
+    ),
+    Bug(
+        "what needs a provider stays without the last one",
+        "netbird/inventory.py",
+        "return replace(after, **dict.fromkeys(OF_AGENTS))",
+        "return after",
+    ),
+    Bug(
+        "a slot is lost with each request",
+        "refresh/budget.py",
+        "self._free[peers] += 1",
+        "self._free[peers] += peers",
+    ),
+    Bug(
+        "one request more than the budget has",
+        "refresh/budget.py",
+        "opens = self._affordable_at(1.0)",
+        "opens = self._affordable_at(0.0)",
+    ),
+    Bug(
+        "no pause after a 429",
+        "refresh/budget.py",
+        "return max(opens, paused)",
+        "return opens",
+    ),
+    Bug(
+        "a refresh that failed is never due again",
+        "refresh/refresher.py",
+        "        try:\n            await self._read(resource)\n        finally:\n"
+        "            self._schedule.over",
+        "        await self._read(resource)\n        if resource.name in"
+        " self._standings and self._standings[resource.name].up:\n"
+        "            self._schedule.over",
+    ),
+    Bug(
+        "an audit event that shows up late is lost",
+        "events/cursor.py",
+        "if event.id > cursor.floor",
+        "if event.id > highest",
+    ),
+    Bug(
+        "audit events are written twice",
+        "events/cursor.py",
+        "and event.id not in recent",
+        "and event.id != highest",
+    ),
+    Bug(
+        "audit events are written again after SIGKILL",
+        "events/cursor.py",
+        "return self.with_(told[told.index(self.last) + 1 :])",
+        "return self",
+    ),
+    Bug(
+        "a field of an event that nobody knows is told",
+        "events/telling.py",
+        'if kinds.get(name) in {"", *told}',
+        'if kinds.get(name, "") in {"", *told}',
+    ),
+    Bug(
+        "a finding is kept although only time has changed it",
+        "attention/watch.py",
+        "if resource == UP or not finder.reads or resource in finder.reads",
+        "if not finder.reads or resource in finder.reads",
+    ),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m simulation.planted", description=__doc__
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--days", type=float, default=30)
+    parser.add_argument("number", type=int, nargs="*", help="of a bug, from 1 on")
+    options = parser.parse_args()
+    for number in options.number or range(1, len(BUGS) + 1):
+        bug = BUGS[number - 1]
+        days, by = found(bug, options.seed, options.days)
+        print(f"{number}. {bug.name}: {by or 'not found'}, {days:.2f} days", flush=True)
+        tell("planted", bug.name, days=days, by=by, seed=options.seed)
+
+
+def found(bug: Bug, seed: int, days: float) -> tuple[float, str]:
+    """After how many days, and by which invariant; "" where it is not found."""
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        for name in ("api_exporter", "simulation", "tests"):
+            shutil.copytree(ROOT / name, Path(folder) / name)
+        file = Path(folder) / "api_exporter" / bug.file
+        file.write_text(planted(bug, file.read_text()))
+        child = run(
+            [
+                *(sys.executable, "-m", "simulation"),
+                *("--seed", str(seed), "--days", str(days)),
+            ],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    passed = re.search(r"^seed \d+: ([\d.]+) days", child.stdout, re.MULTILINE)
+    broken = re.search(r"^step \d+: ([^:]+)", child.stdout, re.MULTILINE)
+    if passed is None:
+        return 0.0, (child.stderr.splitlines() or [""])[-1]
+    return float(passed[1]), "" if broken is None else broken[1]
+
+
+def planted(bug: Bug, text: str) -> str:
+    """A file's text with the bug in it."""
+    assert text.count(bug.right) == 1, bug.name
+    return text.replace(bug.right, bug.wrong)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""`docs/correctness.md`, made of what the runs wrote into `docs/correctness.json`.
+
+`python -m tests.correctness` compares the recorded answers of real servers again.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from simulation.invariants import INVARIANTS
+from tests.bodies import recorded
+from tests.markdown import table
+from tests.reference.comparison import differences
+from tests.reference.program import program
+from tests.reference.test_reference import PERSONAL, by_resource
+
+RESULTS = Path(__file__).parents[1] / "docs/correctness.json"
+
+BEGINNING = """\
+# Correctness
+
+Made from the code and from `docs/correctness.json` by `make docs`. Each run writes its
+own figures into that file.
+
+## What is promised
+
+After each step of the [simulation](#how-it-is-tried) a program checks these invariants:
+"""
+
+WAYS = """\
+## How it is tried
+
+| way | what it tries | when |
+|---|---|---|
+| tests | each module, with the real client and a simulated server | each change |
+| plain reference | each value, against a second program that follows the contract | each change |
+| `python -m simulation` | the whole program but its sockets, in bad weather made of a seed | each change and each release |
+| planted bugs | whether the simulation finds bugs that we know | each release |
+| `python -m mutation` | whether the tests notice small mistakes | each release |
+| `make fuzz` | decoders, parsers and protocols, with inputs that reach new code | each release |
+| corpus of the fuzzer | the inputs that reach most code | each change |
+"""
+
+PLANTED = """\
+## Planted bugs
+
+`python -m simulation.planted` changes one place of the program and runs the simulation.
+"""
+
+MUTATION = """\
+## Mutation score
+
+A mutant is the program with one small mistake: `<` for `<=`, a call left out, `not` in
+front of a condition. The mutants are a random sample. Some mutants change nothing that
+anyone can see, so 100 % is not possible.
+"""
+
+FUZZ = """\
+## Fuzzing
+
+Each target states its properties in `fuzz/`.
+
+The fuzzer has found one defect. A configuration file may have a line with a token and
+no name. The error repeated the token if `=` or a comment followed.
+"""
+
+REAL = """\
+## Compared with real servers
+
+The answers of three NetBird servers are recorded: 288 peers with something of
+everything, an agent network, and a new account with a dozen peers. The exporter and
+the plain reference compute all values from them.
+"""
+
+LIMITS = """\
+## What the API gets wrong
+
+The exporter repeats what the API says. In these cases the API is wrong, and no exporter
+can know it:
+
+| what you see | what is true | what helps |
+|---|---|---|
+| a peer is connected | The management server was killed while the peer was connected. The peer has not returned since. From 0.60.5 on nothing corrects this. | a [ping of each peer](service-discovery.md) by blackbox_exporter |
+| a peer is connected | The peer reaches the management server, but no other peer. `connected` says nothing about tunnels and relays. | a ping of each peer; the metrics of the [client](which-metrics.md) |
+| a reverse proxy is connected | The service behind it is dead. The API knows only the proxy. | a probe of the public address by [blackbox_exporter](monitoring-netbird.md) |
+| nothing | Dead proxy peers are left in the database of the server. The API shows them nowhere. | `netbird_api_proxy_cluster_connected_proxies` shows how many proxies live |
+| the time of the last change of a connected peer | This is when the peer connected, not when it was seen. | [`netbird_api_peer_connected`](metrics.md), over time |
+"""
+
+Results = dict[str, dict[str, dict[str, float | str]]]
+
+
+def results() -> Results:
+    """What was measured, by kind of run, and by subject."""
+    found: Results = json.loads(RESULTS.read_text())
+    return found
+
+
+def tell(kind: str, subject: str, **figures: float | str) -> None:
+    """Write what a run has found in place of what was found before."""
+    found = results()
+    found.setdefault(kind, {})[subject] = figures
+    RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+
+
+def record() -> None:
+    """Compare what real servers have sent with the plain reference, and tell it."""
+    for folder in ("recorded", "recorded_agents", "stock"):
+        bodies = by_resource(recorded(folder))
+        tell(
+            "recorded",
+            folder,
+            values=len(program(bodies, PERSONAL)),
+            different=len(differences(bodies, PERSONAL)),
+        )
+
+
+def correctness() -> str:
+    """The document."""
+    found = results()
+    fuzzed, tried = found.get("fuzz", {}), found.get("mutation", {})
+    planted, real = found.get("planted", {}), found.get("recorded", {})
+    lived = found.get("simulation", {})
+    found_bugs = [figures for figures in planted.values() if figures["by"]]
+    mutants, killed = total(tried, "mutants"), total(tried, "killed")
+    values = total(real, "values")
+    return "\n".join(
+        (
+            BEGINNING,
+            table(
+                ("promise", "document", "invariant"),
+                (
+                    (
+                        invariant.promise,
+                        f"[{Path(invariant.document).name}]"
+                        f"({invariant.document.removeprefix('docs/')})",
+                        invariant.name,
+                    )
+                    for invariant in INVARIANTS
+                ),
+            ),
+            WAYS,
+            f"Simulated until now: {total(lived, 'days') / 365:.2f} years in"
+            f" {len(lived)} runs.\n"
+            if lived
+            else "",
+            PLANTED,
+            f"The simulation found {len(found_bugs)} of {len(planted)}.\n",
+            table(
+                ("bug", "simulated days", "invariant"),
+                (
+                    (
+                        name,
+                        f"{figures['days']:.2f}",
+                        str(figures["by"]) or "not found",
+                    )
+                    for name, figures in sorted(planted.items())
+                ),
+            ),
+            MUTATION,
+            f"The tests noticed {killed:,.0f} of {mutants:,.0f}"
+            f" ({killed / max(mutants, 1):.0%}).\n",
+            table(
+                ("room", "mutants", "noticed", "seed"),
+                (
+                    (
+                        f"`{room}`",
+                        str(figures["mutants"]),
+                        f"{float(figures['killed']) / float(figures['mutants']):.0%}",
+                        str(figures["seed"]),
+                    )
+                    for room, figures in sorted(tried.items())
+                ),
+            ),
+            FUZZ,
+            table(
+                ("target", "inputs", "minutes of a processor"),
+                (
+                    (f"`{target}`", f"{figures['executions']:,}", str(figures["minutes"]))
+                    for target, figures in sorted(fuzzed.items())
+                ),
+            ),
+            REAL,
+            f"{values - total(real, 'different'):,.0f} of {values:,.0f} values are"
+            " equal.\n",
+            LIMITS,
+        )
+    )
+
+
+def total(figures: Mapping[str, Mapping[str, float | str]], name: str) -> float:
+    """The sum of one figure over all subjects."""
+    return sum(float(of[name]) for of in figures.values())
+
+
+if __name__ == "__main__":
+    record()

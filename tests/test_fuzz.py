@@ -1,0 +1,23 @@
+"""The inputs that the fuzzer kept, once more; `python -m fuzz` looks for others."""
+
+from importlib import import_module
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from fuzz import TARGETS, corpus
+
+
+class CorpusTests(SynchronousTestCase):
+    def test_properties(self) -> None:
+        """No input that was kept breaks a property of its target."""
+        for target in TARGETS:
+            module = import_module(f"fuzz.{target}")
+            for one in (*module.SEEDS, *corpus.load(target)):
+                with self.subTest(target=target, one=one):
+                    module.attempt(one)
+
+    def test_small(self) -> None:
+        """The corpus has a file for each target, and 100 kB at most."""
+        files = sorted(corpus.FOLDER.iterdir())
+        self.assertEqual(sorted(TARGETS), [path.stem for path in files])
+        self.assertLess(sum(path.stat().st_size for path in files), 100_000)
