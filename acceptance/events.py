@@ -119,7 +119,9 @@ def _documented(page: str, language: str) -> str:
     example = str(found)
     if page == "access-log":
         changes = (ROOT / "docs/access-log.md").read_text()
-        for old, new in re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", changes, re.M):
+        for old, new in re.findall(
+            r"^\| `([^`]+)` \| `([^`]+)` \|$", changes, re.MULTILINE
+        ):
             example = example.replace(old, new)
     return example
 
