@@ -119,8 +119,9 @@ def _documented(page: str, language: str) -> str:
     example = str(found)
     if page == "access-log":
         changes = (ROOT / "docs/access-log.md").read_text()
-        row = r"^\| `([^`]+)` \| `([^`]+)` \|$"
-        for old, new in re.findall(row, changes, re.MULTILINE):
+        for old, new in re.findall(
+            r"^\| `([^`]+)` \| `([^`]+)` \|$", changes, re.MULTILINE
+        ):
             example = example.replace(old, new)
     return example
 

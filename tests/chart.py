@@ -154,11 +154,14 @@ def _comment(lines: list[str], number: int) -> str:
 
 
 def readme() -> str:
-    """The README, with the values as they are now."""
+    """The README, with the values as they are now. Equal ones share a row."""
     head, mark, _ = README.read_text(encoding="utf-8").partition(TABLE)
+    names: dict[tuple[str, str], list[str]] = {}
+    for name, default, meaning in values():
+        names.setdefault((default, meaning), []).append(f"`{name}`")
     rows = [
-        f"| `{name}` | `{default}` | {meaning} |".replace("<", "&lt;")
-        for name, default, meaning in values()
+        f"| {', '.join(same)} | `{default}` | {meaning} |".replace("<", "&lt;")
+        for (default, meaning), same in names.items()
     ]
     made = ["", "Made from `values.yaml` by `make docs`.", ""]
     return "\n".join(
