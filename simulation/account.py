@@ -212,7 +212,7 @@ class Account:
             return not value
         if isinstance(value, int):
             return chance.choice((0, 1, value + 1, chance.randint(0, 10**6)))
-        if isinstance(value, str):
+        if isinstance(value, str) and value[4:5] != "-":  # a time without its end
             return chance.choice((value, f"{value[:50]}x", value[:-1], "Other"))
         return value
 

@@ -1,14 +1,17 @@
 """The two logs that the upstream keeps of an account, and what is listed of them."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 from typing import Any
 from urllib.parse import parse_qs
 
-LISTED = 300
-"""Audit events that are kept: fewer than the upstream keeps, but for days."""
+LISTED = 40
+"""Audit events that are listed still when they are known to be written. The upstream
+lists ten thousand; so many would only take time."""
 
 KEPT = 2 * 86400.0
 """Seconds for which rows of the access log are kept."""
@@ -29,7 +32,6 @@ class EventLog:
 
     Attributes:
         told: how many there were ever; the number of the newest one.
-        dropped: the newest one that is no longer listed.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
@@ -39,9 +41,11 @@ class EventLog:
         self._body: bytes | None = None
         self.told = 0
 
-    @property
-    def dropped(self) -> int:
-        return self.told - len(self._events)
+    def forget(self, number: int) -> None:
+        """Those up to a number are not worth listing any more."""
+        old = [event for event in self._events[:-LISTED] if int(event["id"]) <= number]
+        del self._events[: len(old)]
+        self._body = None
 
     def add(self, many: int) -> None:
         """So many happen."""
@@ -63,7 +67,6 @@ class EventLog:
                     "meta": {"name": f"zqname{self.told}", "fqdn": "a.b"},
                 }
             )
-        del self._events[:-LISTED]
 
     def body(self) -> bytes:
         if self._body is None:
@@ -79,40 +82,39 @@ class RequestLog:
     """The access log of the reverse proxy.
 
     Attributes:
-        rows: those that are kept: the id, when it was, when it shows up.
+        told: how many rows there were ever.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
         self._chance = chance
         self._now = now
-        self.rows: list[tuple[float, float, str]] = []
+        self._rows: list[tuple[str, float, str]] = []
         self.told = 0
 
     def add(self, many: int) -> None:
-        """So many happen."""
+        """So many happen; some show up later."""
         now = self._now()
         for _ in range(many):
             self.told += 1
             late = self._chance.choice((0.0, 0.0, 0.0, self._chance.uniform(0, LATE)))
-            at = now - self._chance.choice((0.0, 0.0, self._chance.uniform(0, 1)))
-            self.rows.append((at, at + late, f"row-{self.told}"))
-        self.rows.sort()
-        while self.rows and self.rows[0][0] < now - KEPT:
-            del self.rows[0]
+            at = written(now - self._chance.choice((0.0, 0.0, self._chance.random())))
+            self._rows.append((at, now + late, f"row-{self.told}"))
+        self._rows.sort()
+        del self._rows[: bisect_left(self._rows, (written(now - KEPT),))]
 
     def body(self, query: str) -> bytes:
         """The page that is asked for, the oldest first."""
         asked = {name: values[-1] for name, values in parse_qs(query).items()}
-        now, since = self._now(), asked.get("start_date", "")
-        # As texts: a float has too few digits.
-        there = [row for row in self.rows if row[1] <= now and written(row[0]) >= since]
+        first = bisect_left(self._rows, (asked.get("start_date", ""),))
+        now = self._now()
+        there = [row for row in self._rows[first:] if row[1] <= now]
         size, page = int(asked["page_size"]), int(asked["page"])
         return json.dumps(
             {
                 "data": [
                     {
                         "id": name,
-                        "timestamp": written(at),
+                        "timestamp": at,
                         "service_id": "s",
                         "method": "GET",
                         "status_code": 200,
@@ -129,3 +131,42 @@ class RequestLog:
                 "total_records": len(there),
             }
         ).encode()
+
+
+class Lines:
+    """What stands in the exporter's file of a log, moved ones included.
+
+    Args:
+        file: its name; others begin with it.
+
+    Attributes:
+        ids: of all lines, in their order.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._before: list[str] = []
+        self._moved: list[Path] = []
+
+    def move(self, number: int) -> str:
+        """As a rotation of logs does."""
+        if not self.file.exists():
+            return "there is none"
+        to = self.file.with_name(f"{self.file.name}.{number}")
+        self.file.rename(to)
+        self._moved.append(to)
+        if len(self._moved) > 2:
+            self._before += _ids(self._moved[0])
+            self._moved.pop(0).unlink()
+        return to.name
+
+    @property
+    def ids(self) -> list[str]:
+        there = (path for path in (*self._moved, self.file) if path.exists())
+        return [*self._before, *(id_ for path in there for id_ in _ids(path))]
+
+
+def _ids(path: Path) -> list[str]:
+    """Of whole lines: what follows the last line feed may be written just now."""
+    whole = path.read_bytes().split(b"\n")[:-1]
+    return [json.loads(line)["id"] for line in whole]

@@ -10,7 +10,8 @@ from random import Random
 from msgspec import Struct
 from twisted.internet.error import ConnectionDone, ConnectionLost
 
-from api_exporter.serving.token_bucket import TokenBucket
+from api_exporter.demo.limiter import Limiter
+from api_exporter.netbird.resources import ACCESS_LOG
 from simulation.account import PATHS, Account
 from simulation.link import LATENCY, Answer
 from simulation.weather import WELL, Weather
@@ -58,7 +59,7 @@ class Upstream:
         self._chance = chance
         self.accounts = {account.name: account for account in accounts}
         self.tokens: dict[str, list[str]] = {}
-        self.limits: dict[str, TokenBucket] = {}
+        self.limits: dict[str, Limiter] = {}
         self.under_way: dict[Request, None] = {}
         self._weather = weather
         self._seconds = seconds
@@ -79,7 +80,7 @@ class Upstream:
         name = named or next(iter(names), "")
         state = self._weather.state(name, path) if name else WELL
         limiter = self.limits.get(token)
-        if state == WELL and limiter is not None and limiter.wait(self._seconds()):
+        if state == WELL and limiter is not None and not limiter.allow(self._seconds()):
             state = "429"
         if name not in names:
             state = "401"
@@ -131,7 +132,7 @@ class Upstream:
         if state in {"null", "empty"}:
             body = b"null" if state == "null" else b""
         elif state == "damaged":
-            body = self._damaged(body)
+            body = self._damaged(body, cut=resource in {"events", ACCESS_LOG})
         whole = self._response(body, path)
         if state == "cut":
             whole = whole[: self._chance.randrange(1, len(whole))]
@@ -161,9 +162,9 @@ class Upstream:
             body = packed
         return head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
-    def _damaged(self, body: bytes) -> bytes:
-        """Another byte, or an end too early."""
-        if not body or self._chance.random() < 0.5:
+    def _damaged(self, body: bytes, *, cut: bool) -> bytes:
+        """An end too early or, unless it could make another id, another byte."""
+        if cut or not body or self._chance.random() < 0.5:
             return body[: self._chance.randint(0, len(body))]
         at = self._chance.randrange(len(body))
         return body[:at] + self._chance.randbytes(1) + body[at + 1 :]

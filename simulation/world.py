@@ -7,10 +7,13 @@ from random import Random
 
 from api_exporter.demo.server import tokens
 from api_exporter.netbird.resources import RESOURCES
+from api_exporter.settings.errors import ConfigurationError
 from simulation.account import PATHS, Account
+from simulation.disk import Disk, Killed
 from simulation.exporter import Life, forget
 from simulation.history import History
 from simulation.knowledge import Knowledge
+from simulation.logs import Lines
 from simulation.machine import Machine
 from simulation.upstream import Request, Upstream
 from simulation.weather import Weather
@@ -22,6 +25,9 @@ QUARTER = 15 * MINUTE
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 """The accounts; beta's token is gamma's, too."""
+
+LOGS = (("alpha", "events"), ("alpha", "access"), ("beta", "events"))
+"""Which accounts write which logs."""
 
 LONGEST_END = 40.0
 """Seconds that an end may take."""
@@ -47,6 +53,10 @@ class World:
         stated: the limit of the token that two accounts have, if the settings tell it.
         offset: by how much the wall clock is ahead of the other one.
         jumped: when it jumped last, in seconds of the clock.
+        asked: requests that no invariant has looked at yet.
+        logs: what stands in the files of logs.
+        troubled: by account, until when anything was wrong with it, in seconds of the
+            clock.
     """
 
     def __init__(self, seed: int, folder: Path) -> None:
@@ -64,6 +74,12 @@ class World:
         self.life: Life | None = None
         self.known: dict[str, Knowledge] = {}
         self.asked: list[Request] = []
+        self.disk = Disk(folder, self._random("disk"))
+        self.logs = {
+            f"{name}.{kind}": Lines(folder / f"{name}.{kind}.log")
+            for name, kind in LOGS
+        }
+        self.troubled = dict.fromkeys(NAMES, 0.0)
         self.weather = Weather(
             self._random("weather"), NAMES, tuple(PATHS), self.seconds
         )
@@ -76,7 +92,7 @@ class World:
             self._accounts.values(),
             self.weather,
             seconds=self.seconds,
-            now=self.now,
+            now=self.truth,
             observe=self._asked,
         )
         self._secrets = iter(tokens(2000).values())
@@ -93,6 +109,10 @@ class World:
     def now(self) -> float:
         """Of the wall clock, since the epoch."""
         return self._now + self.offset
+
+    def truth(self) -> float:
+        """The same of a wall clock that nobody has set."""
+        return self._now + START
 
     def _asked(self, request: Request) -> None:
         self.asked.append(request)
@@ -124,6 +144,9 @@ class World:
                 "HTTP_TIMEOUT": chance.choice(("30s", "30s", "10s")),
                 "API_RETRY_ATTEMPTS": chance.choice(("3", "3", "1")),
             }
+            for kind, setting in (("events", "EVENTS"), ("access", "ACCESS_LOG")):
+                if (name, kind) in LOGS:
+                    lines[f"{setting}_FILE"] = f"../{name}.{kind}.log"
             if name == "gamma":
                 lines["UPSTREAM_ACCOUNT"] = "gamma"
             if name in {"beta", "gamma"} and self.stated:
@@ -140,7 +163,8 @@ class World:
     def _new_token(self, name: str) -> str:
         """Another one opens the account; the one before no longer does."""
         file = self._token_file(name)
-        before = file.read_text() if file.exists() else ""
+        away = file.with_name(f"{file.name}.away")
+        before = next((f.read_text() for f in (file, away) if f.exists()), "")
         names = ["beta", "gamma"] if file.stem == "beta" else [name]
         token = next(self._secrets)
         self.upstream.tokens.pop(before, None)
@@ -148,11 +172,13 @@ class World:
         if limit := self.upstream.limits.pop(before, None):
             self.upstream.limits[token] = limit
         file.write_text(token)
+        self._trouble(*names)
         return f"another one for {' and '.join(names)}"
 
     def _limit(self) -> str:
         """Another rate limit; one that is stated is kept."""
         self.upstream.limits.clear()
+        self._trouble(*NAMES)
         for token, names in self.upstream.tokens.items():
             limit = self._chance.choice((None, None, (6, 30), (20, 60), (60, 300)))
             if len(names) > 1 and self.stated:
@@ -174,6 +200,12 @@ class World:
             ("SIGTERM", 12 * HOUR, self._terminate),
             ("SIGKILL", 12 * HOUR, self._kill),
             ("SIGHUP", 8 * HOUR, self._reload),
+            ("clock", 8 * HOUR, self._jump),
+            ("disk", 8 * HOUR, self._fill),
+            ("rotation", 6 * HOUR, self._rotate),
+            ("file", 8 * HOUR, self._lose),
+            ("events", 30 * MINUTE, self._audit),
+            ("rows", 6 * MINUTE, self._row),
         ):
             self._again(kind, mean, act)
 
@@ -192,6 +224,7 @@ class World:
     def _worsen(self) -> str:
         spell = self.weather.worsen()
         self.plan(spell.end - self._now, self.weather.improve)
+        self._trouble(*([spell.account] if spell.account else NAMES), until=spell.end)
         return str(spell)
 
     def _change(self) -> str:
@@ -205,6 +238,66 @@ class World:
         self.plan(lasting, lambda: self.history.note("size", account.usual()))
         return f"{account.name}: {act()}"
 
+    def _audit(self) -> str:
+        account = self._accounts[self._chance.choice(NAMES)]
+        account.events.add(self._chance.choice((1, 1, 1, 2, 5, 120)))
+        return f"{account.name}: {account.events.told}"
+
+    def _row(self) -> str:
+        requests = self._accounts["alpha"].requests
+        requests.add(self._chance.choice((1, 1, 1, 2, 5, 20, 250)))
+        return str(requests.told)
+
+    def _jump(self) -> str:
+        """The wall clock is set, and set right some time later."""
+        ahead = self._chance.choice((1, 5, 60, HOUR, DAY)) * self._chance.uniform(-1, 1)
+        self._set(ahead)
+        self.plan(self._chance.expovariate(1 / HOUR), lambda: self._set(0.0))
+        return f"{ahead:.0f} s"
+
+    def _set(self, ahead: float) -> None:
+        self.offset, self.jumped = START + ahead, self._now
+
+    def _fill(self) -> str:
+        self.disk.full = True
+        self.plan(self._chance.expovariate(1 / HOUR), self._empty)
+        return "full"
+
+    def _empty(self) -> None:
+        self.disk.full = False
+        self._trouble(*NAMES)
+
+    def _rotate(self) -> str:
+        """A file is moved; the exporter may be told of it."""
+        name = self._chance.choice(sorted(self.logs))
+        moved = self.logs[name].move(self.step)
+        if self._chance.random() < 0.5:
+            self._reload()
+        return moved
+
+    def _lose(self) -> str:
+        """A token's file is gone for a while, or a cursor for ever."""
+        if self._chance.random() < 0.3:
+            file = self.logs[self._chance.choice(sorted(self.logs))].file
+            # Where the file has just been moved, the cursor alone knows what it had.
+            if file.exists() and file.stat().st_size:
+                file.with_name(f"{file.name}.cursor").unlink(missing_ok=True)
+            return f"the cursor of {file.name}"
+        file = self._token_file(self._chance.choice(NAMES))
+        held = file.with_name(f"{file.name}.away")
+        if file.exists():
+            file.rename(held)
+            self.plan(
+                self._chance.expovariate(1 / HOUR),
+                lambda: None if file.exists() else held.rename(file),
+            )
+        return file.name
+
+    def _trouble(self, *names: str, until: float | None = None) -> None:
+        until = self._now if until is None else until
+        for name in names:
+            self.troubled[name] = max(self.troubled[name], until)
+
     def _reload(self) -> str:
         if self.life is not None:
             self.life.reload()
@@ -214,14 +307,20 @@ class World:
 
     def start(self) -> None:
         """The exporter begins."""
-        machine = Machine(self._now, self.upstream, lambda work: work())
+        machine = Machine(self._now, self.upstream, self.disk.work)
+        try:
+            self.life = Life(
+                machine,
+                self.environ,
+                now=self.now,
+                jitter=self._random(f"jitter {self.step}").random,
+            )
+        except ConfigurationError as error:  # a file is gone: it is started again
+            self.history.note("start", f"in vain: {error}")
+            self.plan(MINUTE, self.start)
+            return
         self.history.note("start", "")
-        self.life = Life(
-            machine,
-            self.environ,
-            now=self.now,
-            jitter=self._random(f"jitter {self.step}").random,
-        )
+        self._trouble(*NAMES)
         for name, account in self._accounts.items():
             account.delivered.clear()
             self.known[name] = Knowledge(
@@ -237,7 +336,11 @@ class World:
         end = self._now + LONGEST_END
         while life.machine.due() <= end:
             self._now = max(self._now, life.machine.due())
-            life.machine.run(self._now)
+            try:
+                life.machine.run(self._now)
+            except Killed:
+                self._down()
+                return "killed while it ended"
         for left in life.left_over():
             raise Violation("left over", left)
         self._down()
@@ -246,6 +349,9 @@ class World:
     def _kill(self) -> str:
         if self.life is None:
             return "nothing runs"
+        if self._chance.random() < 0.5:
+            self.disk.kill()
+            return "in the next work with files"
         self._down()
         return ""
 
@@ -253,6 +359,7 @@ class World:
         self.life = None
         self.known.clear()
         self.upstream.under_way.clear()
+        self.disk.down()
         forget()
         self.plan(self._chance.expovariate(1 / MINUTE), self.start)
 
@@ -273,7 +380,11 @@ class World:
                 heapq.heappop(self._plan)[2]()
             else:
                 assert self.life is not None
-                self.life.machine.run(at)
+                try:
+                    self.life.machine.run(at)
+                except Killed:
+                    self.history.note("SIGKILL", "within work with files")
+                    self._down()
             yield self.step
 
 
