@@ -31,13 +31,13 @@ def main() -> None:
 
 
 def _run(world: World, options: argparse.Namespace) -> int:
-    checks = Checks()
+    checks = Checks(world)
     begin = time.process_time()
     found = None
     try:
         world.start()
         for step in world.run(options.days * DAY):
-            checks.look(world)
+            checks.look()
             if step == options.until:
                 break
     except Violation as violation:

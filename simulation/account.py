@@ -1,7 +1,7 @@
 """An account as the upstream has it: its records, which change, go and come back."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from random import Random
 from typing import Any
@@ -62,8 +62,7 @@ class Account:
 
     Attributes:
         removed: ids of peers that are not there now.
-        delivered: the last body of each resource that was sent to its end, and when
-            it was asked for.
+        delivered: the last body of each resource that was sent to its end.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Account:
         self._now = now
         self.events = EventLog(Random(f"{seed}/{name}/events"), now)
         self.requests = RequestLog(Random(f"{seed}/{name}/requests"), now)
-        self.delivered: dict[str, tuple[bytes, float]] = {}
+        self.delivered: dict[str, bytes] = {}
         self._agents = agents
         self._number = 0
         self._odd: list[tuple[str, int, Record]] = []
@@ -247,7 +246,3 @@ class Account:
         if "key" in record and name == "setup_keys":
             record["key"] = SECRET
 
-
-def arguments(query: str) -> Mapping[str, str]:
-    """Of a query, those that come once."""
-    return dict(part.partition("=")[::2] for part in query.split("&") if part)

@@ -25,7 +25,7 @@ class Life:
     Attributes:
         accounts: by name.
         began: seconds of the clock.
-        max_ages: METRICS_MAX_AGE of each account.
+        settings: of each account.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Life:
         self.machine = machine
         self.began = machine.seconds()
         settings = environment.read(environ)
-        self.max_ages = {n: a.metrics_max_age for n, a in settings.accounts.items()}
+        self.settings = settings.accounts
         self._program = assemble(
             Configuration(settings, None, None),
             machine,  # type: ignore[arg-type]

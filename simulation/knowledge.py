@@ -1,15 +1,15 @@
 """What the exporter ought to know of an account: the bodies of its last good answers."""
 
 import json
-from collections.abc import Generator
 from functools import lru_cache
+from collections.abc import Generator, Iterator
 from typing import TypeVar
 
 from api_exporter.account import Account as Reader
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
-from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness
 from simulation.account import OF_THE_TIME, Account
 from tests.collectors.samples import parsed
@@ -33,16 +33,23 @@ class Knowledge:
     Attributes:
         bodies: by resource, the last that was good, and when it was asked for.
         read_at: when that was, in seconds of the clock.
-        touched: whether anything has changed since the last look at the pages.
+        max_age: METRICS_MAX_AGE, if it is set.
+        timeout: seconds for an attempt.
+        refused_at: when the upstream wanted fewer requests last.
+        touched: whether anything has changed in this step.
     """
 
-    def __init__(self, reader: Reader, account: Account, max_age: float | None) -> None:
+    def __init__(
+        self, reader: Reader, account: Account, settings: AccountSettings
+    ) -> None:
         self.reader = reader
         self.network = reader.network
         self.account = account
         self.bodies: dict[str, tuple[bytes, float]] = {}
         self.read_at: dict[str, float] = {}
-        self.max_age = max_age
+        self.max_age = settings.metrics_max_age
+        self.timeout = settings.http_timeout
+        self.refused_at = -1e9
         self.touched = True
         self._seen: dict[str, Freshness] = {}
         self._newest: list[int] = []
@@ -62,12 +69,17 @@ class Knowledge:
             if standing is before:
                 continue
             self._seen[name] = standing
+            if standing.error is not None and standing.error.reason == "rate_limited":
+                self.refused_at = seconds
             if standing.last_success != (before and before.last_success):
                 read.append(name)
                 self.read_at[name] = seconds
                 for one in (name, *_OTHERS.get(name, ())) if name != ACCESS_LOG else ():
                     if one in self.account.delivered:
-                        self.bodies[one] = self.account.delivered[one]
+                        body = self.account.delivered[one]
+                        asked = (standing.ended or 0.0) - standing.seconds
+                        if one == name or self.bodies.get(one, (b"",))[0] != body:
+                            self.bodies[one] = body, asked
         inventory = self.network.inventory
         for name in [*self.bodies]:
             of = name.removesuffix("_earlier")
@@ -87,6 +99,19 @@ class Knowledge:
         """Whether all that the time alone changes was read since a time."""
         return all(self.read_at.get(name, at) >= at for name in OF_THE_TIME)
 
+    def sizes(self) -> Iterator[tuple[str, int, int]]:
+        """What is held: what, how many there are, and how many may be."""
+        network = self.network
+        resources = len(network.selection.resources) + 1
+        yield "states of resources", len(network.pipeline.states), resources
+        yield "standings", len(network.telemetry.standings), resources
+        yield "recent requests", len(network.telemetry.recent), 20
+        yield "pages put together", len(network.pages._wholes), 16
+        lines = sum(len(c.families) for c in network.collectors)
+        yield "texts of pages", sum(
+            len(page) for page in network.pages._pages.values()
+        ), 20 * lines
+
     def changed(self) -> bool:
         """Whether there is anything new to compare since this was asked last."""
         told = self.network.text(), {name: b for name, (b, _) in self.bodies.items()}
@@ -99,7 +124,9 @@ class Knowledge:
         for collector in network.collectors:
             steps = render_page(collector.measure(network.inventory), EMPTY_PAGE)
             anew = b"".join(piece.text for piece in _finish(steps).page)
-            now = b"".join(piece.text for piece in network.pages._pages[collector.name])
+            now = b"".join(
+                piece.text for piece in network.pages._pages[collector.name]
+            )
             if now != anew:
                 return f"{collector.name}: {_first(now, anew)}"
         return ""
@@ -118,8 +145,7 @@ class Knowledge:
             for name in (*_OTHERS.get(resource.name, ()), resource.name):
                 if name in self.bodies:
                     body, asked = self.bodies[name]
-                    context = DecodeContext(before, now=asked)  # type: ignore[arg-type]
-                    steps = resource.body.decode(body, context)
+                    steps = resource.body.decode(body, before, now=asked)  # type: ignore[arg-type]
                     before = _finish(steps).records
             if resource.name in self.bodies:
                 inventory = inventory.with_(resource.name, before)

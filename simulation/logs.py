@@ -32,6 +32,7 @@ class EventLog:
 
     Attributes:
         told: how many there were ever; the number of the newest one.
+        newest_at: when that was, in seconds since the epoch.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
@@ -40,6 +41,7 @@ class EventLog:
         self._events: list[dict[str, Any]] = []
         self._body: bytes | None = None
         self.told = 0
+        self.newest_at = 0.0
 
     def forget(self, number: int) -> None:
         """Those up to a number are not worth listing any more."""
@@ -49,7 +51,7 @@ class EventLog:
 
     def add(self, many: int) -> None:
         """So many happen."""
-        self._body = None
+        self._body, self.newest_at = None, self._now()
         for _ in range(many):
             self.told += 1
             self._events.append(
@@ -101,6 +103,10 @@ class RequestLog:
             self._rows.append((at, now + late, f"row-{self.told}"))
         self._rows.sort()
         del self._rows[: bisect_left(self._rows, (written(now - KEPT),))]
+
+    def young(self, since: float) -> set[str]:
+        """Rows of which nobody can say yet whether they were read."""
+        return {row[2] for row in self._rows if row[1] > since}
 
     def body(self, query: str) -> bytes:
         """The page that is asked for, the oldest first."""

@@ -88,14 +88,14 @@ class Upstream:
         self.under_way[request] = None
         self._observe(request)
         answer, body = self._made(state, name, path, query)
-        resource, asked = PATHS.get(path), self._now()
+        resource = PATHS.get(path)
         if resource == "agent_usage" and "end_date" in query:
             resource = "agent_usage_earlier"
 
         def over(whole: bool) -> None:
             self.under_way.pop(request, None)
             if whole and body is not None and resource is not None:
-                self.accounts[name].delivered[resource] = body, asked
+                self.accounts[name].delivered[resource] = body
 
         answer.over = over
         return answer

@@ -55,6 +55,8 @@ class World:
         jumped: when it jumped last, in seconds of the clock.
         asked: requests that no invariant has looked at yet.
         logs: what stands in the files of logs.
+        disturbed: the same of the disk and the clock.
+        uncertain: rows of the access log that nobody promises, as our clock was wrong.
         troubled: by account, until when anything was wrong with it, in seconds of the
             clock.
     """
@@ -79,6 +81,8 @@ class World:
             f"{name}.{kind}": Lines(folder / f"{name}.{kind}.log")
             for name, kind in LOGS
         }
+        self.disturbed = 0.0
+        self.uncertain: set[str] = set()
         self.troubled = dict.fromkeys(NAMES, 0.0)
         self.weather = Weather(
             self._random("weather"), NAMES, tuple(PATHS), self.seconds
@@ -216,6 +220,9 @@ class World:
 
         self.plan(self._chance.expovariate(1 / mean), happen)
 
+    def account(self, name: str) -> Account:
+        return self._accounts[name]
+
     def plan(self, delay: float, act: Callable[[], object]) -> None:
         """It happens after so many seconds."""
         self._planned += 1
@@ -245,7 +252,11 @@ class World:
 
     def _row(self) -> str:
         requests = self._accounts["alpha"].requests
+        before = requests.told
         requests.add(self._chance.choice((1, 1, 1, 2, 5, 20, 250)))
+        if abs(self.offset - START) > 30.0:
+            new = range(before + 1, requests.told + 1)
+            self.uncertain |= {f"row-{number}" for number in new}
         return str(requests.told)
 
     def _jump(self) -> str:
@@ -257,6 +268,7 @@ class World:
 
     def _set(self, ahead: float) -> None:
         self.offset, self.jumped = START + ahead, self._now
+        self.disturbed = self._now
 
     def _fill(self) -> str:
         self.disk.full = True
@@ -265,7 +277,7 @@ class World:
 
     def _empty(self) -> None:
         self.disk.full = False
-        self._trouble(*NAMES)
+        self.disturbed = self._now
 
     def _rotate(self) -> str:
         """A file is moved; the exporter may be told of it."""
@@ -324,7 +336,7 @@ class World:
         for name, account in self._accounts.items():
             account.delivered.clear()
             self.known[name] = Knowledge(
-                self.life.accounts[name], account, self.life.max_ages[name]
+                self.life.accounts[name], account, self.life.settings[name]
             )
         self.life.start()
 
