@@ -91,9 +91,8 @@ class Account:
         for path, name in PATHS.items():
             if name in {"events", ACCESS_LOG} or name in OF_THE_TIME:
                 continue
-            found = json.loads(
-                b"".join(self._network.body(f"/{path}", self._now()) or ())
-            )
+            pieces = self._network.body(f"/{path}", self._now()) or ()
+            found = json.loads(b"".join(pieces))
             if name == AGENTS and not self._agents:
                 found = []
             for record in found if isinstance(found, list) else ():
@@ -162,7 +161,7 @@ class Account:
 
     def _leave(self, name: str, records: list[Record], gone: list[Record]) -> str:
         record = records.pop(self._chance.randrange(len(records)))
-        if isinstance(record, dict) and "id" in record and len(gone) < 100:
+        if "id" in record and len(gone) < 100:
             gone.append(record)
         self._odd = [odd for odd in self._odd if odd[0] != name]
         return "one leaves"
@@ -178,7 +177,7 @@ class Account:
         if len(records) > 200:
             return "none joins"
         record = deepcopy(self._chance.choice(records))
-        if isinstance(record, dict) and "id" in record:
+        if "id" in record:
             self._number += 1
             record["id"] = f"new-{self._number}"
             record["name"] = f"new {self._number}"
@@ -245,4 +244,3 @@ class Account:
                 record[field] = f"{MARKS[kind]}{self._number % 256}.{self._number}"
         if "key" in record and name == "setup_keys":
             record["key"] = SECRET
-

@@ -49,12 +49,12 @@ class Disk:
 
     def work(self, do: Callable[[], Any]) -> Any:
         """What a thread does; raises Killed where the process ended in it."""
-        file.os = _Calls(self)  # type: ignore[assignment]
+        vars(file)["os"] = _Calls(self)
         try:
             with self._short() if self.full else _roomy():
                 return do()
         finally:
-            file.os = os
+            vars(file)["os"] = os
 
     @contextmanager
     def _short(self) -> Iterator[None]:

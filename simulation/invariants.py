@@ -184,7 +184,9 @@ class Checker:
         life = self.world.life
         if life is None or not life.machine.ports:
             return
-        wanted = [(path, statuses, None) for path, statuses in _PAGES]
+        wanted: list[tuple[str, set[int], str | None]] = [
+            (path, statuses, None) for path, statuses in _PAGES
+        ]
         for name in NAMES:
             wanted += [(path.format(name), s, name) for path, s in _OF_ACCOUNT]
         for path, statuses, account in wanted:
@@ -241,7 +243,10 @@ class Checker:
             )
             there = network.attention.found
             if fresh.counts and there.counts and there.counts != fresh.counts:
-                one, other = set(map(str, there.findings)), set(map(str, fresh.findings))
+                one, other = (
+                    set(map(str, there.findings)),
+                    set(map(str, fresh.findings)),
+                )
                 yield f"{account}: {sorted(one - other)}, anew {sorted(other - one)}"
 
     # Each hour
@@ -263,6 +268,7 @@ class Checker:
                         yield f"{name}: {other} comes after {one}"
                         break
             settled = now - max(world.troubled[account], world.disturbed) > SETTLED
+            settled = settled and not world.disk.full
             waiting = kind == "events" and log.events.newest_at > now + START - HOUR
             missing = {f"{prefix}{n}" for n in range(1, told + 1)} - set(ids)
             if kind == "access":

@@ -1,8 +1,8 @@
-"""What the exporter ought to know of an account: the bodies of its last good answers."""
+"""What the exporter ought to know of an account: the bodies of good answers."""
 
 import json
-from functools import lru_cache
 from collections.abc import Generator, Iterator
+from functools import lru_cache
 from typing import TypeVar
 
 from api_exporter.account import Account as Reader
@@ -80,13 +80,17 @@ class Knowledge:
                         asked = (standing.ended or 0.0) - standing.seconds
                         if one == name or self.bodies.get(one, (b"",))[0] != body:
                             self.bodies[one] = body, asked
+        self._forget()
+        return read
+
+    def _forget(self) -> None:
+        """What the exporter has withdrawn it no longer ought to know."""
         inventory = self.network.inventory
         for name in [*self.bodies]:
             of = name.removesuffix("_earlier")
             if getattr(inventory, of) is None:
                 del self.bodies[name]
                 self.read_at.pop(name, None)
-        return read
 
     def longest(self, name: str) -> float:
         """Seconds for which a resource may be told without a refresh."""
@@ -108,9 +112,11 @@ class Knowledge:
         yield "recent requests", len(network.telemetry.recent), 20
         yield "pages put together", len(network.pages._wholes), 16
         lines = sum(len(c.families) for c in network.collectors)
-        yield "texts of pages", sum(
-            len(page) for page in network.pages._pages.values()
-        ), 20 * lines
+        yield (
+            "texts of pages",
+            sum(len(page) for page in network.pages._pages.values()),
+            20 * lines,
+        )
 
     def changed(self) -> bool:
         """Whether there is anything new to compare since this was asked last."""
@@ -124,9 +130,7 @@ class Knowledge:
         for collector in network.collectors:
             steps = render_page(collector.measure(network.inventory), EMPTY_PAGE)
             anew = b"".join(piece.text for piece in _finish(steps).page)
-            now = b"".join(
-                piece.text for piece in network.pages._pages[collector.name]
-            )
+            now = b"".join(piece.text for piece in network.pages._pages[collector.name])
             if now != anew:
                 return f"{collector.name}: {_first(now, anew)}"
         return ""
@@ -188,8 +192,10 @@ class Knowledge:
                 wanted |= collector(records, settings)
         got = dict(filter(None, map(_sample, text.split("\n"))))
         for key in sorted(wanted.keys() | got.keys(), key=str):
-            if not same(got.get(key), wanted.get(key)):
-                return f"{key[0]}{dict(sorted(key[1]))}: {got.get(key)}, where the reference has {wanted.get(key)}"
+            one, other = got.get(key), wanted.get(key)
+            if not same(one, other):
+                name = f"{key[0]}{dict(sorted(key[1]))}"
+                return f"{name}: {one}, where the reference has {other}"
         return ""
 
 

@@ -1,6 +1,6 @@
 """A connection from the exporter to the upstream, whose server speaks HTTP/1.1."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol, cast
 
 from msgspec import Struct
@@ -71,7 +71,7 @@ class Link:
             head, self._asked = self._asked[:end], self._asked[end + 4 :]
             self._request(head.decode("latin-1"))
 
-    def writeSequence(self, data: list[bytes]) -> None:
+    def writeSequence(self, data: Iterable[bytes]) -> None:
         self.write(b"".join(data))
 
     def _request(self, head: str) -> None:

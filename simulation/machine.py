@@ -5,7 +5,7 @@ It keeps its own time, and everything happens in one order: nothing here is by c
 
 import heapq
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.base import DelayedCall
@@ -210,9 +210,9 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         nameResolver: IHostnameResolver,  # noqa: ARG002, N803
     ) -> IHostnameResolver:
         """Names are known here."""
-        return cast("IHostnameResolver", self.nameResolver)
+        return self.nameResolver
 
-    def connectTCP(  # type: ignore[override]
+    def connectTCP(  # noqa: N802 - Twisted's name
         self,
         host: str,  # noqa: ARG002 - there is one
         port: int,  # noqa: ARG002 - the same
@@ -223,7 +223,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         """See IReactorTCP."""
         return Connector(self, factory, timeout)
 
-    def listenTCP(  # type: ignore[override]
+    def listenTCP(
         self,
         port: int,
         factory: Factory,
