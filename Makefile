@@ -95,7 +95,7 @@ with: $(VENV)/run
 check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 	@$(BIN)/ruff check --quiet --output-format concise .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests -p benchmarks -p acceptance -p fuzz -p mutation
+	@$(BIN)/mypy --no-error-summary -p api_exporter -p tests -p benchmarks -p acceptance -p fuzz -p mutation -p simulation
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports --no-logo
 
 format: $(VENV)/dev ## Format the code.

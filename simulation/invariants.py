@@ -9,12 +9,13 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import ACCESS_LOG, UP
 from api_exporter.refresh.budget import SLOTS
+from api_exporter.serving.token_bucket import TokenBucket
 from simulation.account import MARKS, SECRET
 from simulation.knowledge import Knowledge
 from simulation.world import DAY, HOUR, NAMES, QUARTER, START, Violation, World
+from tests.parts import limiter
 
 Problems = Iterator[str]
 
@@ -59,7 +60,7 @@ class Checker:
     def __init__(self, world: World) -> None:
         self.world = world
         self.told: dict[tuple[str, str], str] = {}
-        self.bucket: Limiter | None = None
+        self.bucket: TokenBucket | None = None
         self._life: object = None
         self._objects = 0
 
@@ -69,7 +70,7 @@ class Checker:
             self._life = self.world.life
             self.told.clear()
             stated = self.world.stated
-            self.bucket = Limiter(*stated) if stated else None
+            self.bucket = limiter(*stated) if stated else None
 
     def known(self) -> Iterator[tuple[str, Knowledge]]:
         """Accounts of which anything was refreshed in this step."""
@@ -120,7 +121,7 @@ class Checker:
         asked, bucket = self.world.asked, self.bucket
         for request in asked:
             shared = request.account in {"beta", "gamma"}
-            if bucket is not None and shared and not bucket.allow(request.at):
+            if bucket is not None and shared and bucket.wait(request.at):
                 yield f"more requests than {self.world.stated}: {request.path}"
         asked.clear()
 

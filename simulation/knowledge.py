@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from api_exporter.account import Account as Reader
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
+from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.settings.definitions import AccountSettings
@@ -149,7 +150,8 @@ class Knowledge:
             for name in (*_OTHERS.get(resource.name, ()), resource.name):
                 if name in self.bodies:
                     body, asked = self.bodies[name]
-                    steps = resource.body.decode(body, before, now=asked)  # type: ignore[arg-type]
+                    context = DecodeContext(before, now=asked)  # type: ignore[arg-type]
+                    steps = resource.body.decode(body, context)
                     before = _finish(steps).records
             if resource.name in self.bodies:
                 inventory = inventory.with_(resource.name, before)

@@ -198,9 +198,9 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
 
     def callFromThread(  # noqa: N802 - Twisted's name
         self,
-        callable: Callable[..., object],
+        callable: Callable[..., object],  # noqa: A002 - Twisted's name
         *args: object,
-        **kw: object,  # noqa: A002
+        **kw: object,
     ) -> None:
         """There are none: it is called at once."""
         callable(*args, **kw)

@@ -10,8 +10,8 @@ from random import Random
 from msgspec import Struct
 from twisted.internet.error import ConnectionDone, ConnectionLost
 
-from api_exporter.demo.limiter import Limiter
 from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.serving.token_bucket import TokenBucket
 from simulation.account import PATHS, Account
 from simulation.link import LATENCY, Answer
 from simulation.weather import WELL, Weather
@@ -59,7 +59,7 @@ class Upstream:
         self._chance = chance
         self.accounts = {account.name: account for account in accounts}
         self.tokens: dict[str, list[str]] = {}
-        self.limits: dict[str, Limiter] = {}
+        self.limits: dict[str, TokenBucket] = {}
         self.under_way: dict[Request, None] = {}
         self._weather = weather
         self._seconds = seconds
@@ -80,7 +80,7 @@ class Upstream:
         name = named or next(iter(names), "")
         state = self._weather.state(name, path) if name else WELL
         limiter = self.limits.get(token)
-        if state == WELL and limiter is not None and not limiter.allow(self._seconds()):
+        if state == WELL and limiter is not None and limiter.wait(self._seconds()):
             state = "429"
         if name not in names:
             state = "401"
