@@ -9,10 +9,10 @@
 import json
 
 from api_exporter.netbird import elements
-from api_exporter.netbird.bodies import Decoded, Document, Listing
+from api_exporter.netbird.bodies import DecodeContext, Decoded, Document, Listing
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
-from tests.bodies import body
+from tests.bodies import NOON, body
 from tests.reference.bodies import known
 
 SHORT = 48
@@ -33,7 +33,7 @@ def decoded(place: int, text: bytes, before: Decoded | None = None) -> Decoded |
     """None where it is refused."""
     earlier = before or Decoded(())
     steps = RESOURCES[place].body.decode(
-        text, earlier.records, earlier.recognized, 1_779_451_650.0
+        text, DecodeContext(earlier.records, earlier.recognized, NOON)
     )
     for _ in range(len(text) + 100):
         try:

@@ -359,7 +359,7 @@ INVARIANTS = (
     Invariant(
         "pages",
         "docs/decisions/0017-a-page-is-made-of-the-one-before.md",
-        "A page is byte for byte what its inventory renders anew, has the lines of a"
+        "A page is byte for byte what its inventory renders, has the lines of a"
         " process that starts now, and the values of the plain reference.",
         Checker.pages,
         QUARTER,

@@ -54,10 +54,10 @@ BUGS = (
         "if old is not None and old.given is None:",
     ),
     Bug(
-        "the compressed page lacks its last piece's checksum",
+        "the compressed page has the checksum of its last piece",
         "exposition/pages.py",
-        "checksum = crc.combine(checksum, p.crc, p.shift)\n    texts",
-        "checksum = p.crc\n    texts",
+        "checksum = crc.combine(checksum, p.crc, p.shift)",
+        "checksum = p.crc",
     ),
     Bug(
         "what is too old stays on the page",
@@ -185,8 +185,8 @@ BUGS = (
     Bug(
         "a finding is kept although only time has changed it",
         "attention/watch.py",
-        "if resource == UP or not finder.reads or resource in finder.reads",
-        "if not finder.reads or resource in finder.reads",
+        "if resource == UP or not finder.reads or changed",
+        "if not finder.reads or changed",
     ),
 )
 

@@ -1,18 +1,11 @@
-"""`docs/correctness.md`, made of what the runs wrote into `docs/correctness.json`.
-
-`python -m tests.correctness` compares the recorded answers of real servers again.
-"""
+"""`docs/correctness.md`, made of what the runs wrote into `docs/correctness.json`."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from simulation.invariants import INVARIANTS
-from tests.bodies import recorded
 from tests.markdown import table
-from tests.reference.comparison import differences
-from tests.reference.program import program
-from tests.reference.test_reference import PERSONAL, by_resource
 
 RESULTS = Path(__file__).parents[1] / "docs/correctness.json"
 
@@ -84,7 +77,6 @@ can know it:
 | a peer is connected | The peer reaches the management server, but no other peer. `connected` says nothing about tunnels and relays. | a ping of each peer; the metrics of the [client](which-metrics.md) |
 | a reverse proxy is connected | The service behind it is dead. The API knows only the proxy. | a probe of the public address by [blackbox_exporter](monitoring-netbird.md) |
 | nothing | Dead proxy peers are left in the database of the server. The API shows them nowhere. | `netbird_api_proxy_cluster_connected_proxies` shows how many proxies live |
-| the time of the last change of a connected peer | This is when the peer connected, not when it was seen. | [`netbird_api_peer_connected`](metrics.md), over time |
 """
 
 Results = dict[str, dict[str, dict[str, float | str]]]
@@ -101,18 +93,6 @@ def tell(kind: str, subject: str, **figures: float | str) -> None:
     found = results()
     found.setdefault(kind, {})[subject] = figures
     RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-
-
-def record() -> None:
-    """Compare what real servers have sent with the plain reference, and tell it."""
-    for folder in ("recorded", "recorded_agents", "stock"):
-        bodies = by_resource(recorded(folder))
-        tell(
-            "recorded",
-            folder,
-            values=len(program(bodies, PERSONAL)),
-            different=len(differences(bodies, PERSONAL)),
-        )
 
 
 def correctness() -> str:
@@ -176,7 +156,11 @@ def correctness() -> str:
             table(
                 ("target", "inputs", "minutes of a processor"),
                 (
-                    (f"`{target}`", f"{figures['executions']:,}", str(figures["minutes"]))
+                    (
+                        f"`{target}`",
+                        f"{figures['executions']:,}",
+                        str(figures["minutes"]),
+                    )
                     for target, figures in sorted(fuzzed.items())
                 ),
             ),
@@ -191,7 +175,3 @@ def correctness() -> str:
 def total(figures: Mapping[str, Mapping[str, float | str]], name: str) -> float:
     """The sum of one figure over all subjects."""
     return sum(float(of[name]) for of in figures.values())
-
-
-if __name__ == "__main__":
-    record()

@@ -5,7 +5,7 @@ They stand under `docs/` and are committed; a test fails when one of them is sta
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
 from types import ModuleType
@@ -36,7 +36,9 @@ from api_exporter.telemetry.process import (
     unauthorized,
 )
 from tests.bodies import inventory
+from tests.correctness import correctness
 from tests.manual import manual, plain
+from tests.markdown import table
 from tests.parts import process_telemetry
 
 ROOT = Path(__file__).parent.parent
@@ -112,15 +114,6 @@ REPLACED = {
     "UPSTREAM_API_TOKEN": "nbp_replace_this",
 }
 """What has to be set, and stands in the example."""
-
-
-def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
-    lines = [heads, tuple("---" for _ in heads), *rows]
-    return "".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n"
-        for line in lines
-    )
 
 
 def code(*words: str) -> str:
@@ -320,6 +313,7 @@ def _lines(setting: Setting) -> str:
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/metrics.md": metrics,
     "docs/configuration.md": configuration,
+    "docs/correctness.md": correctness,
     "deploy/debian/api-exporter.1": manual,
     "deploy/api-exporter.env.example": example,
 }

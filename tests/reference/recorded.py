@@ -1,0 +1,19 @@
+"""What real servers have sent beside the plain reference, for `docs/correctness.md`."""
+
+from tests.bodies import recorded
+from tests.correctness import tell
+from tests.reference.comparison import differences
+from tests.reference.program import program
+from tests.reference.test_reference import PERSONAL, by_resource
+
+
+def main() -> None:
+    for folder in ("recorded", "recorded_agents", "stock"):
+        bodies = by_resource(recorded(folder))
+        values = len(program(bodies, PERSONAL))
+        different = len(differences(bodies, PERSONAL))
+        tell("recorded", folder, values=values, different=different)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""The tools that say how good the tests are, for docs/correctness.md."""
+
+import ast
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from mutation.mutants import mutants
+from simulation.planted import BUGS, ROOT, planted
+
+SOURCE = """\
+def least(a: int, b: int = 1) -> int:
+    \"\"\"Of two.\"\"\"
+    assert a >= 0
+    if a < b:
+        return a
+    return b
+"""
+
+
+class PlantedTests(SynchronousTestCase):
+    def test_fit(self) -> None:
+        """Each bug can be planted, and what comes of it is Python."""
+        for bug in BUGS:
+            text = (ROOT / "api_exporter" / bug.file).read_text()
+            ast.parse(planted(bug, text))
+        self.assertEqual(len(BUGS), len({bug.name for bug in BUGS}))
+
+
+class MutantTests(SynchronousTestCase):
+    def test_all(self) -> None:
+        """All that runs has its mistakes; what is said and asserted has none."""
+        path = Path(self.mktemp())
+        path.write_text(SOURCE)
+        self.assertEqual(
+            [
+                "1: 1  →  2",
+                "4: a < b  →  a <= b",
+                "4: if a < b:  →  if not a < b:",
+                "5: return a  →  return None",
+                "6: return b  →  return None",
+            ],
+            sorted(mutant.made()[0] for mutant in mutants(path)),
+        )
