@@ -75,6 +75,15 @@ def site(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
 
 
 @contextmanager
+def library(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
+    """A bare `prometheus_client` server with the samples of the page."""
+    port = free_port()
+    with running(module("benchmarks.library", port, pages), directory) as program:
+        wait(program, port, "/metrics")
+        yield program, port
+
+
+@contextmanager
 def nginx(pages: Path, directory: Path) -> Iterator[tuple[Program, int] | None]:
     """A running nginx with the files of a directory; None where there is none."""
     found = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/bin")
