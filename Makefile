@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units programs lowest pythons with check format docs rules lock bench fuzz acceptance executable directory deb addresses release release-check clean
+.PHONY: help run test units programs lowest pythons with check format docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -125,6 +125,9 @@ lock: ## Write deploy/lock/*.txt, the dependencies that fit setup.cfg, with thei
 
 bench: $(VENV)/dev ## Measure what is promised; prints a table, writes build/bench.json.
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+figures: $(VENV)/dev ## Write the table and the graph of docs/performance.md from build/bench.json.
+	@$(BIN)/python -m benchmarks.figures
 
 # One processor for MINUTES each, where atheris has a wheel: Python 3.11 to 3.13.
 fuzz: $(VENV)/dev ## Fuzz TARGETS=, for MINUTES= each; updates docs/correctness.md.

@@ -4,7 +4,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks import (
@@ -21,7 +21,7 @@ from benchmarks.processes import ROOT, Program, free_port, other_tree
 from benchmarks.scraping import Scrapes, percentile
 from benchmarks.table import Table
 
-SMALL, MIDDLE, LARGE = 100, 10_000, 100_000
+SMALL, SOME, MIDDLE, LARGE = 100, 1_000, 10_000, 100_000
 MEMORY = 50_000
 
 MS = 1e3
@@ -38,7 +38,7 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
     options = parser.parse_args()
-    sizes = [SMALL, MIDDLE] if options.quick else [SMALL, MIDDLE, MEMORY, LARGE]
+    sizes = [SMALL, MIDDLE] if options.quick else [SMALL, SOME, MIDDLE, MEMORY, LARGE]
     table = Table(sizes)
     begin = time.monotonic()
     for size in sizes:
@@ -56,16 +56,31 @@ def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> N
         if peers != MEMORY:
             refreshes(table, peers, upstream)
             starts(table, peers, upstream, directory)
+            spent = starting.minute(upstream, directory)
+            table.put("a minute: CPU, exporter", peers, spent, "s")
         if peers == MIDDLE:
             profiles.measure(table, peers, upstream, directory)
             often.measure(table, peers, directory)
-        memory, addresses = starting.grown(upstream, directory, rounds=3)
-        table.put("peak memory", peers, memory, "MiB", {MEMORY: 400e6 / MIB})
-        table.put("peak address space", peers, addresses, "MiB", {MEMORY: 1024})
+        memories(table, peers, starting.grown(upstream, directory, rounds=3))
         if beside is not None and peers == MEMORY:
             changing.compare_memory(table, peers, upstream, directory, beside)
     if beside is not None:
         changing.compare(table, peers, beside)
+
+
+def memories(table: Table, peers: int, grown: starting.Grown) -> None:
+    """Rows of memory: its peaks, and what each peer and each series adds."""
+    table.put("peak memory", peers, grown.peak, "MiB", {MEMORY: 400e6 / MIB})
+    table.put("peak address space", peers, grown.addresses, "MiB", {MEMORY: 1024})
+    table.put("resident memory", peers, grown.resident, "MiB")
+    table.put("series of the network", peers, grown.series, "count")
+    if peers > SMALL:
+        floor = table.value("resident memory", SMALL)
+        series = grown.series - table.value("series of the network", SMALL)
+        above = (grown.resident - floor) * MIB
+        name = "memory above 100 peers"
+        table.put(f"{name}: a peer", peers, above / (peers - SMALL), "B", {MIDDLE: 5e3})
+        table.put(f"{name}: a series", peers, above / series, "B", {MIDDLE: 600})
 
 
 def refreshes(table: Table, peers: int, upstream: int) -> None:
@@ -142,7 +157,7 @@ def scrapes(
 ) -> None:
     """Rows of scrapes, beside bare servers."""
     times = 40 if peers == LARGE else 200
-    found = scraping.compared(daemon, port, directory, times)
+    found = scraping.compared(daemon, port, directory, times, library=peers <= MIDDLE)
     if "nginx" not in found:
         table.notes.append("no rows beside nginx: it is not installed")
     looks: tuple[tuple[str, Callable[[Scrapes], float]], ...] = (
@@ -155,6 +170,7 @@ def scrapes(
             for server, forms in found.items():
                 name = f"scrape, {form}: {what}, {server}"
                 table.put(name, peers, look(forms[form]) * MS, "ms")
+    beside(table, peers, found)
     ours = found["exporter"]
     for form, targets in (("plain", {MIDDLE: 1.8, LARGE: 1.8}), ("gzip", None)):
         for server in ("site", "nginx"):
@@ -174,6 +190,18 @@ def scrapes(
     table.put("scrape, gzip, after a second's rest", peers, rest * MS, "ms")
     packed = len(Client(port).get("/metrics", *scraping.HEADERS["gzip"]))
     table.put("page: gzip", peers, packed / MIB, "MiB")
+
+
+def beside(
+    table: Table, peers: int, found: Mapping[str, Mapping[str, Scrapes]]
+) -> None:
+    """Rows of what all servers are compared in."""
+    for server, forms in found.items():
+        resident = forms["gzip"].resident
+        table.put(f"memory: resident, {server}", peers, resident, "MiB")
+        if server != "exporter":
+            spent = forms["gzip"].cpu_each * scraping.A_MINUTE
+            table.put(f"a minute: CPU, {server}", peers, spent, "s")
 
 
 def discoveries(table: Table, peers: int, daemon: Program, port: int) -> None:

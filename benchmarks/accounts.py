@@ -25,6 +25,7 @@ from benchmarks.processes import (
     twistd,
 )
 from benchmarks.scraping import percentile
+from benchmarks.servers import MALLOC
 from benchmarks.table import Table
 from tests.integration.test_operations import key_and_certificate
 
@@ -138,7 +139,7 @@ def serving(
         "UPSTREAM_API_URL": f"{scheme}://localhost:{upstream}",
         "ACCOUNTS_DIR": str(folder),
         "LISTEN_ADDRESS": f"127.0.0.1:{port}",
-        "MALLOC_ARENA_MAX": "2",
+        **MALLOC,
         "PYTHONPATH": str(tree),
     }
     with running(

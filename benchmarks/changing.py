@@ -86,7 +86,7 @@ def compare_memory(
 ) -> None:
     """A row of peak memory beside another tree's."""
     before, now = (
-        starting.grown(upstream, directory, rounds=3, PYTHONPATH=str(tree))[0]
+        starting.grown(upstream, directory, rounds=3, PYTHONPATH=str(tree)).peak
         for tree in (beside, ROOT)
     )
     name = "peak memory, beside the other tree"

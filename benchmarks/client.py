@@ -56,7 +56,7 @@ class Client:
             if not piece:
                 raise ConnectionError("closed before an answer")
             got += piece
-        if not got.startswith(b"HTTP/1.1 200 "):
+        if not got.startswith((b"HTTP/1.1 200 ", b"HTTP/1.0 200 ")):
             raise ConnectionError(f"refused: {bytes(got[:200])!r}")
         found = _LENGTH.search(got, 0, end + 2)
         if found is None:
@@ -74,7 +74,7 @@ def answers(port: int, path: str, status: int = 200) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
             one.sendall(_request(path, ("Connection: close",)))
-            return one.recv(64).startswith(b"HTTP/1.1 %d " % status)
+            return one.recv(64)[8:].startswith(b" %d " % status)
     except OSError:
         return False
 

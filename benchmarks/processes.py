@@ -56,6 +56,15 @@ class Program:
         [line] = [x for x in status.splitlines() if x.startswith(f"{field}:")]
         return int(line.split()[1]) / 1024
 
+    @property
+    def resident(self) -> float:
+        """Mebibytes that are resident, of its children too."""
+        pages = sum(
+            int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            for pid in _family(self.process.pid)
+        )
+        return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
     def memory_now(self) -> tuple[float, float]:
         """Mebibytes that are resident, and those of them that nobody shares."""
         rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()

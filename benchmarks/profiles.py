@@ -61,7 +61,7 @@ def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
             table.put(f"profile {name}: page", peers, kilobytes, "kB", wanted)
     for name, settings in PROFILES.items():
         table.put(f"profile {name}: refresh CPU", peers, spent[name] * 1e3, "ms")
-        memory, _ = starting.grown(upstream, directory, 3, **settings)
+        memory = starting.grown(upstream, directory, 3, **settings).peak
         table.put(f"profile {name}: peak memory", peers, memory, "MiB")
     share = spent["totals"] / spent["all"]
     name = "profile totals: share of a refresh"

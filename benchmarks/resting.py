@@ -110,14 +110,13 @@ class Each:
             "UPSTREAM_API_URL": f"https://localhost:{upstream}",
             "SSL_CERT_FILE": str(trusted),
         }
-        few = {"MALLOC_ARENA_MAX": "2"}
         command = module("benchmarks.upstream", upstream, PEERS, pem)
         with running(command, self._directory) as api:
             _greet(api, upstream)
             for _ in range(starts):
                 port = free_port()
                 command = module("benchmarks.static", port, pages, pem)
-                with running(command, self._directory, few) as site:
+                with running(command, self._directory, servers.MALLOC) as site:
                     _greet(site, port)
                     seen[bare].append(site.memory_now())
                 for name in self._trees:

@@ -24,9 +24,21 @@ ACCEPT = (
 HEADERS = {"plain": (ACCEPT,), "gzip": (ACCEPT, "Accept-Encoding: gzip")}
 
 
-class Scrapes(Struct):
-    """Of one form of the page, from one server."""
+A_MINUTE = 4
+"""Scrapes of one Prometheus server, every fifteen seconds."""
 
+LIBRARY_TIMES = 5
+"""Scrapes of what renders the page anew for each: they take long."""
+
+
+class Scrapes(Struct):
+    """Of one form of the page, from one server.
+
+    Attributes:
+        resident: mebibytes of the server after the last of them.
+    """
+
+    resident: float = 0.0
     seconds: list[float] = field(default_factory=list)
     cpu: float = 0.0
 
@@ -63,9 +75,13 @@ def bodies(client: Client) -> dict[str, bytes]:
 
 
 def compared(
-    daemon: Program, port: int, directory: Path, times: int
+    daemon: Program, port: int, directory: Path, times: int, *, library: bool
 ) -> dict[str, dict[str, Scrapes]]:
-    """Scrapes by server and form, the servers asked in turns."""
+    """Scrapes by server and form, the servers asked in turns.
+
+    Args:
+        library: whether `prometheus_client` is one of them.
+    """
     pages = directory / "pages"
     pages.mkdir(exist_ok=True)
     client = Client(port)
@@ -83,11 +99,26 @@ def compared(
             if started is not None:
                 program, other = started
                 asked[name] = (program, _files(Client(other)))
+        if library:
+            program, other = stack.enter_context(servers.library(pages, directory))
+            asked["library"] = (program, _closing(other))
         return _in_turns(asked, times)
 
 
 def _files(client: Client) -> Callable[[str], tuple[float, int]]:
     return lambda form: client.time(f"/{form}")
+
+
+def _closing(port: int) -> Callable[[str], tuple[float, int]]:
+    """Asks who closes the connection after each answer."""
+
+    def ask(form: str) -> tuple[float, int]:
+        client = Client(port)
+        found = client.time("/metrics", *HEADERS[form])
+        client.close()
+        return found
+
+    return ask
 
 
 def _in_turns(
@@ -99,6 +130,8 @@ def _in_turns(
     for turn in range(times + 2):
         for form in HEADERS:
             for name, (program, ask) in asked.items():
+                if name == "library" and turn >= LIBRARY_TIMES + 2:
+                    continue
                 before = program.cpu
                 seconds, _ = ask(form)
                 time.sleep(0.001)  # what a server does after the last byte counts, too
@@ -106,6 +139,7 @@ def _in_turns(
                     scrapes = found[name][form]
                     scrapes.seconds.append(seconds)
                     scrapes.cpu += program.cpu - before
+                    scrapes.resident = program.resident
     return found
 
 

@@ -13,6 +13,9 @@ from benchmarks.processes import Program, free_port, module, running, twistd
 ONCE = ",".join(f"{resource.name}=24h" for resource in RESOURCES)
 """REFRESH_INTERVALS for a daemon that shall be quiet after its first round."""
 
+MALLOC = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "131072"}
+"""As units and images have it."""
+
 _NGINX = """
 daemon off;
 pid {directory}/nginx.pid;
@@ -58,7 +61,7 @@ def daemon(
         "UPSTREAM_API_TOKEN": TOKEN,
         "LISTEN_ADDRESS": f"127.0.0.1:{port}",
         "HTTP_TIMEOUT": "60s",
-        "MALLOC_ARENA_MAX": "2",
+        **MALLOC,
         **settings,
     }
     with running(twistd("api-exporter"), directory, environ) as program:
@@ -71,6 +74,15 @@ def site(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
     port = free_port()
     with running(module("benchmarks.static", port, pages), directory) as program:
         wait(program, port, "/plain")
+        yield program, port
+
+
+@contextmanager
+def library(pages: Path, directory: Path) -> Iterator[tuple[Program, int]]:
+    """A bare `prometheus_client` server with the samples of the page."""
+    port = free_port()
+    with running(module("benchmarks.library", port, pages), directory) as program:
+        wait(program, port, "/metrics")
         yield program, port
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from benchmarks import servers
 from benchmarks.client import Client, wait
 from benchmarks.processes import Program, free_port, running, twistd
+from benchmarks.scraping import A_MINUTE, HEADERS
 
 INTERVAL = 0.005
 """Seconds between two questions whether it is well."""
@@ -29,6 +30,15 @@ class Start(Struct, frozen=True):
     health: float
     full: float
     latencies: list[float]
+
+
+class Grown(Struct, frozen=True):
+    """Memory of the daemon, in mebibytes, and for how many series of the network."""
+
+    peak: float
+    addresses: float
+    resident: float
+    series: int
 
 
 def bare(directory: Path) -> float:
@@ -69,10 +79,25 @@ def everything_read(client: Client, least: float = 1.0) -> bool:
     return all((r["last_success_timestamp_seconds"] or 0.0) >= least for r in known)
 
 
-def grown(
-    upstream_port: int, directory: Path, rounds: int, **settings: str
-) -> tuple[float, float]:
-    """Peak memory and peak address space after some rounds and scrapes, mebibytes."""
+def minute(upstream_port: int, directory: Path) -> float:
+    """Processor seconds of a minute with the usual refreshes and four scrapes."""
+    port = free_port()
+    with servers.daemon(upstream_port, directory, port) as program:
+        wait(program, port, "/health")
+        client = Client(port)
+        while not everything_read(client):
+            program.check()
+            time.sleep(0.1)
+        before = program.cpu
+        for _ in range(A_MINUTE):
+            time.sleep(60 / A_MINUTE)
+            client.time("/metrics", *HEADERS["gzip"])
+        client.close()
+        return program.cpu - before
+
+
+def grown(upstream_port: int, directory: Path, rounds: int, **settings: str) -> Grown:
+    """Memory after some rounds with changes, and scrapes."""
     port = free_port()
     often = servers.ONCE.replace("24h", "2s")
     with servers.daemon(
@@ -92,4 +117,9 @@ def grown(
             for encoding in ("identity", "gzip"):
                 client.time("/metrics", f"Accept-Encoding: {encoding}")
             upstream.get("/tick")
-        return program.memory("VmHWM"), program.memory("VmPeak")
+        return Grown(
+            peak=program.memory("VmHWM"),
+            addresses=program.memory("VmPeak"),
+            resident=program.memory("VmRSS"),
+            series=client.get("/metrics").count(b"\nnetbird_api_"),
+        )

@@ -56,6 +56,10 @@ class Table:
         row = self._rows.setdefault(name, Row(name, unit, targets or {}))
         row.values[size] = value
 
+    def value(self, name: str, size: int) -> float:
+        """What was put."""
+        return self._rows[name].values[size]
+
     def text(self) -> str:
         """As a Markdown table; a missed target is marked."""
         heads = ["", *(f"{size:,} {self._of}" for size in self.sizes), "target"]

@@ -23,6 +23,7 @@ class LimitTests(SynchronousTestCase):
             self,
             [program("sh"), "-c", shell, program("api-exporter")],
             MALLOC_ARENA_MAX="2",
+            MALLOC_MMAP_THRESHOLD_="131072",
             DEMO_PEERS=str(PEERS),
         )
         for _ in range(3):

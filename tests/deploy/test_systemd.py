@@ -20,7 +20,7 @@ SERVICE = [
     "LogsDirectory=api-exporter",
     "StateDirectory=api-exporter",
     "EnvironmentFile=/etc/api-exporter/config",
-    "Environment=MALLOC_ARENA_MAX=2",
+    "Environment=MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072",
     "Restart=always",
     "RestartSec=5s",
     "RestartPreventExitStatus=78",
