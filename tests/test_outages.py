@@ -59,8 +59,8 @@ class RecoveryTests(SynchronousTestCase):
         """After failures of a minute the peers are back in 6 s, of five in 11 s."""
         for state in (502, 503, RESET):
             for lasting in (7.0, 20.0, 33.0, 59.0, 75.0, 110.0, 290.0):
-                end = 300.0 + lasting
-                world = World(from_to(300.0, end, state)).start().until(end)
+                end = 120.0 + lasting
+                world = World(from_to(120.0, end, state)).start().until(end)
                 world.until(end + (6 if lasting < 60 else 11))
                 standing = world.telemetry.standings["peers"]
                 self.assertTrue(standing.up, (state, lasting))
@@ -80,8 +80,8 @@ class RecoveryTests(SynchronousTestCase):
     def test_hung(self) -> None:
         """What hangs is over within the time of one attempt and 15 s."""
         for lasting in range(1, 120, 7):
-            end = 300.0 + lasting
-            world = World(from_to(300.0, end, HUNG)).start()
+            end = 120.0 + lasting
+            world = World(from_to(120.0, end, HUNG)).start()
             world.until(end + TIMEOUT + 15)
             self.assertTrue(world.telemetry.standings["peers"].up, lasting)
 

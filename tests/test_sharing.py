@@ -110,9 +110,9 @@ class SharingTests(SynchronousTestCase):
             for name, standing in world.telemetry.standings.items():
                 self.assertFalse(standing.withdrawn, name)
 
-    def test_forty(self) -> None:
-        """Forty accounts at 120 a minute, stated: none is refused, all are fresh."""
-        near = Neighbours([fine] * 40, limit=(120, 1200), stated=True).start()
+    def test_twenty(self) -> None:
+        """Twenty accounts at 60 a minute, stated: none is refused, all are fresh."""
+        near = Neighbours([fine] * 20, limit=(60, 600), stated=True).start()
         near.until(660.0)  # so long the first round takes
         self.assertEqual({WELL}, {code for *_, code in near.asked})
         self.assertLess(max(near.oldest), 60.0)

@@ -4,10 +4,10 @@ They know which record a sample is of, so that the next page need not make it an
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from itertools import tee
 from typing import Generic, Protocol, TypeVar
 from zlib import crc32
 
+from api_exporter.exposition.memo import MemoIterable
 from api_exporter.exposition.text import Family, Labels, Metric, Sample, number
 
 
@@ -28,18 +28,14 @@ SPARSE = 1024
 """One record in so many may be the first of a block."""
 
 
-class Blocks(Generic[R]):
+class Blocks(MemoIterable[tuple[R, ...]]):
     """Records in blocks that an id begins: who comes or goes moves no other border.
 
     They are cut one after the other when a family wants them, once for all families.
     """
 
     def __init__(self, records: Iterable[R]) -> None:
-        self._blocks = _cut(records)
-
-    def __iter__(self) -> Iterator[tuple[R, ...]]:
-        self._blocks, mine = tee(self._blocks)
-        return mine
+        super().__init__(_cut(records))
 
 
 def _cut(found: Iterable[R]) -> Iterator[tuple[R, ...]]:

@@ -21,6 +21,10 @@ RECENT = 20
 """Requests on the wire that are remembered."""
 
 
+_WELL: Mapping[str, object] = {"error": None, "failures": 0, "failing_since": None}
+"""Of a refresh that is no failure."""
+
+
 class RefreshObserver(Protocol):
     """Is told of each refresh that has ended, after so many seconds."""
 
@@ -176,9 +180,7 @@ class AccountTelemetry:
             resource,
             seconds,
             at,
-            error=None,
-            failures=0,
-            failing_since=None,
+            **_WELL,
             withdrawn=False,
             supported=True,
             last_success=at,
@@ -203,15 +205,7 @@ class AccountTelemetry:
 
     def unsupported(self, resource: str, *, seconds: float, at: float) -> None:
         """The upstream does not have the path, which is no failure."""
-        self._ended(
-            resource,
-            seconds,
-            at,
-            error=None,
-            failures=0,
-            failing_since=None,
-            supported=False,
-        )
+        self._ended(resource, seconds, at, **_WELL, supported=False)
 
     def sleep(self, resource: str) -> None:
         """There is nothing to ask for: nothing is told of it."""
