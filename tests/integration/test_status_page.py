@@ -488,7 +488,7 @@ class StatusPageTests(TestCase):
             ("few", few.start(700), "Network depot"),
             ("many", many.start(60), " more findings are not listed."),
             ("nothing", quiet.start(60), QUIET),
-            ("unknown", few, "their metrics have expired"),
+            ("unknown", few, "their metrics are missing"),
         ):
             if name == "unknown":
                 watched.down = REFUSED
