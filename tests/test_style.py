@@ -61,6 +61,7 @@ OTHERS = {
     "REQUEST_METHOD",
     "SOURCE_DATE_EPOCH",
     "SSL_CERT_FILE",
+    "STATUS_IMAGES",
 }
 """Variables of the environment that are not ours, or of a build."""
 

@@ -21,7 +21,7 @@ def blind(snapshot: Snapshot) -> Iterator[Finding]:
     yield snapshot.finding(
         "ApiExporterUpstreamFailing",
         "The peers",
-        "cannot be read from the NetBird API: their metrics have expired."
+        "cannot be read from the NetBird API: their metrics are missing."
         if gone
         else "cannot be read from the NetBird API: their metrics are old.",
         since=peers.failing_since or peers.last_success,

@@ -195,11 +195,11 @@ async def check(
     for one in found:
         if one.error is not None and not one.resource.optional:
             _, names = failures.setdefault(str(one.error), (one.error, []))
-            id_ = one.error.request_id
-            traced = f" (request id {id_})" if id_ else ""
-            names.append(one.resource.name + traced)
+            names.append(one.resource.name)
     for error, names in failures.values():
-        _print(f"{', '.join(names)}: {str(error).rstrip('.')}. {advice(error)}")
+        which = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} resources"
+        traced = f" Request id: {error.request_id}." if error.request_id else ""
+        _print(f"{which}: {str(error).rstrip('.')}. {advice(error)}{traced}")
     for line in attending(found):
         _print(line)
     return _has_peers(found)
@@ -223,6 +223,9 @@ async def once(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
     sys.stdout.writelines(network.text().decode().splitlines(keepends=True))
     return _has_peers(found)
 
+
+_NAMED = 3
+"""Of more resources that fail alike only the number is in their line."""
 
 _ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
 

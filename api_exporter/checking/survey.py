@@ -41,7 +41,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
     def outcome(self) -> str:
         if self.error is not None:
             return self.error.reason
-        return "not asked" if self.records is None else "ok"
+        return "skipped" if self.records is None else "ok"
 
     def standing(self, now: float) -> Freshness:
         """The state of the resource, as the status page knows it."""

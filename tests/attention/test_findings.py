@@ -179,7 +179,7 @@ class RoutingTests(SynchronousTestCase):
         """Without peers nothing is told of what they are needed for."""
         gone = replace(self.depot(False, False), peers=None)
         looked = seen(gone, standings={**FAILING, "users": Freshness(period=60)})
-        self.assertIn("have expired", only(looked).message)
+        self.assertIn("are missing", only(looked).message)
         self.assertEqual(("peers", "users"), unknown(looked))
 
 

@@ -17,7 +17,7 @@ from api_exporter.checking.survey import ResourceCheck, attention_lines
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Route, SetupKey, User
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.resources import BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.upstream.advice import advice
@@ -87,7 +87,7 @@ class CheckTests(SynchronousTestCase):
             [
                 ["api/peers", "ok", "100000", "12"],
                 ["api/reverse-proxies/proxy-tokens", "rate_limited", "30000"],
-                [TOKENS.path, "not", "asked", "0"],
+                [TOKENS.path, "skipped", "0"],
             ],
             [row.split() for row in rows],
         )
@@ -121,8 +121,17 @@ class CheckTests(SynchronousTestCase):
             ResourceCheck(resource=BY_NAME["groups"], error=error),
             ResourceCheck(resource=BY_NAME["routes"], error=LIMITED),
         )
-        self.assertIn("groups (request id dc1djo5qmd2oq13d8pj0)", text)
-        self.assertEqual(1, text.count("request id"))
+        self.assertRegex(text, r"groups: 500\. .*Request id: dc1djo5qmd2oq13d8pj0\.\n")
+        self.assertEqual(1, text.count("Request id"))
+
+    def test_many(self) -> None:
+        """Of many that fail alike their number comes before what to do."""
+        error = UpstreamError("auth", "401")
+        checks = [ResourceCheck(resource=one, error=error) for one in RESOURCES[:5]]
+        _, text = self.checked(*checks)
+        self.assertIn("\n5 resources: 401. The token is wrong", text)
+        _, text = self.checked(*checks[:2])
+        self.assertIn("\npeers, accounts: 401. The token is wrong", text)
 
     def test_unreachable(self) -> None:
         """Where nothing answers one try is enough."""

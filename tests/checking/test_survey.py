@@ -120,7 +120,7 @@ class SurveyTests(SynchronousTestCase):
         """Where the path is made of what is unknown, nothing is asked."""
         found = self.own_tokens(self.surveyed())
         self.assertEqual(
-            ("not asked", None, None), (found.outcome, found.records, found.error)
+            ("skipped", None, None), (found.outcome, found.records, found.error)
         )
         found = self.own_tokens(self.surveyed(users=ME))
         self.assertIn("api/users/me/tokens", self.asked)

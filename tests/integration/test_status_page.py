@@ -453,8 +453,8 @@ class StatusPageTests(TestCase):
         watched = Watched(collectors=default, peers=220, pprof=True)
         browser = await self.opened(watched.start(5.2 * 3600 + 4))
         for name, height, scheme, fault, seconds in (
-            ("light", 2300, "light", None, 0),
-            ("dark", 1420, "dark", None, 0),
+            ("light", 950, "light", None, 0),
+            ("dark", 950, "dark", None, 0),
             ("failing", 1420, "light", REFUSED, 720),
         ):
             await browser.screen(1080, height)
@@ -488,7 +488,7 @@ class StatusPageTests(TestCase):
             ("few", few.start(700), "Network depot"),
             ("many", many.start(60), " more findings are not listed."),
             ("nothing", quiet.start(60), QUIET),
-            ("unknown", few, "their metrics have expired"),
+            ("unknown", few, "their metrics are missing"),
         ):
             if name == "unknown":
                 watched.down = REFUSED
