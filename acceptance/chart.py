@@ -192,7 +192,8 @@ def _upstream() -> Iterator[str]:
     process = subprocess.Popen(command, cwd=ROOT)
     try:
         end = time.monotonic() + PATIENCE
-        while get(f"http://127.0.0.1:{port}/")[0] == 0:
+        asked, known = f"http://127.0.0.1:{port}/api/peers", f"Token {TOKEN}"
+        while get(asked, Authorization=known)[0] != 200:  # it listens before it knows
             if time.monotonic() > end or process.poll() is not None:
                 raise Failed("the simulated API does not answer")
             time.sleep(0.1)

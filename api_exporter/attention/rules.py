@@ -54,7 +54,7 @@ GROUP = """\
 
 SETTING = """\
       - record: instance_setting:netbird_api_account_setting_wanted:bool
-        expr: {value} + 0 * max by ({target}) (netbird_api_account_setting_enabled)
+        expr: 0 * max by ({target}) (netbird_api_account_setting_enabled) + {value}
         labels: {{setting: {setting}}}
 """
 
