@@ -6,7 +6,7 @@ BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units programs lowest pythons with check format docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
+.PHONY: help run test units simulation programs lowest pythons with check format docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
@@ -56,9 +56,15 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
-	@$(MAKE) --no-print-directory programs
+	@$(MAKE) --no-print-directory simulation programs
 
 # What they run is covered by the others already, so nothing traces them.
+# Days of a seed that stays and of a fresh one, which is named: a minute of each processor.
+simulation: $(VENV)/dev ## Simulate a day or more of the whole program, twice.
+	@$(BIN)/python -m simulation --seed 1 --days 1 --seconds 50 & fixed=$$!; \
+		$(BIN)/python -m simulation --days 1 --seconds 50; fresh=$$?; \
+		wait $$fixed && exit $$fresh
+
 programs: $(VENV)/dev ## Run the tests that start programs: minutes.
 	@mkdir -p build
 	@PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/python -m twisted.trial -j$(AT_ONCE) \

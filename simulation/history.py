@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
 from zope.interface import implementer
@@ -17,14 +18,16 @@ class History:
 
     Args:
         seconds: of the clock.
+        folder: whose name is another one each time.
 
     Attributes:
         errors: what no log may hold, as it came.
         lines: of the exporter's log: the account, and the words.
     """
 
-    def __init__(self, seconds: Callable[[], float]) -> None:
+    def __init__(self, seconds: Callable[[], float], folder: Path) -> None:
         self._seconds = seconds
+        self._folder = str(folder)
         self._digest = sha256()
         self.recent: deque[str] = deque(maxlen=RECENT)
         self.errors: list[str] = []
@@ -33,6 +36,7 @@ class History:
 
     def note(self, kind: str, words: str) -> None:
         """Something happened."""
+        words = words.replace(self._folder, "")
         line = f"{self._seconds():.3f} {kind}: {words}"
         self._digest.update(line.encode() + b"\n")
         self.recent.append(line)

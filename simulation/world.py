@@ -69,7 +69,7 @@ class World:
         self.step = 0
         self.days = 0.0
         self.folder = folder
-        self.history = History(lambda: self._now)
+        self.history = History(self.seconds, folder)
         self._chance = self._random("world")
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._planned = 0
@@ -377,15 +377,12 @@ class World:
 
     # Time
 
-    def run(self, end: float) -> Iterator[int]:
-        """Let time pass until then; yields after every step."""
+    def run(self) -> Iterator[int]:
+        """Let time pass; yields after every step."""
         while True:
             planned = self._plan[0][0]
             due = float("inf") if self.life is None else self.life.machine.due()
             at = max(self._now, min(planned, due))
-            if at > end:
-                self._now = end
-                return
             self._now = at
             self.step += 1
             if planned <= due:

@@ -1,0 +1,84 @@
+"""A run: a world from its first step to its last one, or to what is wrong."""
+
+import gc
+import tempfile
+import time
+from pathlib import Path
+
+from msgspec import Struct
+from twisted.logger import globalLogPublisher
+
+from simulation.invariants import Checks
+from simulation.world import DAY, Violation, World
+
+MEMORY = Path("/dev/shm")
+
+
+class Run(Struct):
+    """What came of it.
+
+    Attributes:
+        looks: at invariants.
+        seconds: of a processor.
+        found: what was wrong; None for nothing.
+        recent: what happened last.
+    """
+
+    seed: int
+    days: float
+    step: int
+    looks: int
+    seconds: float
+    digest: str
+    counts: dict[str, int]
+    recent: list[str]
+    found: Violation | None = None
+
+
+def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) -> Run:
+    """Simulate so many days.
+
+    Args:
+        until: a step that is the last one.
+        seconds: of a processor, in which there are more days.
+    """
+    memory = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        world = World(seed, Path(folder))
+        globalLogPublisher.addObserver(world.history)
+        try:
+            return _run(world, seed, days, until, seconds)
+        finally:
+            globalLogPublisher.removeObserver(world.history)
+            world.disk.down()
+
+
+def _run(
+    world: World, seed: int, days: float, until: int | None, seconds: float
+) -> Run:
+    checks, found = Checks(world), None
+    gc.collect()
+    gc.freeze()
+    begin = time.process_time()
+    try:
+        world.start()
+        for step in world.run():
+            checks.look()
+            enough = world.seconds() >= days * DAY
+            if step == until or (enough and time.process_time() - begin >= seconds):
+                break
+    except Violation as violation:
+        found = violation
+    finally:
+        gc.unfreeze()
+    return Run(
+        seed=seed,
+        days=world.seconds() / DAY,
+        step=world.step,
+        looks=checks.made,
+        seconds=time.process_time() - begin,
+        digest=world.history.digest,
+        counts=world.history.counts,
+        recent=[*world.history.recent],
+        found=found,
+    )

@@ -1,0 +1,69 @@
+"""The simulation of the whole program: the same again, and it finds bugs."""
+
+import os
+import sys
+from pathlib import Path
+from subprocess import run as start
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.refresh import pipeline
+from api_exporter.refresh.fair_share import Share
+from api_exporter.telemetry.account import AccountTelemetry
+from simulation.invariants import INVARIANTS
+from simulation.run import run
+
+ROOT = Path(__file__).parents[1]
+
+
+class RunTests(SynchronousTestCase):
+    def test_repeated(self) -> None:
+        """A seed makes the same, whatever Python's hashes are; another one does not."""
+        told = [self.digest("1", "0"), self.digest("1", "1"), self.digest("2", "1")]
+        self.assertEqual(told[0], told[1])
+        self.assertNotEqual(told[1], told[2])
+
+    def digest(self, seed: str, hashes: str) -> str:
+        command = (sys.executable, "-m", "simulation", "--days", "0.01", "--seed", seed)
+        env = {**os.environ, "PYTHONHASHSEED": hashes}
+        done = start(command, cwd=ROOT, env=env, capture_output=True, check=True)
+        return done.stdout.decode().partition("digest ")[2].split()[0]
+
+    def test_until(self) -> None:
+        """A run ends with the step that is wanted."""
+        whole = run(3, 0.01)
+        part = run(3, 1.0, until=whole.step)
+        self.assertIsNone(whole.found)
+        self.assertEqual((whole.step, whole.digest), (part.step, part.digest))
+
+    def test_documents(self) -> None:
+        """Each invariant names a document that there is."""
+        for invariant in INVARIANTS:
+            self.assertTrue((ROOT / invariant.document).is_file(), invariant.name)
+
+
+class PlantedTests(SynchronousTestCase):
+    def found(self) -> str:
+        made = run(1, 0.3)
+        assert made.found is not None, "the bug is not found"
+        return made.found.name
+
+    def test_stale_page(self) -> None:
+        """A page that does not follow its body is found."""
+        self.patch(pipeline, "_same", lambda *_: True)
+        self.assertEqual("pages", self.found())
+
+    def test_slot(self) -> None:
+        """More requests at once than an account may make are found."""
+        self.patch(Share, "begin", lambda *_, **__: None)
+        self.patch(Share, "end", lambda *_, **__: None)
+        self.assertEqual("slots", self.found())
+
+    def test_up(self) -> None:
+        """What is up over nothing is found, with the step and what happened last."""
+        self.patch(AccountTelemetry, "forget", lambda *_: None)
+        self.patch(AccountTelemetry, "sleep", lambda *_: None)
+        made = run(4, 0.5)
+        assert made.found is not None, "the bug is not found"
+        self.assertEqual("up", made.found.name)
+        self.assertIn("well", made.recent[-1])
