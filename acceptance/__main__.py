@@ -34,6 +34,7 @@ from acceptance import (
     released,
     roots,
     service,
+    simulated,
     thorough,
     workflows,
 )
@@ -85,6 +86,7 @@ OTHERS = (
     Check("prometheus-newest", newest.prometheus),
     Check("pint", monitoring.pint),
     Check("dashboards", monitoring.dashboards),
+    Check("simulation", simulated.month),
 )
 
 ALONE = (Check("thorough", thorough.thorough),)
