@@ -225,8 +225,8 @@ def found(bug: Bug, seed: int, days: float) -> tuple[float, str]:
         )
     passed = re.search(r"^seed \d+: ([\d.]+) days", child.stdout, re.MULTILINE)
     broken = re.search(r"^step \d+: ([^:]+)", child.stdout, re.MULTILINE)
-    if passed is None:
-        return 0.0, (child.stderr.splitlines() or [""])[-1]
+    if passed is None:  # it fell over what no invariant had to look at
+        return 0.0, (child.stderr.splitlines() or [""])[-1].partition(":")[0]
     return float(passed[1]), "" if broken is None else broken[1]
 
 
