@@ -43,6 +43,7 @@ class CutTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(LONG)
     @example("x" * 4094 + "…")
+    @example("xx" + "😀" * 1024)  # the shortest that a cut leaves
     def test_any(self, value: str) -> None:
         """At most 4,096 bytes before escaping, and the beginning of what it was."""
         told = cut(value)

@@ -1,0 +1,22 @@
+"""What records say where the upstream says nothing."""
+
+from msgspec import Struct
+from msgspec.structs import fields
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird import agent_records, records
+
+
+class DefaultsTests(SynchronousTestCase):
+    def test_absent(self) -> None:
+        """An absent key says no, nothing, or that it is not known; never yes."""
+        kinds = [
+            kind
+            for kind in (*vars(records).values(), *vars(agent_records).values())
+            if isinstance(kind, type) and issubclass(kind, Struct)
+        ]
+        self.assertGreater(len(kinds), 30)
+        for kind in kinds:
+            for field in fields(kind):
+                if not (field.required or isinstance(field.default, Struct)):
+                    self.assertFalse(field.default, (kind, field.name))
