@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,10 +138,5 @@ def _family(pid: int) -> list[int]:
 
 
 def _cpu(pid: int) -> float:
-    return (
-        sum(
-            int((task / "schedstat").read_text().split()[0])
-            for task in Path(f"/proc/{pid}/task").iterdir()
-        )
-        / 1e9
-    )
+    """Of its threads that have ended, too: the clock that Linux has for a process."""
+    return time.clock_gettime(~pid << 3 | 2)

@@ -62,16 +62,20 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def bodies(client: Client) -> dict[str, bytes]:
-    """Both forms of the page, after a look at whether they are what they should be."""
-    plain = client.get("/metrics", *HEADERS["plain"])
-    packed = client.get("/metrics", *HEADERS["gzip"])
-    unpacked = gzip.decompress(packed)
-    ours = plain.index(b"\n# HELP python_") if b"\n# HELP python_" in plain else 0
-    if not (packed[:2] == b"\x1f\x8b" and plain.endswith(b"# EOF\n")):
-        raise ValueError("not the forms that were asked for")
-    if ours and unpacked[:ours] != plain[:ours]:
-        raise ValueError("the two forms differ before our own metrics begin")
-    return {"plain": plain, "gzip": packed}
+    """Both forms of the page, after a look at whether they are what they should be.
+
+    What was read last may still be on its way to the page.
+    """
+    for _ in range(50):
+        plain = client.get("/metrics", *HEADERS["plain"])
+        packed = client.get("/metrics", *HEADERS["gzip"])
+        if not (packed[:2] == b"\x1f\x8b" and plain.endswith(b"# EOF\n")):
+            raise ValueError("not the forms that were asked for")
+        ours = max(plain.find(b"\n# HELP python_"), 0)
+        if gzip.decompress(packed)[:ours] == plain[:ours]:
+            return {"plain": plain, "gzip": packed}
+        time.sleep(0.1)
+    raise ValueError("the two forms differ before our own metrics begin")
 
 
 def compared(

@@ -160,6 +160,35 @@ class ExecutableTests(TestCase):
             self.assertEqual(78, ended.returncode, ended.stderr)
             self.assertIn("invalid literal for int()", ended.stderr)
 
+    def test_help(self) -> None:
+        """Both say what they can do in the words of an installation with pip."""
+        programs = (
+            program("api-exporter"),
+            str(ROOT / "dist" / NAME),
+            str(DIRECTORY / "api-exporter"),
+        )
+        said = {
+            subprocess.run(
+                [name, "--help"],
+                capture_output=True,
+                text=True,
+                check=True,
+                env=environment(),
+            ).stdout
+            for name in programs
+        }
+        self.assertEqual(1, len(said), said)
+
+    def test_health(self) -> None:
+        """It has the TLS that --health needs."""
+        ended = subprocess.run(
+            [str(DIRECTORY / "api-exporter"), "--health", "https://127.0.0.1:1"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertIn("refused", ended.stdout)
+
     def test_plugins(self) -> None:
         """Twisted has nothing to write into the directory, which its user may not."""
         plugins = DIRECTORY / "_internal/twisted/plugins"

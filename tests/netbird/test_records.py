@@ -1,5 +1,6 @@
-"""What records say where the upstream says nothing."""
+"""What records say where the upstream says nothing, and what they are made of."""
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
@@ -20,3 +21,12 @@ class DefaultsTests(SynchronousTestCase):
             for field in fields(kind):
                 if not (field.required or isinstance(field.default, Struct)):
                     self.assertFalse(field.default, (kind, field.name))
+
+
+class PeerTests(SynchronousTestCase):
+    def test_alike(self) -> None:
+        """What two machines have in common is in memory once."""
+        bodies = [b'{"id": "%d", "os": "Debian 13"}' % number for number in range(2)]
+        one, other = (msgspec.json.decode(body, type=records.Peer) for body in bodies)
+        self.assertEqual("Debian 13", one.os)
+        self.assertIs(one.os, other.os)
