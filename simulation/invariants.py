@@ -352,7 +352,7 @@ INVARIANTS = (
     Invariant(
         "fresh",
         "docs/decisions/0008-the-peers-are-the-probe.md",
-        "The peers are fresh soon after the upstream is well, and then all else.",
+        "The peers are fresh soon after NetBird works again, and then all else.",
         Checker.fresh,
         60.0,
     ),
