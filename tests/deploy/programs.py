@@ -18,7 +18,7 @@ from tests.integration.programs import (
 
 DEPLOY = ROOT / "deploy"
 
-LIMIT = 120
+LIMIT = 600
 """Seconds that a program may take to its end."""
 
 

@@ -106,9 +106,10 @@ class ChartTests(SynchronousTestCase):
             self.assertIs(False, table.get("additionalProperties"), path)
 
     def test_rules(self) -> None:
-        """Helm reads them as YAML before it has filled in all words."""
+        """Helm reads them as YAML once the numbers are filled in, and no other word."""
         for name in ("rules", "alerts"):
-            file = yaml.safe_load((CHART / "files" / f"{name}.yml").read_text())
+            text = (CHART / "files" / f"{name}.yml").read_text()
+            file = yaml.safe_load(re.sub(r"@\{\w+\.\w+\}", "1", text))
             self.assertTrue(all(group["rules"] for group in file["groups"]))
 
         """Whatever variable the chart sets is a setting of the program; the others are
