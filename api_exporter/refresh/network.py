@@ -85,6 +85,8 @@ class Network(MultiService):
         pipeline: reads a resource, whoever wants that.
     """
 
+    _defect = False
+
     def __init__(
         self,
         *,
@@ -114,18 +116,15 @@ class Network(MultiService):
         self._slicer = Slicer(clock) if slicer is None else slicer
         self._log = log_of(name, log)
         self._unknown_groups = UnknownGroups(self._log)
-        self._defect = False
         self.pages = Pages([collector.name for collector in selected.collectors])
         self.telemetry = _telemetry(registry, quota, parts)
         self.history = History(period=selected.periods[UP])
         self.attention = self._attention(important_groups, thresholds, certificates)
-        page_size(registry, self.pages)
-        attention(registry, lambda: self.attention.found.counts)
+        self._instrument(registry)
+        period = selected.periods.get(CONSUMPTION, 0.0)
         self.pipeline = Pipeline(
             collectors=selected.collectors,
-            inventory=replace(
-                inventory, consumption_period=selected.periods.get(CONSUMPTION, 0.0)
-            ),
+            inventory=replace(inventory, consumption_period=period),
             fetch=fetch,
             pages=self.pages,
             slicer=self._slicer,
@@ -136,7 +135,7 @@ class Network(MultiService):
             sources={name: s for part in parts for name, s in part.sources.items()},
             account=name,
         )
-        refresher = Refresher(
+        Refresher(
             quota=quota,
             metrics_max_age=metrics_max_age,
             pipeline=self.pipeline,
@@ -147,8 +146,7 @@ class Network(MultiService):
             after=self._after,
             reach=reach,
             account=name,
-        )
-        self.addService(refresher)
+        ).setServiceParent(self)
 
     def _attention(
         self, groups: tuple[str, ...], thresholds: Thresholds | None, ends: Ends
@@ -161,6 +159,10 @@ class Network(MultiService):
             thresholds=thresholds,
             ends=ends,
         )
+
+    def _instrument(self, registry: CollectorRegistry) -> None:
+        page_size(registry, self.pages)
+        attention(registry, lambda: self.attention.found.counts)
 
     def attempted(self, attempt: Attempt) -> None:
         """Count one request on the wire, which whoever makes it tells of."""
