@@ -145,7 +145,7 @@ class OperationTests(AccessLogTestCase):
         for one in range(1, 2001):
             self.table.add(one, begin + one // 7 * SECOND, status_code=200 + one % 2)
         running = self.exporter(ACCESS_LOG_FILE=str(self.file))
-        until(lambda: len(self.lines()) >= 2000, "all rows", 60)
+        until(lambda: len(self.lines()) >= 2000, "all rows", 600)
         until(lambda: "access_log_lag_seconds 0.0" in self.page(), "the end")
         page = self.page()
         running.stop()
@@ -188,7 +188,7 @@ class OperationTests(AccessLogTestCase):
         self.table.add(101, begin, **personal | {"id": ""})
         self.table.add(102, begin, **personal | {"id": "canary-id", "timestamp": []})
         running = self.exporter(ACCESS_LOG_FILE=str(self.file), LOG_LEVEL="debug")
-        until(lambda: len(self.lines()) >= 100, "all rows", 60)
+        until(lambda: len(self.lines()) >= 100, "all rows", 600)
         base = f"http://127.0.0.1:{self.port}"
         pages = ("/metrics", "/", "/sd", "/healthz", "/runbooks")
         told = [get(f"{base}{page}")[2].decode() for page in pages]

@@ -106,7 +106,7 @@ class KillTests(EventsTestCase):
             running.process.kill()
             running.process.wait()
         running = self.exporter(url, EVENTS_FILE=str(self.file))
-        until(lambda: self.written().count(b"\n") >= EVENTS, "all events", 60)
+        until(lambda: self.written().count(b"\n") >= EVENTS, "all events", 600)
         running.stop()
         found = Counter(ids(self.written()))
         self.assertEqual(Counter(range(1, EVENTS + 1)), found)

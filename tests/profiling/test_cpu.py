@@ -60,7 +60,7 @@ class ProfileTests(SynchronousTestCase):
         self.assertEqual(NOW * 10**9, read.started)
         self.assertGreater(read.duration, 250_000_000)
         total = sum(values[1] for _, values, _ in read.samples)
-        self.assertGreater(read.by_leaf()[f"{__name__}.spin"], 0.8 * total)
+        self.assertGreater(read.by_leaf()[f"{__name__}.spin"], 0.5 * total)
         self.assertLess(abs(total - used), 0.1 * used)
 
     def test_worker_threads(self) -> None:
