@@ -43,7 +43,7 @@ class RoundsTests(SynchronousTestCase):
         self.assertIn("are old", bench.attention.found.findings[0].message)
         bench.advance(300)
         [finding] = bench.attention.found.findings
-        self.assertIn("have expired", finding.message)
+        self.assertIn("are missing", finding.message)
         self.assertIn("peers", bench.attention.found.unknown)
         bench.replies["peers"] = OFFLINE
         bench.advance(61)
