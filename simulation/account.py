@@ -1,7 +1,7 @@
 """An account as the upstream has it: its records, which change, go and come back."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random
 from typing import Any
@@ -98,6 +98,11 @@ class Account:
             for record in found if isinstance(found, list) else ():
                 self._mark(name, record)
             self._records[name] = found
+
+    def bodies(self) -> Iterator[bytes]:
+        """All that are held here."""
+        yield from (*self._bodies.values(), *self.delivered.values())
+        yield self.events.body()
 
     def body(self, name: str, query: str) -> bytes:
         """What the upstream says of a resource now."""

@@ -54,7 +54,7 @@ class Knowledge:
         self.touched = True
         self._seen: dict[str, Freshness] = {}
         self._newest: list[int] = []
-        self._compared: object = None
+        self._compared: tuple[bytes, dict[str, bytes]] = b"", {}
 
     def look(self, seconds: float) -> list[str]:
         """See what refreshes have ended well since the last look; which."""
@@ -103,6 +103,11 @@ class Knowledge:
     def since(self, at: float) -> bool:
         """Whether all that the time alone changes was read since a time."""
         return all(self.read_at.get(name, at) >= at for name in OF_THE_TIME)
+
+    def held(self) -> Iterator[bytes]:
+        """All bodies that are held here."""
+        yield from (body for body, _ in self.bodies.values())
+        yield from self._compared[1].values()
 
     def sizes(self) -> Iterator[tuple[str, int, int]]:
         """What is held: what, how many there are, and how many may be."""

@@ -3,7 +3,7 @@
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from random import Random
 
@@ -99,6 +99,10 @@ class Upstream:
 
         answer.over = over
         return answer
+
+    def bodies(self) -> Iterator[bytes]:
+        """All that are held here."""
+        return (body for body, _ in self._zipped.values())
 
     def _made(
         self, state: str, name: str, path: str, query: str
