@@ -141,13 +141,13 @@ def correctness() -> str:
             f"The tests noticed {killed:,.0f} of {mutants:,.0f}"
             f" ({killed / max(mutants, 1):.0%}).\n",
             table(
-                ("room", "mutants", "noticed", "seed"),
+                ("room", "mutants", "noticed", "seeds"),
                 (
                     (
                         f"`{room}`",
                         str(figures["mutants"]),
                         f"{float(figures['killed']) / float(figures['mutants']):.0%}",
-                        str(figures["seed"]),
+                        str(figures["seeds"]),
                     )
                     for room, figures in sorted(tried.items())
                 ),
