@@ -38,6 +38,8 @@ PLANTED = """\
 ## Planted bugs
 
 `python -m simulation.planted` changes one place of the program and runs the simulation.
+A bug is found when an invariant is broken, or when the simulation fails with an error.
+For a bug that is not found the table has the days that were tried.
 """
 
 MUTATION = """\
