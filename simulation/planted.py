@@ -177,7 +177,7 @@ BUGS = (
         "return self",
     ),
     Bug(
-        "an unknown field of an event is told",
+        "an unknown field of an event is written",
         "events/telling.py",
         'if kinds.get(name) in {"", *told}',
         'if kinds.get(name, "") in {"", *told}',
