@@ -1,4 +1,4 @@
-"""The command: tries a sample of mutants, prints what survives, writes the score."""
+"""The command: tries a sample of mutants, prints what survives, adds to the score."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ from random import Random
 from subprocess import DEVNULL, TimeoutExpired, run
 
 from mutation.mutants import Mutant, mutants
-from tests.correctness import tell
+from tests.correctness import results, tell
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,7 +54,14 @@ def main() -> None:
             print(f"{mutant.path.relative_to(ROOT)}:{change}", flush=True)
     for room, number in tried.items():
         print(f"{room}: {killed[room]} of {number}: {killed[room] / number:.0%}")
-        tell("mutation", room, mutants=number, killed=killed[room], seed=options.seed)
+        before = results().get("mutation", {}).get(room, {})
+        tell(
+            "mutation",
+            room,
+            mutants=int(before.get("mutants", 0)) + number,
+            killed=int(before.get("killed", 0)) + killed[room],
+            seeds=f"{before.get('seeds', '')} {options.seed}".strip(),
+        )
     print(f"of {len(every)} mutants, {sum(killed.values())} of {sum(tried.values())}")
 
 

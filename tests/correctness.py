@@ -38,6 +38,8 @@ PLANTED = """\
 ## Planted bugs
 
 `python -m simulation.planted` changes one place of the program and runs the simulation.
+A bug is found when an invariant is broken, or when the simulation fails with an error.
+For a bug that is not found the table has the days that were tried.
 """
 
 MUTATION = """\
@@ -141,13 +143,13 @@ def correctness() -> str:
             f"The tests noticed {killed:,.0f} of {mutants:,.0f}"
             f" ({killed / max(mutants, 1):.0%}).\n",
             table(
-                ("room", "mutants", "noticed", "seed"),
+                ("room", "mutants", "noticed", "seeds"),
                 (
                     (
                         f"`{room}`",
                         str(figures["mutants"]),
                         f"{float(figures['killed']) / float(figures['mutants']):.0%}",
-                        str(figures["seed"]),
+                        str(figures["seeds"]),
                     )
                     for room, figures in sorted(tried.items())
                 ),

@@ -22,6 +22,7 @@ from api_exporter.settings.definitions import (
 )
 from api_exporter.settings.environment import read
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.parsers import rate_limit
 
 CANARY = "nbp_c4nary"
 """The secret. No message may ever show it."""
@@ -641,3 +642,11 @@ class AnyTextTests(SynchronousTestCase):
         else:
             self.assertIsInstance(found, Settings)
             self.assertNotIn(CANARY, repr(found))
+
+
+class RateLimitTests(SynchronousTestCase):
+    def test_bounds(self) -> None:
+        """A rate and a burst are from 1 to a million."""
+        self.assertEqual((1, 1_000_000), rate_limit("1/1000000"))
+        for text in ("0/1", "1/0", "1000001/1", "1/1000001", "6", "6/"):
+            self.assertRaises(ValueError, rate_limit, text)
