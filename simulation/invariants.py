@@ -155,10 +155,13 @@ class Checker:
                 wait = max(15.0, 1.1 * period) + known.timeout
                 if name != UP:  # a failed one comes again after its period at most
                     wait += 1.1 * period + 30.0
-                if well > wait + 5.0 and standing.error is not None:
+                # What cannot be decoded may be odd by itself.
+                fails = standing.error is not None and standing.error.reason != "decode"
+                if well > wait + 5.0 and fails:
                     yield f"{account}: {name} fails {well:.0f} s after all was well"
                 at = known.read_at.get(name, 0.0)
-                if name == UP and well > wait + 5.0 and now - at > wait + 5.0:
+                late = min(well, now - at) > wait + 5.0 and standing.error is None
+                if name == UP and late:
                     yield f"{account}: {name} is {now - at:.0f} s old, and all is well"
 
     # Each quarter of an hour
@@ -242,11 +245,15 @@ class Checker:
                 continue  # they are looked for after a refresh
             if self.world.seconds() - self.world.jumped < HOUR:
                 continue
-            fresh = network.attention.of(
-                network.inventory, network.telemetry.standings, now
-            )
             there = network.attention.found
-            if fresh.counts and there.counts and there.counts != fresh.counts:
+            # Some wait for their day, which comes between two refreshes, too.
+            ago = self.world.seconds() - known.read_at.get(UP, 0.0)
+            fresh, then = (
+                network.attention.of(network.inventory, network.telemetry.standings, at)
+                for at in (now, now - ago)
+            )
+            anew = (fresh.counts, then.counts)
+            if all(anew) and there.counts and there.counts not in anew:
                 one, other = (
                     set(map(str, there.findings)),
                     set(map(str, fresh.findings)),
@@ -273,14 +280,24 @@ class Checker:
                         break
             settled = now - max(world.troubled[account], world.disturbed) > SETTLED
             settled = settled and not world.disk.full
-            waiting = kind == "events" and log.events.newest_at > now + START - HOUR
             missing = {f"{prefix}{n}" for n in range(1, told + 1)} - set(ids)
-            if kind == "access":
-                missing -= log.requests.young(now + START - HOUR) | world.uncertain
-            if settled and not waiting and missing and account in world.known:
-                yield f"{name}: {sorted(missing)[:5]} of {told} are missing"
+            young = log.events.young if kind == "events" else log.requests.young
+            late = missing - young(now + START - 3 * HOUR) - world.uncertain
+            if settled and late and self._asks(account, kind):
+                yield f"{name}: {sorted(late)[:5]} of {told} are missing"
             if kind == "events" and ids and not missing:
                 log.events.forget(int(ids[-1]))
+
+    def _asks(self, account: str, kind: str) -> bool:
+        """Whether a log is asked for, and the budget has room for that."""
+        world = self.world
+        if account not in world.known:
+            return False
+        limited = {n for t in world.upstream.limits for n in world.upstream.tokens[t]}
+        if account in limited or kind == "events":
+            return account not in limited
+        standings = world.known[account].network.telemetry.standings
+        return ACCESS_LOG in standings and standings[ACCESS_LOG].supported is True
 
     # Each day
 

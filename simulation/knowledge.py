@@ -9,7 +9,7 @@ from api_exporter.account import Account as Reader
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.netbird.resources import ACCESS_LOG, UP
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness
 from simulation.account import OF_THE_TIME, Account
@@ -179,12 +179,16 @@ class Knowledge:
         """Where the samples are others than those of the plain reference."""
         inventory = self.network.inventory
         text = self.network.text().decode()
-        records = known(
-            {
-                name: json.loads(body.decode("utf-8", "replace"))
-                for name, (body, _) in self.bodies.items()
-            }
-        )
+        enabled = {collector.name for collector in self.network.collectors}
+        sent = {
+            name: json.loads(body.decode("utf-8", "replace"))
+            for name, (body, _) in self.bodies.items()
+        }
+        if "drop_in" not in enabled and isinstance(sent.get(UP), list):
+            for peer in sent[UP]:  # nobody reads their groups, however odd these are
+                if isinstance(peer, dict):
+                    peer.pop("groups", None)
+        records = known(sent)
         settings = Settings(
             personal=inventory.personal,
             detail=inventory.detail,
@@ -192,7 +196,6 @@ class Knowledge:
             now=inventory.now,
             consumption_interval=inventory.consumption_period,
         )
-        enabled = {collector.name for collector in self.network.collectors}
         wanted = Page()
         for collector in COLLECTORS:
             if collector.__name__ in enabled:

@@ -32,7 +32,6 @@ class EventLog:
 
     Attributes:
         told: how many there were ever; the number of the newest one.
-        newest_at: when that was, in seconds since the epoch.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
@@ -41,7 +40,6 @@ class EventLog:
         self._events: list[dict[str, Any]] = []
         self._body: bytes | None = None
         self.told = 0
-        self.newest_at = 0.0
 
     def forget(self, number: int) -> None:
         """Those up to a number are not worth listing any more."""
@@ -51,7 +49,7 @@ class EventLog:
 
     def add(self, many: int) -> None:
         """So many happen."""
-        self._body, self.newest_at = None, self._now()
+        self._body = None
         for _ in range(many):
             self.told += 1
             self._events.append(
@@ -69,6 +67,10 @@ class EventLog:
                     "meta": {"name": f"zqname{self.told}", "fqdn": "a.b"},
                 }
             )
+
+    def young(self, since: float) -> set[str]:
+        """Events of which nobody can say yet whether they were read."""
+        return {e["id"] for e in self._events if e["timestamp"] > written(since)}
 
     def body(self) -> bytes:
         if self._body is None:

@@ -251,8 +251,9 @@ class World:
     def _resize(self) -> str:
         account = self._accounts[self._chance.choice(NAMES)]
         act = self._chance.choice((account.tenfold, account.vanish))
+        self.disturbed = self._now
         lasting = self._chance.expovariate(1 / HOUR)
-        self.plan(lasting, lambda: self.history.note("size", account.usual()))
+        self.plan(lasting, lambda: self._usual(account))
         return f"{account.name}: {act()}"
 
     def _audit(self) -> str:
@@ -319,6 +320,10 @@ class World:
         until = self._now if until is None else until
         for name in names:
             self.troubled[name] = max(self.troubled[name], until)
+
+    def _usual(self, account: Account) -> None:
+        self.disturbed = self._now
+        self.history.note("size", f"{account.name}: {account.usual()}")
 
     def _reload(self) -> str:
         if self.life is not None:
