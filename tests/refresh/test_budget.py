@@ -2,8 +2,10 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.ports import Attempt
 from api_exporter.refresh.budget import LEAST, LONGEST_PAUSE, MOST, SAVED, Budget
 from api_exporter.refresh.fair_share import Share
 from tests import tries
@@ -186,6 +188,23 @@ class EstimateTests(SynchronousTestCase):
         budget.spend(1000.0)
         budget.unsent()
         budget.unsent()  # of one that is forgotten
+
+    def test_attempts(self) -> None:
+        """Every further attempt counts, but for one that reached nobody."""
+        first = Attempt(
+            path="", number=1, started=0.0, status=503, received=0, seconds=0.1
+        )
+        second = replace(first, number=2)
+        for attempts, opens in (
+            ([first], 15.0),
+            ([first, second], 35.0),
+            ([first, replace(second, unsent=True)], 15.0),
+        ):
+            budget = Budget()
+            budget.refused(asked(budget, 0.0), 0.0, None)  # so three a minute
+            for attempt in attempts:
+                budget.observe(attempt, 0.0)
+            self.assertEqual(opens, budget.opens_at(peers=True))
 
     @settings(deadline=None, max_examples=tries(30))
     @given(rate=st.floats(4, 30), burst=st.integers(5, 60))
