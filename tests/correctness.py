@@ -39,7 +39,8 @@ PLANTED = """\
 
 `python -m simulation.planted` changes one place of the program and runs the simulation.
 A bug is found when an invariant is broken, or when the simulation fails with an error.
-For a bug that is not found the table has the days that were tried.
+For a bug that is not found the table has the days that were tried. These runs were on
+seed 1, on several states of the program, and short: a release runs each for a month.
 """
 
 MUTATION = """\
@@ -48,6 +49,10 @@ MUTATION = """\
 A mutant is the program with one small mistake: `<` for `<=`, a call left out, `not` in
 front of a condition. The mutants are a random sample. Some mutants change nothing that
 anyone can see, so 100 % is not possible.
+
+These are three samples that ran in part: 48 of 67 mutants were noticed. Five of the
+others were no mistakes, by a fault of the mutator that is repaired. New tests notice
+three more: each was tried by hand. The figures below contain both corrections.
 """
 
 FUZZ = """\
