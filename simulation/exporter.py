@@ -68,7 +68,7 @@ class Life:
 
     def left_over(self) -> Iterator[str]:
         """What is left when it has ended."""
-        yield from (f"timer {call}" for call in self.machine.getDelayedCalls())
+        yield from (f"timer {call}"[:200] for call in self.machine.getDelayedCalls())
         yield from (f"connection {link}" for link in self.machine.links)
         yield from (f"port {number}" for number in self.machine.ports)
 

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 from msgspec import Struct
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
-from twisted.internet.interfaces import IProtocol, IPushProducer, ITCPTransport
+from twisted.internet.interfaces import (
+    IDelayedCall,
+    IProtocol,
+    IPushProducer,
+    ITCPTransport,
+)
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -61,6 +66,7 @@ class Link:
         self._paused = False
         self._waiting: list[Received] = []
         self._answer: Answer | None = None
+        self._to_come: list[IDelayedCall] = []
         self._open = True
         machine.links[self] = None
         protocol.makeConnection(cast("ITCPTransport", self))
@@ -85,15 +91,17 @@ class Link:
         wait = 0.0
         for delay, piece in answer.pieces:
             wait += delay
-            self._machine.callLater(wait, self._receive, piece)
+            self._later(wait, piece)
         if answer.pieces:
-            self._machine.callLater(wait, self._receive, None)
+            self._later(wait, None)
         if answer.end is not None:
-            self._machine.callLater(wait + LATENCY, self._receive, answer.end)
+            self._later(wait + LATENCY, answer.end)
+
+    def _later(self, wait: float, what: Received) -> None:
+        call = self._machine.callLater(wait, self._receive, what)
+        self._to_come = [*(c for c in self._to_come if c.active()), call]
 
     def _receive(self, what: Received) -> None:
-        if not self._open:
-            return
         if self._paused or self._waiting:
             self._waiting.append(what)
         elif isinstance(what, bytes):
@@ -118,6 +126,9 @@ class Link:
         if self._open:
             self._open = False
             self._machine.links.pop(self)
+            for call in self._to_come:
+                if call.active():
+                    call.cancel()
             self._over(whole=False)
             self._protocol.connectionLost(Failure(why))
 
