@@ -38,12 +38,13 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
     options = parser.parse_args()
-    sizes = [SMALL, MIDDLE] if options.quick else [SMALL, SOME, MIDDLE, MEMORY, LARGE]
+    sizes = [SMALL, SOME, MIDDLE] if options.quick else [SMALL, SOME, MIDDLE, MEMORY, LARGE]
     table = Table(sizes)
     begin = time.monotonic()
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name:
             measure(table, size, Path(name), options.beside)
+        table.write(options.json)  # so that a later size loses none
     table.notes.append(f"took {time.monotonic() - begin:.0f} s")
     print(table.text(), *table.verdicts(), *table.notes, sep="\n")
     table.write(options.json)
