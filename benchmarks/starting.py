@@ -106,7 +106,7 @@ def grown(upstream_port: int, directory: Path, rounds: int, **settings: str) -> 
         wait(program, port, "/health")
         client = Client(port)
         upstream = Client(upstream_port)
-        end = time.perf_counter() + PATIENCE
+        end = time.perf_counter() + PATIENCE * rounds
         for _ in range(rounds):
             since = time.time()
             while not everything_read(client, since):
