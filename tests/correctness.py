@@ -127,8 +127,8 @@ def correctness() -> str:
                 ),
             ),
             WAYS,
-            f"Simulated until now: {total(lived, 'days') / 365:.2f} years in"
-            f" {len(lived)} runs.\n"
+            f"Simulated until now: {total(lived, 'days'):,.1f} days, with"
+            f" {total(lived, 'looks'):,.0f} looks at invariants ({', '.join(lived)}).\n"
             if lived
             else "",
             PLANTED,
