@@ -38,7 +38,7 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
     options = parser.parse_args()
-    sizes = [SMALL, SOME, MIDDLE] if options.quick else [SMALL, SOME, MIDDLE, MEMORY, LARGE]
+    sizes = [SMALL, SOME, MIDDLE, *([] if options.quick else [MEMORY, LARGE])]
     table = Table(sizes)
     begin = time.monotonic()
     for size in sizes:
