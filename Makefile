@@ -59,11 +59,11 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(MAKE) --no-print-directory simulation programs
 
 # What they run is covered by the others already, so nothing traces them.
-# A day of two seeds that stay: a minute or more of each processor. `make acceptance
+# A day of two seeds that stay: a minute or two of each processor. `make acceptance
 # ONLY=simulation` takes a fresh one.
 simulation: $(VENV)/dev ## Simulate a day or more of the whole program, twice.
-	@$(BIN)/python -m simulation --seed 55 --days 1 --seconds 50 & first=$$!; \
-		$(BIN)/python -m simulation --seed 56 --days 1 --seconds 50; second=$$?; \
+	@$(BIN)/python -m simulation --seed 55 --days 1 & first=$$!; \
+		$(BIN)/python -m simulation --seed 56 --days 1; second=$$?; \
 		wait $$first && exit $$second
 
 programs: $(VENV)/dev ## Run the tests that start programs: minutes.
