@@ -68,9 +68,10 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
         if self.last in told:
             return self.with_(told[told.index(self.last) + 1 :])
         cursor = self.with_(told)
-        if len(told) <= BATCH:
+        if not told or (self.last is not None and len(told) <= BATCH):
             return cursor
-        # It is an old one, or there was none. What the file had before was written.
+        # It is an old one, or there was none. What stands before these lines, in this
+        # file or in one that was moved, was written.
         return replace(cursor, floor=max(cursor.floor, min(n for n, _ in told)))
 
 

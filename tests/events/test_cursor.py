@@ -166,6 +166,11 @@ class CursorTests(SynchronousTestCase):
             cursor = before.after_crash(keys(range(200, 301)))
             self.assertEqual([301], ids(choose(cursor, events(range(1, 302)))))
 
+    def test_without_cursor_after_rotation(self) -> None:
+        """The few lines of a new file tell that what is before them was written."""
+        cursor = NOTHING.after_crash(keys(range(6, 20)))
+        self.assertEqual([20, 21], ids(choose(cursor, events(range(1, 22)))))
+
     def test_after_crash_in_a_new_era(self) -> None:
         """Lines of before ids began again say nothing of those that come."""
         old = events(range(1, 31))
