@@ -45,6 +45,7 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
     memory = MEMORY if MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         world = World(seed, Path(folder))
+        gc.collect()  # what others left may have something to log
         globalLogPublisher.addObserver(world.history)
         try:
             return _run(world, seed, days, until, seconds)
@@ -57,7 +58,6 @@ def _run(
     world: World, seed: int, days: float, until: int | None, seconds: float
 ) -> Run:
     checks, found = Checks(world), None
-    gc.collect()
     gc.freeze()
     begin = time.process_time()
     try:
