@@ -10,6 +10,7 @@ from collections.abc import (
     Iterable,
     Mapping,
 )
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -43,6 +44,8 @@ READER_GONE = 128 + signal.SIGPIPE
 
 async def run(reactor: PosixReactorBase, options: Options) -> None:
     """Read every enabled resource once; raises SystemExit(1) without the peers."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a page is UTF-8 in any locale
+        sys.stdout.reconfigure(encoding="utf-8")
     try:
         await _run(reactor, options)
         sys.stdout.flush()

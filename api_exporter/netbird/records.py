@@ -35,6 +35,9 @@ def _same(text: str) -> str:
 _ALIKE = ("country_code", "city_name", "os", "kernel_version", "version", "ui_version")
 """What many peers have in common: a quarter of their memory."""
 
+_LONGEST_SHARED = 256
+"""Letters: a shared text stays after its peers have gone, and a peer may send any."""
+
 
 class Peer(Struct, frozen=True, gc=False, kw_only=True):
     """A machine (`/api/peers`)."""
@@ -67,7 +70,9 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in _ALIKE:
-            force_setattr(self, name, _same(getattr(self, name)))
+            text = getattr(self, name)
+            if len(text) <= _LONGEST_SHARED:
+                force_setattr(self, name, _same(text))
 
 
 class GroupOfPeer(Struct, frozen=True, gc=False, kw_only=True):

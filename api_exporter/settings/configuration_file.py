@@ -104,11 +104,11 @@ def assignment(line: str) -> tuple[str, str]:
 def _not_assigned(word: str, equals: str, rest: str) -> str:
     """What is wrong with a line that assigns nothing.
 
-    What is not in capitals is not repeated: it may be a token that has lost its name.
+    A token, or an address with a password, may have lost its name: neither is repeated.
     """
     if SETTING.fullmatch(word):
         return f"{word}: NAME=value is missing its ="
-    if not equals or not rest or rest.startswith("="):
+    if not equals or not rest or rest.startswith("=") or "/" in word:
         return "NAME= is missing"
     return f"{word!r} is not a name"
 

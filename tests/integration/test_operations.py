@@ -401,11 +401,15 @@ class ReportTests(OperatedTestCase):
         self.assertEqual([], [row for row in rows if not row.startswith("api/")])
 
     def test_once_demo(self) -> None:
-        """The metrics are printed as a scrape would get them, and nothing else."""
-        ended = self.ended([*self.exporter, "--once", "--demo"], self.settings())
+        """The metrics are printed as a scrape would get them, in any locale, and
+        nothing else.
+        """
+        given = self.settings(PYTHONIOENCODING="ascii")
+        ended = self.ended([*self.exporter, "--once", "--demo"], given)
         self.assertEqual((0, ""), (ended.returncode, ended.stderr), ended)
         self.assertIn('\nnetbird_api_peers{connected="true"} ', ended.stdout)
         self.assertIn("\n# TYPE netbird_api_group_info gauge\n", ended.stdout)
+        self.assertIn("日本", ended.stdout)
         for line in ended.stdout.splitlines():
             self.assertRegex(line, r"^(# (HELP|TYPE|UNIT) )?netbird_api_")
 

@@ -1,5 +1,7 @@
 """What records say where the upstream says nothing, and what they are made of."""
 
+import tracemalloc
+
 import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
@@ -30,3 +32,13 @@ class PeerTests(SynchronousTestCase):
         one, other = (msgspec.json.decode(body, type=records.Peer) for body in bodies)
         self.assertEqual("Debian 13", one.os)
         self.assertIs(one.os, other.os)
+
+    def test_long(self) -> None:
+        """A long text goes with its machine, whatever machines call their system."""
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        for number in range(20):
+            body = b'{"id": "1", "os": "%d%s"}' % (number, b"x" * 100_000)
+            msgspec.json.decode(body, type=records.Peer)
+        kept, _ = tracemalloc.get_traced_memory()
+        self.assertLess(kept, 1_000_000)

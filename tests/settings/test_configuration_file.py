@@ -155,6 +155,7 @@ class AssignmentTests(SynchronousTestCase):
             "Bearer:nbp_canary of mine",
             "nbp_canary # of mine",
             "nbp+canary=",
+            "http://user:canary=1@proxy.example:3128",
         ):
             with self.assertRaises(ValueError) as raised:
                 assignment(line)
