@@ -55,14 +55,13 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
         used = timestamp(key.last_used)
         in_use = used is not None and snapshot.now - used < days["in_use"] * DAY
         end = timestamp(key.expires)
-        soon = end is not None and end - snapshot.now < days["setup_key_soon"] * DAY
-        if in_use and soon:
+        left = None if end is None else end - snapshot.now
+        if in_use and left is not None and left < days["setup_key_soon"] * DAY:
+            when = "expires soon" if left > 0 else "has expired"
             yield snapshot.finding(
                 "NetBirdSetupKeyExpiresSoon",
                 named,
-                "expires soon: machines still enrol with this key."
-                if key.state == "valid"
-                else "has expired: machines used this key recently.",
+                f"{when}: machines used this key recently.",
                 until=end,
             )
         spent = key.usage_limit and key.used_times / key.usage_limit >= share

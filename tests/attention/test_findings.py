@@ -368,14 +368,15 @@ class EndingsTests(SynchronousTestCase):
         self.assertEqual(NOW + DAY - 1, finding.until)
         self.assertEqual("Setup key fleet", finding.object)
         self.assertEqual(
-            "expires soon: machines still enrol with this key.",
+            "expires soon: machines used this key recently.",
             finding.message,
         )
-        for expires, state in ((used, "expired"), (soon, "overused")):
+        for expires, state, words in (
+            (used, "expired", "has expired"),
+            (soon, "overused", "expires soon"),
+        ):
             over = only(seen(self.key(expires=expires, state=state, last_used=used)))
-            self.assertEqual(
-                "has expired: machines used this key recently.", over.message
-            )
+            self.assertEqual(f"{words}: machines used this key recently.", over.message)
         for fields in (
             {"expires": at(DAY), "last_used": used},
             {"expires": soon, "last_used": used, "type": "one-off"},

@@ -182,8 +182,8 @@ class CheckTests(SynchronousTestCase):
         self.assertEqual(
             [
                 "needs attention:",
-                "warning: Setup key fleet expires soon: machines still enrol with"
-                " this key. (until 09:00 UTC)"
+                "warning: Setup key fleet expires soon: machines used this key"
+                " recently. (until 09:00 UTC)"
                 f" {RUNBOOKS}#netbirdsetupkeyexpiressoon",
                 "info: The exporter's token has an unknown expiry date: no alert warns"
                 f" before the token expires. {RUNBOOKS}#apiexportertokennotwatched",
