@@ -5,14 +5,19 @@ VENV := .venv
 BIN := $(abspath $(VENV))/bin
 ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 
+# A program that is started hundreds of times compiles its modules once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test units simulation programs lowest pythons with check format docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
 
 # Every package and module of tests but those that start real programs.
 SLOW := tests.deploy tests.integration
 # The longest come first, so that none is left over at the end.
-PROGRAMS := $(addprefix tests.integration.test_,operations endurance events doors) \
-	tests.deploy tests.integration
+LONGEST := tests.deploy.test_agreement tests.deploy.test_attention \
+	$(addprefix tests.integration.test_,endurance operations events doors)
+PROGRAMS := $(LONGEST) $(filter-out $(LONGEST),$(subst /,.,$(basename \
+	$(wildcard tests/deploy/test_*.py tests/integration/test_*.py))))
 # How many of them run at once: they mostly wait.
 AT_ONCE ?= 5
 UNITS := $(filter-out $(SLOW),$(subst /,.,$(basename $(wildcard tests/test_*.py)) \

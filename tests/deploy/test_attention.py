@@ -27,7 +27,7 @@ from tests.attention.looking import DAY, HOUR, NOW, at, findings, group, peer, s
 from tests.collectors.samples import page
 from tests.integration.programs import program
 
-EVALUATED = 12
+EVALUATED = 7
 """Hours of an unchanged network, after which all alerts have waited long enough."""
 
 MARGIN = 2 * HOUR
@@ -48,7 +48,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
 
     limit = min(days["login_soon"] * DAY, shares["login_soon"] * LIFETIME)
     in_use = at(-days["in_use"] * DAY + side * MARGIN)
-    room = 254
+    room = 62
     taken = int(shares["addresses_used"] * room) + (side + 1) // 2
     peers = tuple(
         Peer(
@@ -72,7 +72,7 @@ def network(thresholds: Thresholds, side: int) -> Inventory:
         for name in ("access_token_soon", "access_token_very_soon")
     ]
     settings = AccountSettings(
-        network_range="10.0.0.0/24",
+        network_range="10.0.0.0/26",
         peer_login_expiration_enabled=True,
         peer_login_expiration=LIFETIME,
     )
