@@ -5,6 +5,7 @@ What a library renames fails here, and not where a promise hangs on it.
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -60,7 +61,19 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
                     yield node.module, name.name
 
 
-def own(tree: ast.AST) -> Iterator[str]:
+@cache
+def parsed(path: Path) -> ast.AST:
+    """A module, which others import, too."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def own(path: Path) -> frozenset[str]:
+    """Names that a module sets or defines; none where there is no such module."""
+    return frozenset(defined(parsed(path))) if path.exists() else frozenset()
+
+
+def defined(tree: ast.AST) -> Iterator[str]:
     """Names that are set or defined."""
     for node in ast.walk(tree):
         match node:
@@ -72,15 +85,14 @@ def own(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def accessed(tree: ast.AST) -> set[str]:
+def accessed(module: Path) -> set[str]:
     """Private attributes that are neither our own nor of our own that is imported."""
-    known = set(own(tree))
+    known = set(own(module))
     used: set[str] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed(module)):
         match node:
-            case ast.ImportFrom(module=str(module)) if module.startswith(PACKAGE.name):
-                path = PACKAGE.parent / f"{module.replace('.', '/')}.py"
-                known.update(own(ast.parse(path.read_text())) if path.exists() else ())
+            case ast.ImportFrom(module=str(name)) if name.startswith(PACKAGE.name):
+                known |= own(PACKAGE.parent / f"{name.replace('.', '/')}.py")
             case ast.Attribute(attr=name) if name.startswith("_"):
                 used.add(name)
     return {name for name in used - known if not name.endswith("__")}
@@ -91,9 +103,7 @@ class ListTests(SynchronousTestCase):
 
     def test_imports(self) -> None:
         found = [
-            pair
-            for path in PACKAGE.rglob("*.py")
-            for pair in imported(ast.parse(path.read_text()))
+            pair for path in PACKAGE.rglob("*.py") for pair in imported(parsed(path))
         ]
         listed = [(module, name) for module, ns in MODULES.items() for name in ns]
         self.assertEqual(sorted(listed), sorted(set(found)))
@@ -103,7 +113,7 @@ class ListTests(SynchronousTestCase):
         found = {
             str(path.relative_to(PACKAGE)): names
             for path in PACKAGE.rglob("*.py")
-            if (names := accessed(ast.parse(path.read_text())))
+            if (names := accessed(path))
         }
         self.assertEqual({k: set(v) for k, v in ATTRIBUTES.items()}, found)
 

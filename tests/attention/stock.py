@@ -29,9 +29,9 @@ HAPPENS = 12 * MINUTE
 
 
 class Stock(Network):
-    """An exporter of the stock account that reads the peers once a minute.
+    """An exporter of the stock account that reads the peers every two minutes.
 
-    Everything else it reads half as often.
+    Everything else it reads every three.
 
     Attributes:
         replies: of the upstream, by path.
@@ -44,7 +44,7 @@ class Stock(Network):
             fetch=self.fetch,
             quota=quota(
                 parsers.collectors("default,memberships"),
-                {**dict.fromkeys(BY_NAME, 2.0 * MINUTE), UP: float(MINUTE)},
+                {**dict.fromkeys(BY_NAME, 3.0 * MINUTE), UP: 2.0 * MINUTE},
             ),
             clock=self.clock,
             now=self.now,

@@ -35,7 +35,7 @@ USUAL = [one for one in HAPPENING if not one.important]
 BEFORE = HAPPENS // STEP
 """Looks before it happens."""
 
-LATE = 4
+LATE = 6
 """Looks until everything has been read again, and a little more."""
 
 FIRST = BEGIN + 5 * HOUR + 40 * MINUTE

@@ -148,7 +148,7 @@ class SlotTests(SynchronousTestCase):
 
     def test_eight_a_token(self) -> None:
         """Many accounts have eight together, half of them for peers alone."""
-        crowd = Crowd([DEFAULT] * 30, seconds=5.0).until(HOUR)
+        crowd = Crowd([DEFAULT] * 30, seconds=5.0).until(HOUR / 4)
         self.assertEqual({True: SLOTS, False: SLOTS}, crowd.in_flight)
 
     def test_freed(self) -> None:

@@ -594,15 +594,13 @@ class DefaultPeriodsTests(SynchronousTestCase):
                 world.refreshed(name)
         return world
 
-    def test_never_refused(self) -> None:
-        """In two days the strictest limiter refuses nothing and nothing is left out."""
+    def test_two_days(self) -> None:
+        """The strictest limiter refuses nothing, nothing is left out, and the peers are
+        never older than a minute, by the time when they were asked for.
+        """
         world = self.play(1.0, 2 * DAY)
         for name, period in DEFAULT_PERIODS.items():
             self.assertGreater(len(world.ended[name]), 0.9 * 2 * DAY / period, name)
-
-    def test_peers_are_young(self) -> None:
-        """Peers are never older than a minute, by the time when they were asked for."""
-        world = self.play(1.0, 2 * DAY)
         asked, answered = world.started["peers"], world.ended["peers"]
         ages = [end - start for start, end in zip(asked, answered[1:], strict=False)]
         self.assertLess(max(ages), 60.0)

@@ -231,9 +231,10 @@ class LargeBodiesTests(SynchronousTestCase):
             lambda server: server.protocol.dataReceived(bytes(300 * MIB)),  # too long
             lambda _: self.clock.advance(30.0),  # too late
         )
+        body = bytes(400 * MIB)
         for end in ends:
             self.setUp()
-            first = self.server(bytes(400 * MIB), timeout=30.0)
+            first = self.server(body, timeout=30.0)
             second = self.server(bytes(40 * MIB))
             self.until(60.0, lambda: first.sent > 40 * MIB)  # noqa: B023
             self.assertTrue(second.paused)
