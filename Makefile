@@ -11,8 +11,6 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help run test units simulation programs lowest pythons with check format docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
 
-# Every package and module of tests but those that start real programs.
-SLOW := tests.deploy tests.integration
 # The longest come first, so that none is left over at the end.
 LONGEST := tests.deploy.test_agreement tests.deploy.test_attention \
 	$(addprefix tests.integration.test_,endurance operations events doors)
@@ -20,11 +18,12 @@ PROGRAMS := $(LONGEST) $(filter-out $(LONGEST),$(subst /,.,$(basename \
 	$(wildcard tests/deploy/test_*.py tests/integration/test_*.py))))
 # How many of them run at once: they mostly wait.
 AT_ONCE ?= 5
-UNITS := $(filter-out $(SLOW),$(subst /,.,$(basename $(wildcard tests/test_*.py)) \
-	$(patsubst %/__init__.py,%,$(wildcard tests/*/__init__.py))))
+UNITS := $(filter-out tests.deploy.% tests.integration.%,$(subst /,.,$(basename \
+	$(wildcard $(addsuffix test_*.py,tests/ tests/*/ tests/*/*/)))))
 # Whole accounts over hours of simulated time: all that they run has tests of its own, and
 # tracing takes three times as long as they do.
-UNTRACED := tests.test_outages tests.test_sharing tests.test_simulation tests.reference
+UNTRACED := $(addprefix tests.,test_outages test_sharing test_simulation \
+	attention.test_demo demo.test_changes reference.test_reference)
 # What `make lowest` and `make pythons` run; TESTS=tests is everything.
 TESTS ?= $(UNITS)
 

@@ -25,7 +25,7 @@ class RunTests(SynchronousTestCase):
 
     def digest(self, seed: str, hashes: str) -> str:
         command = (sys.executable, "-m", "simulation", "--days", "0.01", "--seed", seed)
-        env = {**os.environ, "PYTHONHASHSEED": hashes}
+        env = {**os.environ, "PYTHONHASHSEED": hashes, "COVERAGE_PROCESS_START": ""}
         done = start(command, cwd=ROOT, env=env, capture_output=True, check=True)
         return done.stdout.decode().partition("digest ")[2].split()[0]
 
