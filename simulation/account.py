@@ -1,6 +1,7 @@
 """An account as the upstream has it: its records, which change, go and come back."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random
@@ -9,7 +10,7 @@ from typing import Any
 from api_exporter.demo.people import EXPORTER_ID
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES
-from simulation.logs import EventLog, RequestLog
+from simulation.logs import EventLog, RequestLog, written
 from tests.reference.hostile import encode, places, words
 
 Record = dict[str, Any]
@@ -42,6 +43,10 @@ _PERSONAL = {
 AGENTS = "agent_providers"
 OF_THE_TIME = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
 """What of the Agent Network is new at each moment."""
+
+_TIME = re.compile(r"[1-9]\d{3}-\d\d-\d\dT")
+_DAYS = (0, 0, 1, 3, 7, 14)
+"""From now to another time: what expires so soon is worth a finding."""
 
 _HOSTILE = tuple(words({}))
 _VALUES: tuple[object, ...] = (None, True, 0, -1, 2**53 + 1, 1.5, "", [], {}, [None])
@@ -124,6 +129,8 @@ class Account:
 
     def change(self) -> str:
         """Something changes; what, in words."""
+        if self._chance.random() < 0.05:
+            return self._turn()
         names = sorted(self._records)
         name = "peers" if self._chance.random() < 0.4 else self._chance.choice(names)
         records = self._records[name]
@@ -140,6 +147,7 @@ class Account:
             (4, lambda: self._set(name, self._chance.choice(records))),
             (1, lambda: self._shuffle(name, records)),
             (1, lambda: self._spoil(name, records)),
+            (1, lambda: self._double(name, records)),
         ]
         if not records:
             return self._come_back(name, records, gone)
@@ -195,6 +203,28 @@ class Account:
         self._chance.shuffle(records)
         return "another order"
 
+    def _double(self, name: str, records: list[Record]) -> str:
+        """Two have one id: the last counts."""
+        record = deepcopy(self._chance.choice(records))
+        self._odd = [odd for odd in self._odd if odd[0] != name]
+        records.insert(self._chance.randint(0, len(records)), record)
+        self._set(name, record)
+        return "one is there twice"
+
+    def _turn(self) -> str:
+        """Another user has the token, or nobody provides the Agent Network."""
+        name = self._chance.choice(("users", AGENTS) if self._agents else ("users",))
+        records, gone = self._records[name], self._gone.setdefault(name, [])
+        self._bodies.pop(name, None)
+        self._odd = [odd for odd in self._odd if odd[0] != name]
+        if name == AGENTS:
+            records[:], gone[:] = gone, records
+            return f"{len(records)} providers"
+        current = self._chance.choice((EXPORTER_ID, records[0].get("id")))
+        for record in records:
+            record["is_current"] = record.get("id") == current
+        return f"{current} is the current user"
+
     def _set(self, name: str, record: object) -> str:
         """A field has another value of its kind."""
         fields = [
@@ -215,6 +245,9 @@ class Account:
             return not value
         if isinstance(value, int):
             return chance.choice((0, 1, value + 1, chance.randint(0, 10**6)))
+        if isinstance(value, str) and _TIME.match(value):
+            days = chance.choice(_DAYS) * chance.choice((-1, 1))
+            return written(self._now() + days * 86400.0 + chance.uniform(-3600, 3600))
         if isinstance(value, str) and value[4:5] != "-":  # a time without its end
             return chance.choice((value, f"{value[:50]}x", value[:-1], "Other"))
         return value

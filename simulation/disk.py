@@ -27,25 +27,30 @@ class Disk:
 
     Attributes:
         full: whether there is no room.
-        descriptors: those that the exporter has.
+        descriptors: those that the exporter has, and of which file.
     """
 
     def __init__(self, folder: Path, chance: Random) -> None:
         self.folder = folder
         self._chance = chance
         self.full = False
-        self.descriptors: set[int] = set()
+        self.descriptors: dict[int, str] = {}
+        self._kills = ""
         self._calls_left: int | None = None
 
-    def kill(self) -> None:
-        """The process ends in the middle of the next work with files."""
-        self._calls_left = self._chance.randint(1, 12)
+    def kill(self, kind: str) -> None:
+        """The process ends in the next work with files, or in the next write to a log
+        of some kind and what belongs to it.
+        """
+        self._kills = kind
+        if not kind:
+            self._calls_left = self._chance.randint(1, 12)
 
     def down(self) -> None:
         """What the system does when a process has ended."""
-        self._calls_left = None
+        self._kills, self._calls_left = "", None
         while self.descriptors:
-            os.close(self.descriptors.pop())
+            os.close(self.descriptors.popitem()[0])
 
     def work(self, do: Callable[[], Any]) -> Any:
         """What a thread does; raises Killed where the process ended in it."""
@@ -67,6 +72,11 @@ class Disk:
             yield
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    def written(self, descriptor: int) -> None:
+        """Something is to be written to a file."""
+        if self._kills and self._kills in self.descriptors.get(descriptor, ""):
+            self._kills, self._calls_left = "", self._chance.randint(1, 6)
 
     def call(self) -> None:
         """The system is asked for something; raises Killed where it is the last."""
@@ -92,17 +102,18 @@ class _Calls:
             self._disk.call()
         return found
 
-    def open(self, *args: Any) -> int:
+    def open(self, path: Any, *args: Any) -> int:
         self._disk.call()
-        descriptor = os.open(*args)
-        self._disk.descriptors.add(descriptor)
+        descriptor = os.open(path, *args)
+        self._disk.descriptors[descriptor] = str(path)
         return descriptor
 
     def close(self, descriptor: int) -> None:
-        self._disk.descriptors.discard(descriptor)
+        self._disk.descriptors.pop(descriptor, None)
         os.close(descriptor)
 
     def write(self, descriptor: int, data: memoryview) -> int:
+        self._disk.written(descriptor)
         try:
             self._disk.call()
         except Killed:

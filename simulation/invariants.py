@@ -1,21 +1,23 @@
 """What must hold, whatever happens: the table of invariants."""
 
 import gc
+import gzip
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from msgspec import Struct
 
-from api_exporter.netbird.resources import ACCESS_LOG, UP
-from api_exporter.refresh.budget import SLOTS
-from api_exporter.serving.token_bucket import TokenBucket
-from simulation.account import MARKS, SECRET
+from api_exporter.netbird.resources import ACCESS_LOG, PROBE, UP
+from api_exporter.refresh.budget import LONGEST_PAUSE, SHORTEST_PAUSE, SLOTS
+from simulation.account import MARKS, PATHS, SECRET
 from simulation.knowledge import Knowledge
+from simulation.logs import Row, public_event, public_row
+from simulation.upstream import Request
 from simulation.world import DAY, HOUR, NAMES, QUARTER, START, Violation, World
-from tests.parts import limiter
 
 Problems = Iterator[str]
 
@@ -38,6 +40,10 @@ _OF_ACCOUNT = (
 )
 """All pages, and the statuses that they may have."""
 
+LINES = {"events": public_event, "access": public_row}
+
+_METRICS = {f"/metrics?account={name}" for name in NAMES}
+
 _FAILS = re.compile(r"cannot refresh (\w+):")
 _EXPIRED = re.compile(r"metrics of (\w+) have expired")
 _AGAIN = re.compile(r"(\w+) can be refreshed again")
@@ -54,23 +60,56 @@ OBJECTS = 400_000
 """Objects in a process with four accounts, at most."""
 
 
+NEVER = "never"
+
+
+class Pause(Struct):
+    """After a 429, in seconds of the clock.
+
+    Attributes:
+        broken: when the peers were asked for last.
+    """
+
+    begin: float
+    end: float
+    broken: float
+
+
 class Checker:
     """What the invariants remember from one look to the next."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.told: dict[tuple[str, str], str] = {}
-        self.bucket: TokenBucket | None = None
+        self.requests: list[tuple[Request, bool]] = []
         self._life: object = None
-        self._objects = 0
+        self._quarters = -1
+        self._chance = world.random("invariants")
+        self._refreshes: dict[tuple[str, str], object] = {}
+        self._watched: list[Request] = []
+        self._pauses: dict[str, Pause] = {}
+        self._left = self._left_at = 0.0
 
-    def began(self) -> None:
-        """Another life of the exporter has begun, or none is there."""
+    def begin(self) -> None:
+        """A look: perhaps another life of the exporter has begun, or none is there."""
         if self._life is not self.world.life:
             self._life = self.world.life
-            self.told.clear()
-            stated = self.world.stated
-            self.bucket = limiter(*stated) if stated else None
+            for memory in (self.told, self._refreshes, self._watched, self._pauses):
+                memory.clear()
+            self._left = float("inf")
+        self.requests = [(r, self._asks_again(r)) for r in self.world.asked]
+        self.world.asked.clear()
+
+    def _asks_again(self, request: Request) -> bool:
+        """Whether the same refresh has asked before."""
+        if request.account not in self.world.known:
+            return True  # it has been killed meanwhile
+        name = PATHS.get(request.path, "access_tokens")
+        standings = self.world.known[request.account].network.telemetry.standings
+        ended = standings[name].ended if name in standings else None
+        key = request.account, name
+        before, self._refreshes[key] = self._refreshes.get(key, NEVER), ended
+        return before == ended
 
     def known(self) -> Iterator[tuple[str, Knowledge]]:
         """Accounts of which anything was refreshed in this step."""
@@ -109,7 +148,7 @@ class Checker:
         self.world.history.lines.clear()
 
     def slots(self) -> Problems:
-        if not self.world.asked:
+        if not self.requests:
             return
         under_way = self.world.upstream.under_way
         accounts = Counter((r.account, r.path == "api/peers") for r in under_way)
@@ -121,12 +160,49 @@ class Checker:
                     yield f"{count} requests {what} of {whose} at once"
 
     def budget(self) -> Problems:
-        asked, bucket = self.world.asked, self.bucket
-        for request in asked:
-            shared = request.account in {"beta", "gamma"}
-            if bucket is not None and shared and bucket.wait(request.at):
-                yield f"more requests than {self.world.stated}: {request.path}"
-        asked.clear()
+        """A bucket with nine tenths of the rate and half of the burst. What is asked
+        again within a refresh does not wait for it.
+        """
+        if self.world.stated is None:
+            return
+        rate, burst = self.world.stated
+        for request, again in self.requests:
+            if request.account in {"beta", "gamma"} and not again:
+                gained = 0.9 * rate / 60.0 * (request.at - self._left_at)
+                most = max(1.0, burst / 2)
+                self._left = min(most, self._left + gained) - 1.0
+                self._left_at = request.at
+                if self._left < -0.5:
+                    yield f"more requests than {self.world.stated}: {request.path}"
+
+    def silence(self) -> Problems:
+        """After a 429 nothing is asked with the token, but for the peers at times."""
+        for request, again in self.requests:
+            self._watched.append(request)
+            pause = self._pauses.get(request.token)
+            if pause and pause.begin + 1.0 < request.at < pause.end - 1.0 and not again:
+                if request.path != "api/peers":
+                    yield f"{request.path} is asked for in a pause, {pause}"
+                elif request.at - pause.broken < LONGEST_PAUSE - 1.0:
+                    yield f"the peers are asked for too often in a pause, {pause}"
+                pause.broken = request.at
+        for request in self._watched:
+            if request.answered is not None and request.path != PROBE:
+                self._told(request, request.answered)
+        under_way = self.world.upstream.under_way
+        self._watched = [r for r in self._watched if r in under_way]
+
+    def _told(self, request: Request, at: float) -> None:
+        """The first 429 begins a pause; another answer to a later request ends it."""
+        pause = self._pauses.get(request.token)
+        if pause is not None and request.at <= pause.begin:
+            return
+        if request.state.startswith("429"):
+            asked = request.wait or 0.0
+            seconds = asked if asked >= 1.0 else SHORTEST_PAUSE
+            self._pauses[request.token] = Pause(at, at + seconds, at)
+        elif pause is not None:
+            pause.end = min(pause.end, request.at)
 
     # Each minute
 
@@ -148,7 +224,12 @@ class Checker:
             well = now - self.world.troubled[account]
             if refused & {account, "beta" if account == "gamma" else account}:
                 continue  # the budget decides
-            if now - known.refused_at < 2 * HOUR:
+            refused_at = max(
+                other.refused_at
+                for name, other in self.world.known.items()
+                if name == account or {name, account} == {"beta", "gamma"}
+            )
+            if now - refused_at < 2 * HOUR:
                 continue
             for name, standing in known.network.telemetry.standings.items():
                 period = standing.period
@@ -163,6 +244,10 @@ class Checker:
                 late = min(well, now - at) > wait + 5.0 and standing.error is None
                 if name == UP and late:
                     yield f"{account}: {name} is {now - at:.0f} s old, and all is well"
+                tried = min(well, now - known.tried_at.get(name, 0.0))
+                asked = standing.supported is True and name != ACCESS_LOG
+                if tried > wait + 60.0 and asked and now - refused_at > 6 * HOUR:
+                    yield f"{account}: {name} is not asked for since {tried:.0f} s"
 
     # Each quarter of an hour
 
@@ -188,6 +273,7 @@ class Checker:
                     yield f"{account}: peer {id_} is gone"
 
     def web(self) -> Problems:
+        """All pages once an hour; metrics and one other page each time."""
         life = self.world.life
         if life is None or not life.machine.ports:
             return
@@ -196,6 +282,10 @@ class Checker:
         ]
         for name in NAMES:
             wanted += [(path.format(name), s, name) for path, s in _OF_ACCOUNT]
+        self._quarters += 1
+        if self._quarters % 4:
+            other = self._chance.choice(wanted)
+            wanted = [w for w in wanted if w is other or w[0] in _METRICS]
         for path, statuses, account in wanted:
             status, body = life.machine.get(path)
             if status not in statuses:
@@ -205,6 +295,7 @@ class Checker:
                 yield from self._discovery(account, status, body)
             if account and path.startswith("/metrics"):
                 yield from self._metrics(account, body)
+                yield from self._zipped(path, body)
 
     def _private(self, path: str, body: bytes, account: str | None) -> Problems:
         if SECRET.encode() in body or b"nbp_" in body:
@@ -238,6 +329,17 @@ class Checker:
         if (None if up is None else up[1] == b"1") is not wanted:
             yield f"/metrics of {account}: netbird_api_up is {up}, not {wanted}"
 
+    def _zipped(self, path: str, body: bytes) -> Problems:
+        assert self.world.life is not None
+        _, zipped = self.world.life.machine.get(path, "gzip")
+        try:
+            same = gzip.decompress(zipped) == body
+        except (OSError, EOFError, zlib.error) as error:
+            yield f"{path} as gzip: {error}"
+        else:
+            if not same:
+                yield f"{path} as gzip is another page"
+
     def findings(self) -> Problems:
         for account, known in self.world.known.items():
             network, now = known.network, self.world.now()
@@ -252,13 +354,15 @@ class Checker:
                 network.attention.of(network.inventory, network.telemetry.standings, at)
                 for at in (now, now - ago)
             )
-            anew = (fresh.counts, then.counts)
-            if all(anew) and there.counts and there.counts not in anew:
-                one, other = (
-                    set(map(str, there.findings)),
-                    set(map(str, fresh.findings)),
-                )
-                yield f"{account}: {sorted(one - other)}, anew {sorted(other - one)}"
+            if not (fresh.counts and then.counts and there.counts):
+                continue
+            told, new, old = (
+                {**{str(f): 1 for f in found.findings}, **found.counts}.items()
+                for found in (there, fresh, then)
+            )
+            if told - new - old or (new & old) - told:
+                wrong = sorted(map(str, told - new - old))
+                yield f"{account}: {wrong}, missing {sorted(map(str, new - told))}"
 
     # Each hour
 
@@ -266,16 +370,17 @@ class Checker:
         now, world = self.world.seconds(), self.world
         for name, lines in world.logs.items():
             account, _, kind = name.partition(".")
-            ids = lines.ids
+            ids, newest = lines.read()
             twice = [id_ for id_, count in Counter(ids).items() if count > 1]
             if twice:
                 yield f"{name}: {twice[:5]} stand twice"
             log = world.account(account)
             told = log.events.told if kind == "events" else log.requests.told
+            yield from self._lines(name, newest)
             prefix = "" if kind == "events" else "row-"
             if kind == "events":
                 for one, other in pairwise(map(int, ids)):
-                    if one >= other:
+                    if one >= other and other not in log.events.late:
                         yield f"{name}: {other} comes after {one}"
                         break
             settled = now - max(world.troubled[account], world.disturbed) > SETTLED
@@ -287,6 +392,21 @@ class Checker:
                 yield f"{name}: {sorted(late)[:5]} of {told} are missing"
             if kind == "events" and ids and not missing:
                 log.events.forget(int(ids[-1]))
+
+    def _lines(self, name: str, lines: list[Row]) -> Problems:
+        """Each has all fields that it may have, and no other one."""
+        account, _, kind = name.partition(".")
+        log, line = self.world.account(account), LINES[kind]
+        rows = (log.events if kind == "events" else log.requests).rows()
+        if account not in self.world.known:
+            return
+        personal = self.world.known[account].network.inventory.personal
+        for told in lines:
+            if told["id"] in rows:
+                wanted = line(rows[told["id"]], account, personal)
+                if told != wanted:
+                    yield f"{name}: {told}, where {wanted} is promised"
+                    break
 
     def _asks(self, account: str, kind: str) -> bool:
         """Whether a log is asked for, and the budget has room for that."""
@@ -376,8 +496,15 @@ INVARIANTS = (
     Invariant(
         "budget",
         "docs/decisions/0008-the-peers-are-the-probe.md",
-        "A limit that is stated is never exceeded.",
+        "Of a limit that is stated nine tenths of the rate and half of the burst are"
+        " used, no more.",
         Checker.budget,
+    ),
+    Invariant(
+        "silence",
+        "docs/operations.md",
+        "After a 429 all requests with the token pause for as long as it asks.",
+        Checker.silence,
     ),
     Invariant(
         "age",
@@ -389,7 +516,8 @@ INVARIANTS = (
     Invariant(
         "fresh",
         "docs/decisions/0008-the-peers-are-the-probe.md",
-        "The peers are fresh soon after NetBird works again, and then all else.",
+        "The peers are fresh soon after NetBird works again, and then all else; nothing"
+        " waits for ever.",
         Checker.fresh,
         60.0,
     ),
@@ -411,8 +539,8 @@ INVARIANTS = (
     Invariant(
         "web",
         "docs/security.md",
-        "Every page answers, tells no secret and no personal data unless it may, and"
-        " `/sd` is 503 or true.",
+        "Every page answers, tells no secret and no personal data unless it may,"
+        " `/sd` is 503 or true, and metrics are the same with gzip.",
         Checker.web,
         QUARTER,
     ),
@@ -426,8 +554,8 @@ INVARIANTS = (
     Invariant(
         "logs",
         "docs/events.md",
-        "Each event and each row of the access log is written once, events in order,"
-        " or counted as lost.",
+        "Each event and each row of the access log is written once with all fields"
+        " that it may have, events in order, or counted as lost.",
         Checker.logs,
         HOUR,
     ),
@@ -453,7 +581,7 @@ class Checks:
     def look(self) -> None:
         """Raises Violation."""
         world, now = self._world, self._world.seconds()
-        self._checker.began()
+        self._checker.begin()
         for known in world.known.values():
             known.look(now)
         for invariant in INVARIANTS:

@@ -1,18 +1,19 @@
 """What the exporter ought to know of an account: the bodies of good answers."""
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
 from api_exporter.account import Account as Reader
+from api_exporter.demo.people import EXPORTER_ID
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.netbird.bodies import DecodeContext
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import ACCESS_LOG, UP
+from api_exporter.netbird.inventory import OF_AGENTS, Inventory
+from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness
-from simulation.account import OF_THE_TIME, Account
+from simulation.account import AGENTS, OF_THE_TIME, Account
 from tests.collectors.samples import parsed
 from tests.reference import COLLECTORS
 from tests.reference.bodies import known
@@ -34,6 +35,7 @@ class Knowledge:
     Attributes:
         bodies: by resource, the last that was good, and when it was asked for.
         read_at: when that was, in seconds of the clock.
+        tried_at: when the last refresh of each ended, however it did.
         max_age: METRICS_MAX_AGE, if it is set.
         timeout: seconds for an attempt.
         refused_at: when the upstream wanted fewer requests last.
@@ -48,12 +50,14 @@ class Knowledge:
         self.account = account
         self.bodies: dict[str, tuple[bytes, float]] = {}
         self.read_at: dict[str, float] = {}
+        self.tried_at: dict[str, float] = {}
         self.max_age = settings.metrics_max_age
         self.timeout = settings.http_timeout
         self.refused_at = -1e9
         self.touched = True
         self._seen: dict[str, Freshness] = {}
         self._newest: list[int] = []
+        self._parsed: dict[str, tuple[bytes, Sequence[Mapping[str, object]]]] = {}
         self._compared: tuple[bytes, dict[str, bytes]] = b"", {}
 
     def look(self, seconds: float) -> list[str]:
@@ -70,6 +74,8 @@ class Knowledge:
             if standing is before:
                 continue
             self._seen[name] = standing
+            if before is None or standing.ended != before.ended:
+                self.tried_at[name] = seconds
             if standing.error is not None and standing.error.reason == "rate_limited":
                 self.refused_at = seconds
             if standing.last_success != (before and before.last_success):
@@ -85,13 +91,32 @@ class Knowledge:
         return read
 
     def _forget(self) -> None:
-        """What the exporter has withdrawn it no longer ought to know."""
+        """What the exporter has withdrawn it no longer ought to know, nor what went
+        with something else.
+        """
         inventory = self.network.inventory
         for name in [*self.bodies]:
             of = name.removesuffix("_earlier")
-            if getattr(inventory, of) is None:
+            if getattr(inventory, of) is None or self._goes(of):
                 del self.bodies[name]
                 self.read_at.pop(name, None)
+
+    def _goes(self, name: str) -> bool:
+        """Tokens with the user whose they are, all of agents with the last provider."""
+        if name == "access_tokens":
+            current = [u for u in self._records("users") if u.get("is_current")]
+            return (
+                min((str(u.get("id", "")) for u in current), default="") != EXPORTER_ID
+            )
+        return name in OF_AGENTS and not self._records(AGENTS)
+
+    def _records(self, name: str) -> Sequence[Mapping[str, object]]:
+        """In the last good body of a resource; none where there is no such body."""
+        body, _ = self.bodies.get(name, (b"[]", 0.0))
+        if self._parsed.get(name, (b"", []))[0] is not body:
+            parsed = json.loads(body.decode("utf-8", "replace"))
+            self._parsed[name] = body, known({name: parsed}).get(name, [])
+        return self._parsed[name][1]
 
     def longest(self, name: str) -> float:
         """Seconds for which a resource may be told without a refresh."""
@@ -107,6 +132,7 @@ class Knowledge:
     def held(self) -> Iterator[bytes]:
         """All bodies that are held here."""
         yield from (body for body, _ in self.bodies.values())
+        yield from (body for body, _ in self._parsed.values())
         yield from self._compared[1].values()
 
     def sizes(self) -> Iterator[tuple[str, int, int]]:
@@ -118,10 +144,11 @@ class Knowledge:
         yield "recent requests", len(network.telemetry.recent), 20
         yield "pages put together", len(network.pages._wholes), 16
         lines = sum(len(c.families) for c in network.collectors)
+        longest = max(len(getattr(network.inventory, r.name) or ()) for r in RESOURCES)
         yield (
             "texts of pages",
             sum(len(page) for page in network.pages._pages.values()),
-            20 * lines,
+            lines * (20 + longest // 8),
         )
 
     def changed(self) -> bool:

@@ -9,6 +9,8 @@ from random import Random
 from typing import Any
 from urllib.parse import parse_qs
 
+from api_exporter.netbird.facts.personal import PERSONAL
+
 LISTED = 40
 """Audit events that are listed still when they are known to be written. The upstream
 lists ten thousand; so many would only take time."""
@@ -19,6 +21,11 @@ KEPT = 2 * 86400.0
 LATE = 20.0
 """Seconds after which a row shows up, at most."""
 
+EVENT_LATE = 300.0
+"""The same of an audit event."""
+
+Row = dict[str, Any]
+
 
 def written(at: float, digits: int = 9) -> str:
     """A time as the upstream writes it."""
@@ -27,59 +34,93 @@ def written(at: float, digits: int = 9) -> str:
     return f"{text}.{fraction:09}"[: 20 + digits] + "Z"
 
 
+def public_event(event: Row, account: str, personal: frozenset[str]) -> Row:
+    """The line of an event, as docs/events.md promises it for these events."""
+    line = {"account": account, **event, "meta": {**event["meta"]}}
+    about_person = event["activity_code"] != "peer.setupkey.add"
+    for kind, record, field in (
+        ("name", line, "initiator_name"),
+        ("email", line, "initiator_email"),
+        *([("name", line["meta"], "name")] if about_person else []),
+    ):
+        if kind not in personal:
+            del record[field]
+    if not personal >= set(PERSONAL):
+        del line["brand_new"], line["meta"]["brand_new"]
+    return line
+
+
+def public_row(row: Row, account: str, personal: frozenset[str]) -> Row:
+    """The line of a row, as docs/access-log.md promises it."""
+    hidden = set() if "access_log" in personal else {"host", "path", "source_ip"}
+    return {"account": account, **{k: row[k] for k in row.keys() - hidden}}
+
+
 class EventLog:
     """The audit events.
 
     Attributes:
         told: how many there were ever; the number of the newest one.
+        late: numbers of those that others with higher numbers came before.
     """
 
     def __init__(self, chance: Random, now: Callable[[], float]) -> None:
         self._chance = chance
         self._now = now
-        self._events: list[dict[str, Any]] = []
-        self._body: bytes | None = None
+        self._events: list[tuple[float, Row]] = []
+        self._body = 0, b"[]"
         self.told = 0
+        self.late: set[int] = set()
 
     def forget(self, number: int) -> None:
         """Those up to a number are not worth listing any more."""
-        old = [event for event in self._events[:-LISTED] if int(event["id"]) <= number]
+        old = [e for _, e in self._events[:-LISTED] if int(e["id"]) <= number]
         del self._events[: len(old)]
-        self._body = None
+        self.late = {late for late in self.late if late > number - 10 * LISTED}
 
     def add(self, many: int) -> None:
-        """So many happen."""
-        self._body = None
+        """So many happen; some show up later."""
         for _ in range(many):
             self.told += 1
-            self._events.append(
-                {
-                    "id": str(self.told),
-                    "timestamp": written(self._now()),
-                    "activity": "Peer added",
-                    "activity_code": self._chance.choice(
-                        ("peer.setupkey.add", "user.block", "brand.new.code")
-                    ),
-                    "initiator_id": "u",
-                    "initiator_name": f"zqname{self.told}",
-                    "initiator_email": f"zqmail{self.told}",
-                    "target_id": "t",
-                    "meta": {"name": f"zqname{self.told}", "fqdn": "a.b"},
-                }
-            )
+            event = {
+                "id": str(self.told),
+                "timestamp": written(self._now()),
+                "activity": "Peer added",
+                "activity_code": self._chance.choice(
+                    ("peer.setupkey.add", "user.block", "brand.new.code")
+                ),
+                "initiator_id": "u",
+                "initiator_name": f"zqname{self.told}",
+                "initiator_email": f"zqmail{self.told}",
+                "target_id": "t",
+                "brand_new": "x",
+                "meta": {"name": f"zqname{self.told}", "fqdn": "a.b", "brand_new": "x"},
+            }
+            wait = 0.0
+            if self._chance.random() < 0.1:
+                wait = self._chance.uniform(0.0, EVENT_LATE)
+                self.late.add(self.told)
+            self._events.append((self._now() + wait, event))
 
     def young(self, since: float) -> set[str]:
         """Events of which nobody can say yet whether they were read."""
-        return {e["id"] for e in self._events if e["timestamp"] > written(since)}
+        return {e["id"] for _, e in self._events if e["timestamp"] > written(since)}
+
+    def rows(self) -> dict[str, Row]:
+        """By id, as far as they are listed."""
+        return {event["id"]: event for _, event in self._events}
 
     def body(self) -> bytes:
-        if self._body is None:
-            events = self._events[::-1]
+        now = self._now()
+        events = [event for at, event in self._events if at <= now]
+        key = hash(tuple(event["id"] for event in events))
+        if self._body[0] != key:
+            events.reverse()
             # Two that happen at once may stand in any order.
             if len(events) > 1 and self._chance.random() < 0.2:
                 events[:2] = events[1::-1]
-            self._body = json.dumps(events).encode()
-        return self._body
+            self._body = key, json.dumps(events).encode()
+        return self._body[1]
 
 
 class RequestLog:
@@ -110,6 +151,10 @@ class RequestLog:
         """Rows of which nobody can say yet whether they were read."""
         return {row[2] for row in self._rows if row[1] > since}
 
+    def rows(self) -> dict[str, Row]:
+        """By id, as far as they are kept."""
+        return {name: _row(name, at) for at, _, name in self._rows}
+
     def body(self, query: str) -> bytes:
         """The page that is asked for, the oldest first."""
         asked = {name: values[-1] for name, values in parse_qs(query).items()}
@@ -120,17 +165,7 @@ class RequestLog:
         return json.dumps(
             {
                 "data": [
-                    {
-                        "id": name,
-                        "timestamp": at,
-                        "service_id": "s",
-                        "method": "GET",
-                        "status_code": 200,
-                        "host": "zqpath.example",
-                        "path": "/zqpath",
-                        "source_ip": "198.18.0.1",
-                        "duration_ms": 5,
-                    }
+                    _row(name, at)
                     for at, _, name in there[(page - 1) * size : page * size]
                 ],
                 "page": page,
@@ -141,14 +176,25 @@ class RequestLog:
         ).encode()
 
 
+def _row(name: str, at: str) -> Row:
+    return {
+        "id": name,
+        "timestamp": at,
+        "service_id": "s",
+        "method": "GET",
+        "status_code": 200,
+        "host": "zqpath.example",
+        "path": "/zqpath",
+        "source_ip": "198.18.0.1",
+        "duration_ms": 5,
+    }
+
+
 class Lines:
     """What stands in the exporter's file of a log, moved ones included.
 
     Args:
         file: its name; others begin with it.
-
-    Attributes:
-        ids: of all lines, in their order.
     """
 
     def __init__(self, file: Path) -> None:
@@ -164,17 +210,17 @@ class Lines:
         self.file.rename(to)
         self._moved.append(to)
         if len(self._moved) > 2:
-            self._before += _ids(self._moved[0])
+            self._before += [line["id"] for line in _lines(self._moved[0])]
             self._moved.pop(0).unlink()
         return to.name
 
-    @property
-    def ids(self) -> list[str]:
+    def read(self) -> tuple[list[str], list[Row]]:
+        """Ids of all lines, in their order; and the lines of the newest files."""
         there = (path for path in (*self._moved, self.file) if path.exists())
-        return [*self._before, *(id_ for path in there for id_ in _ids(path))]
+        lines = [line for path in there for line in _lines(path)]
+        return [*self._before, *(line["id"] for line in lines)], lines
 
 
-def _ids(path: Path) -> list[str]:
-    """Of whole lines: what follows the last line feed may be written just now."""
-    whole = path.read_bytes().split(b"\n")[:-1]
-    return [json.loads(line)["id"] for line in whole]
+def _lines(path: Path) -> list[Row]:
+    """Whole ones: what follows the last line feed may be written just now."""
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]

@@ -238,14 +238,15 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
             clock.reset(FOREVER)
         return made
 
-    def get(self, path: str) -> tuple[int, bytes]:
-        """Status and body of a page."""
+    def get(self, path: str, accepted: str = "identity") -> tuple[int, bytes]:
+        """Status and body of a page, in an encoding."""
         [port] = self.ports.values()
         client = Client()
         protocol = port.factory.buildProtocol(IPv4Address("TCP", "192.0.2.1", 1))
         assert protocol is not None
         protocol.makeConnection(client)
-        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        head += f"Accept-Encoding: {accepted}\r\n\r\n"
         protocol.dataReceived(head.encode())
         for _ in range(BUSY):
             if client.disconnecting or self.due() > self.seconds():

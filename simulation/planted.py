@@ -151,12 +151,9 @@ BUGS = (
     ),
     Bug(
         "a refresh that failed is never due again",
-        "refresh/refresher.py",
-        "        try:\n            await self._read(resource)\n        finally:\n"
-        "            self._schedule.over",
-        "        await self._read(resource)\n        if resource.name in"
-        " self._standings and self._standings[resource.name].up:\n"
-        "            self._schedule.over",
+        "refresh/schedule.py",
+        "self._due[name] = now + again(self._failures[name], period, self._jitter)",
+        "self._due[name] = now + (period if name == self.first else NEVER)",
     ),
     Bug(
         "an audit event that shows up late is lost",

@@ -8,10 +8,18 @@ from pathlib import Path
 from msgspec import Struct
 from twisted.logger import globalLogPublisher
 
+from api_exporter.exposition import incremental, pages, per_record
 from simulation.invariants import Checks
 from simulation.world import DAY, Violation, World
 
 MEMORY = Path("/dev/shm")
+
+SIZES = {
+    per_record: {"SHORTEST": 8, "LONGEST": 24, "SPARSE": 8},
+    incremental: {"PIECE_BYTES": 4096},
+    pages: {"_SHORT": 512, "_SMALL": 16 * 1024},
+}
+"""Of blocks and pieces: a small account has as many as a large one in the world."""
 
 
 class Run(Struct):
@@ -42,6 +50,8 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
         until: a step that is the last one.
         seconds: of a processor, in which there are more days.
     """
+    for module, sizes in SIZES.items():
+        vars(module).update(sizes)
     memory = MEMORY if MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         world = World(seed, Path(folder))

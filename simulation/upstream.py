@@ -25,6 +25,8 @@ class Request(Struct, eq=False):
     Attributes:
         at: seconds of the clock.
         state: what it met.
+        wait: seconds that the answer asks for, if it says so.
+        answered: when all of the answer was taken, in seconds of the clock.
     """
 
     at: float
@@ -32,6 +34,8 @@ class Request(Struct, eq=False):
     path: str
     token: str
     state: str
+    wait: float | None = None
+    answered: float | None = None
 
 
 class Upstream:
@@ -87,13 +91,14 @@ class Upstream:
         request = Request(self._seconds(), name, path, token, state)
         self.under_way[request] = None
         self._observe(request)
-        answer, body = self._made(state, name, path, query)
+        answer, body = self._made(request, query)
         resource = PATHS.get(path)
         if resource == "agent_usage" and "end_date" in query:
             resource = "agent_usage_earlier"
 
         def over(whole: bool) -> None:
             self.under_way.pop(request, None)
+            request.answered = self._seconds() if whole else None
             if whole and body is not None and resource is not None:
                 self.accounts[name].delivered[resource] = body
 
@@ -104,10 +109,9 @@ class Upstream:
         """All that are held here."""
         return (body for body, _ in self._zipped.values())
 
-    def _made(
-        self, state: str, name: str, path: str, query: str
-    ) -> tuple[Answer, bytes | None]:
+    def _made(self, request: Request, query: str) -> tuple[Answer, bytes | None]:
         """The answer, and the body in it that may be a good one."""
+        state, name, path = request.state, request.account, request.path
         wait = self._chance.uniform(0.5, 1.5) * LATENCY
         if state == "hung":
             return Answer([]), None
@@ -119,7 +123,9 @@ class Upstream:
             wait = self._chance.uniform(20.0, 200.0)
         status, *waits = state.split(" and ")
         if status.isdigit():
-            return Answer([(wait, self._refusal(int(status), waits=bool(waits)))]), None
+            if waits:
+                request.wait = self._chance.choice((0.0, 1.0, 20.0, 90.0, 3600.0))
+            return Answer([(wait, self._refusal(int(status), request.wait))]), None
         if state == "redirect":
             head = b"HTTP/1.1 302 Found\r\nLocation: https://else.example/\r\n"
             return Answer([(wait, head + b"Content-Length: 0\r\n\r\n")]), None
@@ -130,7 +136,7 @@ class Upstream:
         if resource is None:
             found = _plain(404, b"404 page not found\n", "text/plain")
             if _TOKENS.fullmatch(path):
-                found = self._refusal(403, waits=False)
+                found = self._refusal(403)
             return Answer([(wait, found)]), None
         body = self.accounts[name].body(resource, query)
         if state in {"null", "empty"}:
@@ -173,14 +179,14 @@ class Upstream:
         at = self._chance.randrange(len(body))
         return body[:at] + self._chance.randbytes(1) + body[at + 1 :]
 
-    def _refusal(self, status: int, *, waits: bool) -> bytes:
+    def _refusal(self, status: int, asked: float | None = None) -> bytes:
         body = json.dumps({"message": "no", "code": status}).encode()
         if status == 404 and self._chance.random() < 0.5:
             return _plain(404, b"404 page not found\n", "text/plain")
         if status == 204:
             return b"HTTP/1.1 204 No Content\r\n\r\n"
-        wait = f"Retry-After: {self._chance.choice((0, 1, 20, 90, 3600))}\r\n"
-        return _plain(status, body, "application/json", wait if waits else "")
+        wait = "" if asked is None else f"Retry-After: {asked:.0f}\r\n"
+        return _plain(status, body, "application/json", wait)
 
 
 def _plain(status: int, body: bytes, kind: str, more: str = "") -> bytes:

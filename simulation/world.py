@@ -71,13 +71,13 @@ class World:
         self.days = 0.0
         self.folder = folder
         self.history = History(self.seconds, folder)
-        self._chance = self._random("world")
+        self._chance = self.random("world")
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._planned = 0
         self.life: Life | None = None
         self.known: dict[str, Knowledge] = {}
         self.asked: list[Request] = []
-        self.disk = Disk(folder, self._random("disk"))
+        self.disk = Disk(folder, self.random("disk"))
         self.logs = {
             f"{name}.{kind}": Lines(folder / f"{name}.{kind}.log")
             for name, kind in LOGS
@@ -87,14 +87,14 @@ class World:
         self.uncertain: set[str] = set()
         self.troubled = dict.fromkeys(NAMES, 0.0)
         self.weather = Weather(
-            self._random("weather"), NAMES, tuple(PATHS), self.seconds
+            self.random("weather"), NAMES, tuple(PATHS), self.seconds
         )
         self._accounts = {
             name: Account(name, str(seed), self.now, agents=name == "delta")
             for name in NAMES
         }
         self.upstream = Upstream(
-            self._random("upstream"),
+            self.random("upstream"),
             self._accounts.values(),
             self.weather,
             seconds=self.seconds,
@@ -105,7 +105,7 @@ class World:
         self._settle()
         self._befall()
 
-    def _random(self, what: str) -> Random:
+    def random(self, what: str) -> Random:
         return Random(f"{self._seed}/{what}")
 
     def seconds(self) -> float:
@@ -130,7 +130,7 @@ class World:
 
     def _settle(self) -> None:
         """Tokens, limits and settings."""
-        chance = self._random("settings")
+        chance = self.random("settings")
         (self.folder / "accounts").mkdir()
         self.environ = {
             "UPSTREAM_API_URL": "http://10.0.0.1",
@@ -204,13 +204,13 @@ class World:
             ("limit", DAY, self._limit),
             ("token", DAY, lambda: self._new_token(self._chance.choice(NAMES))),
             ("SIGTERM", 12 * HOUR, self._terminate),
-            ("SIGKILL", 12 * HOUR, self._kill),
+            ("SIGKILL", 4 * HOUR, self._kill),
             ("SIGHUP", 8 * HOUR, self._reload),
             ("clock", 8 * HOUR, self._jump),
             ("disk", 8 * HOUR, self._fill),
             ("rotation", 6 * HOUR, self._rotate),
             ("file", 8 * HOUR, self._lose),
-            ("events", 30 * MINUTE, self._audit),
+            ("events", 10 * MINUTE, self._audit),
             ("rows", 6 * MINUTE, self._row),
         ):
             self._again(kind, mean, act)
@@ -258,7 +258,9 @@ class World:
 
     def _audit(self) -> str:
         account = self._accounts[self._chance.choice(NAMES)]
-        account.events.add(self._chance.choice((1, 1, 1, 2, 5, 120)))
+        account.events.add(self._chance.choice((*[1] * 6, 2, 2, 3, 5, 12, 120)))
+        if (account.name, "events") not in LOGS:
+            account.events.forget(account.events.told)
         return f"{account.name}: {account.events.told}"
 
     def _row(self) -> str:
@@ -340,7 +342,7 @@ class World:
                 machine,
                 self.environ,
                 now=self.now,
-                jitter=self._random(f"jitter {self.step}").random,
+                jitter=self.random(f"jitter {self.step}").random,
             )
         except ConfigurationError as error:  # a file is gone: it is started again
             self.history.note("start", f"in vain: {error}")
@@ -375,9 +377,10 @@ class World:
     def _kill(self) -> str:
         if self.life is None:
             return "nothing runs"
-        if self._chance.random() < 0.5:
-            self.disk.kill()
-            return "in the next work with files"
+        if self._chance.random() < 0.7:
+            kind = self._chance.choice(("", "events", "events", "access"))
+            self.disk.kill(kind)
+            return f"in the next work with {kind or 'files'}"
         self._down()
         return ""
 
