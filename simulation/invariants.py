@@ -17,7 +17,7 @@ from simulation.account import MARKS, PATHS, SECRET
 from simulation.knowledge import Knowledge
 from simulation.logs import Row, public_event, public_row
 from simulation.upstream import Request
-from simulation.world import DAY, HOUR, NAMES, QUARTER, START, Violation, World
+from simulation.world import DAY, HOUR, MINUTE, NAMES, QUARTER, START, Violation, World
 
 Problems = Iterator[str]
 
@@ -53,8 +53,11 @@ _UNSUPPORTED = re.compile(
 
 _OF_A_PEER = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)
 
-SETTLED = 2 * HOUR
-"""Seconds after the last trouble in which a log has caught up."""
+SETTLED = 15 * MINUTE
+"""Seconds after two refreshes without trouble in which a log has caught up."""
+
+LONG = 6 * HOUR
+"""Seconds in which the estimate of a budget has grown enough for everything."""
 
 OBJECTS = 400_000
 """Objects in a process with four accounts, at most."""
@@ -219,17 +222,13 @@ class Checker:
     def fresh(self) -> Problems:
         """What the schedule promises after the last trouble."""
         now, limits = self.world.seconds(), self.world.upstream.limits
-        refused = {self.world.upstream.tokens[token][0] for token in limits}
+        limited = {self.world.upstream.tokens[token][0] for token in limits}
         for account, known in self.world.known.items():
             well = now - self.world.troubled[account]
-            if refused & {account, "beta" if account == "gamma" else account}:
+            if limited & {account, "beta" if account == "gamma" else account}:
                 continue  # the budget decides
-            refused_at = max(
-                other.refused_at
-                for name, other in self.world.known.items()
-                if name == account or {name, account} == {"beta", "gamma"}
-            )
-            if now - refused_at < 2 * HOUR:
+            refused = now - self._refused_at(account)
+            if refused < 2 * HOUR:
                 continue
             for name, standing in known.network.telemetry.standings.items():
                 period = standing.period
@@ -246,8 +245,13 @@ class Checker:
                     yield f"{account}: {name} is {now - at:.0f} s old, and all is well"
                 tried = min(well, now - known.tried_at.get(name, 0.0))
                 asked = standing.supported is True and name != ACCESS_LOG
-                if tried > wait + 60.0 and asked and now - refused_at > 6 * HOUR:
+                if tried > wait + 60.0 and asked and refused > LONG:
                     yield f"{account}: {name} is not asked for since {tried:.0f} s"
+
+    def _refused_at(self, account: str) -> float:
+        """When the upstream wanted fewer requests last with this account's token."""
+        names = {"beta", "gamma"} if account in {"beta", "gamma"} else {account}
+        return max(self.world.known[name].refused_at for name in names)
 
     # Each quarter of an hour
 
@@ -356,13 +360,13 @@ class Checker:
             )
             if not (fresh.counts and then.counts and there.counts):
                 continue
+            # Names in words may wait for the next refresh of the peers.
             told, new, old = (
-                {**{str(f): 1 for f in found.findings}, **found.counts}.items()
+                {*found.counts.items(), *(finding.alert for finding in found.findings)}
                 for found in (there, fresh, then)
             )
-            if told - new - old or (new & old) - told:
-                wrong = sorted(map(str, told - new - old))
-                yield f"{account}: {wrong}, missing {sorted(map(str, new - told))}"
+            if wrong := (told - new - old) | ((new & old) - told):
+                yield f"{account}: {wrong}, anew {sorted(map(str, fresh.findings))}"
 
     # Each hour
 
@@ -370,6 +374,8 @@ class Checker:
         now, world = self.world.seconds(), self.world
         for name, lines in world.logs.items():
             account, _, kind = name.partition(".")
+            if account not in world.known:
+                continue
             ids, newest = lines.read()
             twice = [id_ for id_, count in Counter(ids).items() if count > 1]
             if twice:
@@ -383,11 +389,15 @@ class Checker:
                     if one >= other and other not in log.events.late:
                         yield f"{name}: {other} comes after {one}"
                         break
-            settled = now - max(world.troubled[account], world.disturbed) > SETTLED
+            standings = world.known[account].network.telemetry.standings
+            resource = ACCESS_LOG if kind == "access" else kind
+            lag = SETTLED + 2.2 * standings[resource].period
+            settled = now - max(world.troubled[account], world.disturbed) > lag
+            settled = settled and now - self._refused_at(account) > LONG
             settled = settled and not world.disk.full
             missing = {f"{prefix}{n}" for n in range(1, told + 1)} - set(ids)
             young = log.events.young if kind == "events" else log.requests.young
-            late = missing - young(now + START - 3 * HOUR) - world.uncertain
+            late = missing - young(now + START - lag) - world.uncertain
             if settled and late and self._asks(account, kind):
                 yield f"{name}: {sorted(late)[:5]} of {told} are missing"
             if kind == "events" and ids and not missing:
@@ -398,8 +408,6 @@ class Checker:
         account, _, kind = name.partition(".")
         log, line = self.world.account(account), LINES[kind]
         rows = (log.events if kind == "events" else log.requests).rows()
-        if account not in self.world.known:
-            return
         personal = self.world.known[account].network.inventory.personal
         for told in lines:
             if told["id"] in rows:
@@ -411,8 +419,6 @@ class Checker:
     def _asks(self, account: str, kind: str) -> bool:
         """Whether a log is asked for, and the budget has room for that."""
         world = self.world
-        if account not in world.known:
-            return False
         limited = {n for t in world.upstream.limits for n in world.upstream.tokens[t]}
         if account in limited or kind == "events":
             return account not in limited

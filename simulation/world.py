@@ -57,7 +57,8 @@ class World:
         left_over: what an end has left.
         logs: what stands in the files of logs.
         disturbed: the same of the disk and the clock.
-        uncertain: rows of the access log that nobody promises, as our clock was wrong.
+        uncertain: rows of logs that nobody promises, as our clock was wrong, or as a
+            cursor was lost.
         troubled: by account, until when anything was wrong with it, in seconds of the
             clock.
     """
@@ -204,7 +205,7 @@ class World:
             ("limit", DAY, self._limit),
             ("token", DAY, lambda: self._new_token(self._chance.choice(NAMES))),
             ("SIGTERM", 12 * HOUR, self._terminate),
-            ("SIGKILL", 4 * HOUR, self._kill),
+            ("SIGKILL", 5 * HOUR, self._kill),
             ("SIGHUP", 8 * HOUR, self._reload),
             ("clock", 8 * HOUR, self._jump),
             ("disk", 8 * HOUR, self._fill),
@@ -303,7 +304,11 @@ class World:
     def _lose(self) -> str:
         """A token's file is gone for a while, or a cursor for ever."""
         if self._chance.random() < 0.3:
-            file = self.logs[self._chance.choice(sorted(self.logs))].file
+            name = self._chance.choice(sorted(self.logs))
+            file = self.logs[name].file
+            # Those with lower numbers than the last lines count as written.
+            late = self._accounts[name.partition(".")[0]].events.late
+            self.uncertain |= set(map(str, late))
             # Where the file has just been moved, the cursor alone knows what it had.
             if file.exists() and file.stat().st_size:
                 file.with_name(f"{file.name}.cursor").unlink(missing_ok=True)
