@@ -400,8 +400,8 @@ class Checker:
             late = missing - young(now + START - lag) - world.uncertain
             if settled and late and self._asks(account, kind):
                 yield f"{name}: {sorted(late)[:5]} of {told} are missing"
-            if kind == "events" and ids and not missing:
-                log.events.forget(int(ids[-1]))
+            if kind == "events":
+                log.events.forget(min(map(int, missing), default=told + 1) - 1)
 
     def _lines(self, name: str, lines: list[Row]) -> Problems:
         """Each has all fields that it may have, and no other one."""
