@@ -368,8 +368,6 @@ class Checker:
             if wrong := (told - new - old) | ((new & old) - told):
                 yield f"{account}: {wrong}, anew {sorted(map(str, fresh.findings))}"
 
-    # Each hour
-
     def logs(self) -> Problems:
         now, world = self.world.seconds(), self.world
         for name, lines in world.logs.items():
@@ -563,7 +561,7 @@ INVARIANTS = (
         "Each event and each row of the access log is written once with all fields"
         " that it may have, events in order, or counted as lost.",
         Checker.logs,
-        HOUR,
+        QUARTER,
     ),
     Invariant(
         "memory",

@@ -420,8 +420,10 @@ class World:
 
 
 def _intervals(pace: int) -> str:
-    """Of all resources, as many times as long as usual."""
-    return ",".join(f"{r.name}={pace * r.period:g}s" for r in RESOURCES if pace > 1)
+    """Of all resources, as many times as long as usual: of events that are written."""
+    periods = {r.name: pace * r.period for r in RESOURCES if pace > 1}
+    periods["events"] = 60.0 * pace
+    return ",".join(f"{name}={period:g}s" for name, period in periods.items())
 
 
 class Violation(Exception):
