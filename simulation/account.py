@@ -129,7 +129,7 @@ class Account:
 
     def change(self) -> str:
         """Something changes; what, in words."""
-        if self._chance.random() < 0.05:
+        if self._chance.random() < 0.15:
             return self._turn()
         names = sorted(self._records)
         name = "peers" if self._chance.random() < 0.4 else self._chance.choice(names)
@@ -212,18 +212,35 @@ class Account:
         return "one is there twice"
 
     def _turn(self) -> str:
-        """Another user has the token, or nobody provides the Agent Network."""
-        name = self._chance.choice(("users", AGENTS) if self._agents else ("users",))
+        """What much depends on: whose the token is, how long a login lasts, whether
+        anybody provides the Agent Network, and what soon is worth a finding.
+        """
+        agents = (AGENTS,) if self._agents else ()
+        name = self._chance.choice(("users", "accounts", "setup_keys", *agents))
         records, gone = self._records[name], self._gone.setdefault(name, [])
         self._bodies.pop(name, None)
         self._odd = [odd for odd in self._odd if odd[0] != name]
         if name == AGENTS:
             records[:], gone[:] = gone, records
-            return f"{len(records)} providers"
-        current = self._chance.choice((EXPORTER_ID, records[0].get("id")))
-        for record in records:
-            record["is_current"] = record.get("id") == current
-        return f"{current} is the current user"
+        elif name == "users":
+            current = self._chance.choice((EXPORTER_ID, "CgZhZG1pbjASBWxvY2Fs"))
+            for record in records:
+                record["is_current"] = record.get("id") == current
+        elif name == "accounts":
+            for record in records:
+                if isinstance(settings := record.get("settings"), dict):
+                    lasting = self._chance.choice((3600, 86400, 10 * 86400))
+                    settings["peer_login_expiration"] = lasting
+        elif records:
+            now, soon = self._now(), self._chance.uniform(0.0, 3600.0)
+            self._chance.choice(records).update(
+                type="reusable",
+                state="valid",
+                revoked=False,
+                last_used=written(now),
+                expires=written(now + 86400.0 + soon),
+            )
+        return f"something important of {name}"
 
     def _set(self, name: str, record: object) -> str:
         """A field has another value of its kind."""

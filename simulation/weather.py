@@ -30,6 +30,8 @@ KINDS = (
     "408",
     "429",
     "429 and a wait",
+    "429 and a wait",
+    "429 and a wait",
     "500",
     "502",
     "503",
