@@ -63,6 +63,7 @@ class Account:
 
     Args:
         seed: what happens in it comes from it.
+        truth: the time of its own clock, in seconds since the epoch.
         agents: whether it has an Agent Network.
 
     Attributes:
@@ -71,12 +72,18 @@ class Account:
     """
 
     def __init__(
-        self, name: str, seed: str, now: Callable[[], float], *, agents: bool
+        self,
+        name: str,
+        seed: str,
+        now: Callable[[], float],
+        truth: Callable[[], float],
+        *,
+        agents: bool,
     ) -> None:
         self.name = name
         self._chance = chance = Random(f"{seed}/{name}")
         self._now = now
-        self.events = EventLog(Random(f"{seed}/{name}/events"), now)
+        self.events = EventLog(Random(f"{seed}/{name}/events"), truth)
         self.requests = RequestLog(Random(f"{seed}/{name}/requests"), now)
         self.delivered: dict[str, bytes] = {}
         self._agents = agents

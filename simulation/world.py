@@ -91,7 +91,7 @@ class World:
             self.random("weather"), NAMES, tuple(PATHS), self.seconds
         )
         self._accounts = {
-            name: Account(name, str(seed), self.now, agents=name == "delta")
+            name: Account(name, str(seed), self.now, self.truth, agents=name == "delta")
             for name in NAMES
         }
         self.upstream = Upstream(
