@@ -54,7 +54,7 @@ _UNSUPPORTED = re.compile(
 _OF_A_PEER = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)
 
 SETTLED = 15 * MINUTE
-"""Seconds after two refreshes without trouble in which a log has caught up."""
+"""Seconds after two refreshes without trouble in which audit events are written."""
 
 LONG = 6 * HOUR
 """Seconds in which the estimate of a budget has grown enough for everything."""
@@ -388,8 +388,9 @@ class Checker:
                         yield f"{name}: {other} comes after {one}"
                         break
             standings = world.known[account].network.telemetry.standings
-            resource = ACCESS_LOG if kind == "access" else kind
-            lag = SETTLED + 2.2 * standings[resource].period
+            lag = 3 * HOUR  # the access log comes after everything else
+            if kind == "events":
+                lag = SETTLED + 2.2 * standings[kind].period
             settled = now - max(world.troubled[account], world.disturbed) > lag
             settled = settled and now - self._refused_at(account) > LONG
             settled = settled and not world.disk.full
