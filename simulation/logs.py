@@ -76,7 +76,6 @@ class EventLog:
         """Those up to a number are not worth listing any more."""
         old = [e for _, e in self._events[:-LISTED] if int(e["id"]) <= number]
         del self._events[: len(old)]
-        self.late = {late for late in self.late if late > number - 10 * LISTED}
 
     def add(self, many: int) -> None:
         """So many happen; some show up later."""
