@@ -3,6 +3,8 @@
 import gc
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -50,10 +52,8 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
         until: a step that is the last one.
         seconds: of a processor, in which there are more days.
     """
-    for module, sizes in SIZES.items():
-        vars(module).update(sizes)
     memory = MEMORY if MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
+    with tempfile.TemporaryDirectory(dir=memory) as folder, _small_pieces():
         world = World(seed, Path(folder))
         gc.collect()  # what others left may have something to log
         globalLogPublisher.addObserver(world.history)
@@ -62,6 +62,21 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
         finally:
             globalLogPublisher.removeObserver(world.history)
             world.disk.down()
+
+
+@contextmanager
+def _small_pieces() -> Iterator[None]:
+    before = {
+        module: {name: vars(module)[name] for name in sizes}
+        for module, sizes in SIZES.items()
+    }
+    for module, sizes in SIZES.items():
+        vars(module).update(sizes)
+    try:
+        yield
+    finally:
+        for module, sizes in before.items():
+            vars(module).update(sizes)
 
 
 def _run(
