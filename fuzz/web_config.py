@@ -27,6 +27,7 @@ SEEDS = (
     b" cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256],"
     b" curve_preferences: [X25519], client_allowed_sans: [a],"
     b" prefer_server_cipher_suites: no}",
+    b'tls_server_config: {cert_file: "\\e[2J\\n\xd7\x8f.pem", key: x}',
     b"a: &a [*a, *a]\n? [b]\n: !!binary x\n",
     b"# nothing\n---\n~\n",
 )

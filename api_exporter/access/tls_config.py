@@ -227,6 +227,7 @@ def _pem(section: Section, name: str, folder: Path, read: Read) -> bytes | None:
     except (OSError, ValueError) as error:
         message = error.strerror if isinstance(error, OSError) else str(error)
         place = section.document.place(section.found[key])
-        problem = f"{place}: {SECTION}.{key}: {path}: {message}"
+        shown = str(path) if str(path).isprintable() else repr(str(path))
+        problem = f"{place}: {SECTION}.{key}: {shown}: {message}"
         section.document.problems.append(problem)  # it may come yet: retryable
         return b""

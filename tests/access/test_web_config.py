@@ -111,6 +111,13 @@ class TableTests(SynchronousTestCase):
         self.assertTrue(raised.exception.retryable)
         self.assertIn("No such file or directory", str(raised.exception))
 
+    def test_name(self) -> None:
+        """A name of a file cannot write another line, or to a terminal."""
+        for name in ("a\\e[2J.pem", "a\\nb.pem", "\u05cf.pem"):
+            text = f'tls_server_config: {{cert_file: "{name}", key: x}}'
+            [problem] = self.folder.problems(text)
+            self.assertTrue(problem.isprintable(), problem)
+
     def test_headers(self) -> None:
         """Five headers may be set, two of them to what the toolkit allows."""
         head = "http_server_config:\n  http2: false\n  headers:\n"
