@@ -1,33 +1,34 @@
 """The command: tries a sample of mutants, prints what survives, adds to the score."""
 
 import argparse
+import multiprocessing
 import os
-import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from subprocess import DEVNULL, TimeoutExpired, run
 
+from mutation import child
 from mutation.mutants import Mutant, mutants
 from tests.correctness import results, tell
 
-ROOT = Path(__file__).parents[1]
-
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "refresh": ("refresh/*.py", ("tests.test_account",)),
-    "exposition": ("exposition/*.py", ("tests.collectors.test_incremental",)),
-    "netbird": ("netbird/**/*.py", ("tests.reference.test_reference",)),
-    "events": ("events/*.py", ()),
-    "access": ("access/[acor]*.py", ("tests.web.test_pages",)),
-    "settings": ("settings/*.py", ()),
+    "refresh": ("refresh/*.py", ("test_account", "test_service", "telemetry")),
+    "exposition": ("exposition/*.py", ("collectors", "web/test_metrics")),
+    "netbird": ("netbird/**/*.py", ("collectors", "attention", "reference")),
+    "events": ("events/*.py", ("test_service", "telemetry")),
+    "access": ("access/[acor]*.py", ("web", "serving")),
+    "settings": ("settings/*.py", ("test_cli", "daemon")),
 }
 """Files, and tests of other rooms that are run, too."""
 
-LONGEST = 600
-"""Seconds that the tests may wait for something."""
+LONG = (
+    *("refresh.test_fair_share", "refresh.test_schedule", "refresh.test_agent_network"),
+    *("netbird.test_elements", "netbird.test_bodies", "netbird.test_agent_bodies"),
+    "events.test_access_log",
+)
+"""Tests that take seconds: others come first."""
 
 
 def main() -> None:
@@ -36,23 +37,25 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--room", choices=ROOMS)
     parser.add_argument("--minutes", type=float, default=600, help="at most")
+    parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
+    os.environ["CI"] = "1"
+    processes = multiprocessing.get_context("fork")
     rooms = [options.room] if options.room else list(ROOMS)
     every = [(room, mutant) for room in rooms for mutant in of(room)]
     sample = Random(options.seed).sample(every, min(options.count, len(every)))
     tried: Counter[str] = Counter()
     killed: Counter[str] = Counter()
     end = time.monotonic() + 60 * options.minutes
-    for room, mutant in sample:
-        if time.monotonic() > end:
-            break
-        tried[room] += 1
-        change, source = mutant.made()
-        if noticed(room, mutant.path, source):
-            killed[room] += 1
-        else:
-            print(f"{mutant.path.relative_to(ROOT)}:{change}", flush=True)
-    for room, number in tried.items():
+    with processes.Pool(options.processes, child.load) as pool:
+        for room, noticed, change in pool.imap_unordered(attempt, sample):
+            tried[room] += 1
+            killed[room] += noticed
+            if not noticed:
+                print(f"{sum(tried.values())}. {change}", flush=True)
+            if time.monotonic() > end:
+                break
+    for room, number in sorted(tried.items()):
         print(f"{room}: {killed[room]} of {number}: {killed[room] / number:.0%}")
         before = results().get("mutation", {}).get(room, {})
         tell(
@@ -67,39 +70,33 @@ def main() -> None:
 
 def of(room: str) -> Iterator[Mutant]:
     """All mutants of a room."""
-    for path in sorted((ROOT / "api_exporter").glob(ROOMS[room][0])):
+    for path in sorted((child.ROOT / "api_exporter").glob(ROOMS[room][0])):
         yield from mutants(path)
 
 
-def noticed(room: str, path: Path, source: str) -> bool:
-    """Whether a test fails, or hangs. Those of the same name are run first."""
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    first = ROOT / "tests" / path.relative_to(ROOT / "api_exporter")
-    first = first.with_name(f"test_{first.name}")
-    modules = sorted((ROOT / "tests" / room).rglob("test_*.py"))
-    modules.sort(key=lambda path: path != first)
-    names = [".".join(m.relative_to(ROOT).with_suffix("").parts) for m in modules]
-    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        file = Path(folder) / "mutant.py"
-        file.write_text(source)
-        try:
-            child = run(
-                [
-                    *(sys.executable, "-m", "mutation.child", module, file),
-                    *names,
-                    *ROOMS[room][1],
-                ],
-                cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "CI": "1"},
-                stdin=DEVNULL,
-                stdout=DEVNULL,
-                stderr=DEVNULL,
-                timeout=LONGEST,
-                check=False,
-            )
-        except TimeoutExpired:
-            return True
-    return child.returncode != 0
+def tests(room: str, path: Path) -> list[str]:
+    """The modules of tests, that of the same name first."""
+    folder = child.ROOT / "tests"
+    own = found(folder / room)
+    others = [name for also in ROOMS[room][1] for name in found(folder / also)]
+    own.sort(
+        key=lambda name: (not name.endswith(f".test_{path.stem}"), name[6:] in LONG)
+    )
+    return own + others
+
+
+def found(path: Path) -> list[str]:
+    """The modules of tests in a folder, or the one of this name."""
+    paths = sorted(path.rglob("test_*.py")) or [path.with_suffix(".py")]
+    return list(map(child.dotted, paths))
+
+
+def attempt(chosen: tuple[str, Mutant]) -> tuple[str, bool, str]:
+    """Whether a test fails, or hangs."""
+    room, mutant = chosen
+    line, change, source = mutant.made()
+    noticed = not child.passed(mutant.path, source, tests(room, mutant.path))
+    return room, noticed, f"{mutant.path.relative_to(child.ROOT)}:{line}: {change}"
 
 
 if __name__ == "__main__":

@@ -1,25 +1,34 @@
-"""Runs tests with a module replaced: `python -m mutation.child MODULE FILE TESTS…`."""
+"""A process of its own for each mistake, forked from one that has all libraries."""
 
 import importlib.abc
 import importlib.util
-import resource
+import os
+import signal
 import sys
+import tempfile
 import unittest
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
 from hypothesis import Phase, settings
 
-LONGEST = 90
-"""Seconds of a processor, after which the tests hang: they notice that way."""
+ROOT = Path(__file__).parents[1]
+
+LONGEST = 30
+"""Seconds of a processor, after which a test hangs: it notices that way."""
+
+PATIENCE = 1800
+"""Seconds that all of them may wait for something."""
+
+OWN = {"api_exporter", "tests", "simulation", "fuzz", "benchmarks", "acceptance"}
 
 
 class Finder(importlib.abc.MetaPathFinder):
     """Finds the module with the mistake in place of the right one."""
 
-    def __init__(self, module: str, file: str) -> None:
+    def __init__(self, module: str, file: Path) -> None:
         self._module = module
         self._file = file
 
@@ -34,22 +43,58 @@ class Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, self._file)
 
 
-def main() -> None:
-    module, file, *names = sys.argv[1:]
-    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
-    sys.meta_path.insert(0, Finder(module, file))
-    importlib.import_module("tests")
-    parent = settings.get_profile("api-exporter")
-    phases = (Phase.explicit, Phase.generate)  # the first failure is enough
-    settings.register_profile("mutation", parent, phases=phases, database=None)
-    settings.load_profile("mutation")
-    for name in names:
-        suite = unittest.defaultTestLoader.loadTestsFromName(name)
-        with Path("output").open("w") as output:
-            runner = unittest.TextTestRunner(output, failfast=True)
-            if not runner.run(suite).wasSuccessful():
-                sys.exit(1)
+class Result(unittest.TestResult):
+    """Ends the process where a test hangs."""
+
+    def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's
+        signal.setitimer(signal.ITIMER_PROF, LONGEST)
+        super().startTest(test)
 
 
-if __name__ == "__main__":
-    main()
+def dotted(path: Path) -> str:
+    """The name of a module."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def load() -> None:
+    """Import what the tests import, and forget what is the project's own."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        importlib.import_module(dotted(path))
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in OWN:
+            del sys.modules[name]
+
+
+def passed(path: Path, source: str, tests: Iterable[str]) -> bool:
+    """Whether these tests pass where a module has this source."""
+    child = os.fork()
+    if not child:
+        try:
+            os._exit(not _run(path, source, tests))
+        finally:
+            os._exit(2)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _run(path: Path, source: str, tests: Iterable[str]) -> bool:
+    signal.alarm(PATIENCE)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        os.chdir(folder)
+        file = Path(folder) / "mutant.py"
+        file.write_text(source)
+        sys.meta_path.insert(0, Finder(dotted(path), file))
+        importlib.import_module("tests")
+        parent = settings.get_profile("api-exporter")
+        phases = (Phase.explicit, Phase.generate)  # the first failure is enough
+        settings.register_profile("mutation", parent, phases=phases, database=None)
+        settings.load_profile("mutation")
+        for name in tests:
+            result = Result()
+            result.failfast = True
+            unittest.defaultTestLoader.loadTestsFromName(name).run(result)
+            if not result.wasSuccessful():
+                return False
+    return True

@@ -40,5 +40,5 @@ class MutantTests(SynchronousTestCase):
                 "5: return a  →  return None",
                 "6: return b  →  return None",
             ],
-            sorted(mutant.made()[0] for mutant in mutants(path)),
+            sorted("{}: {}".format(*mutant.made()) for mutant in mutants(path)),
         )
