@@ -5,7 +5,9 @@ from base64 import b64encode
 from prometheus_client import CollectorRegistry
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
+from twisted.internet.protocol import Factory
 from twisted.internet.task import Clock
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.pages import notFound
 from twisted.web.resource import Resource
@@ -18,7 +20,7 @@ from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import TextPage
 from api_exporter.serving.visibility import ALL
 from api_exporter.settings.environment import read
-from tests.access.folder import HASH, Folder
+from tests.access.folder import HASH, SERVER, Folder
 from tests.logbook import logbook
 from tests.web.connection import CLIENT, Connection
 
@@ -438,6 +440,14 @@ class TokenTests(AccessTestCase):
             self.assertEqual(old, self.ask(site, "/", f"Bearer {TOKEN}").status)
             self.assertEqual(new, self.ask(site, "/", f"Bearer {LIMITED}").status)
         self.assertFalse(self.access.good)
+
+
+class EncryptedTests(AccessTestCase):
+    def test_encrypted(self) -> None:
+        """Connections are encrypted where the web configuration asks for TLS."""
+        encrypt = self.site(SERVER).encrypt
+        assert encrypt is not None
+        self.assertIsInstance(encrypt(Factory()), TLSMemoryBIOFactory)
 
 
 class HeaderTests(AccessTestCase):

@@ -81,6 +81,13 @@ class ConfigurationTests(SynchronousTestCase):
                 f"{path!r} is not allowed: it must be /metrics or /sd", problem
             )
 
+    def test_warning(self) -> None:
+        """What slows all logins is logged when the file is read."""
+        self.load(USERS.replace("$04$", "$18$"))
+        [line] = self.book.lines()
+        self.assertIn("warning WEB_CONFIG_FILE: ", line)
+        self.assertIn("a hash has cost 18", line)
+
     def test_ssl_endpoint(self) -> None:
         """Only one of the two may say how connections are encrypted."""
         [problem] = self.why_not("", LISTEN_ADDRESS=":8080,ssl:8443:privateKey=x")

@@ -104,6 +104,16 @@ class LimitsTests(SynchronousTestCase):
             ratios(known()),
         )
 
+    def test_no_user(self) -> None:
+        """What is booked on no user counts for no limit: not for peers without one."""
+        peers = [{**peer, "user_id": ""} for peer in raw("peers")]
+        rows = raw("agent_consumption")
+        nobody = [{**row, "dimension_id": "", "tokens_input": 10**9} for row in rows]
+        self.assertEqual(
+            ratios(known(changed={"peers": peers})),
+            ratios(known(changed={"peers": peers, "agent_consumption": rows + nobody})),
+        )
+
     def test_caps(self) -> None:
         """Of enabled halves of what is enabled, above 0; split windows have theirs."""
         families = told("agent_network", known())

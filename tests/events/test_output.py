@@ -31,6 +31,18 @@ class OutputTests(SynchronousTestCase):
         self.assertEqual(LINE * 10, self.read())
         self.assertTrue(self.output.flushed)
 
+    def test_number(self) -> None:
+        """It is standard output where nothing else is said."""
+        self.addCleanup(os.close, self.reader)
+        before = os.dup(1)
+        self.addCleanup(os.close, before)
+        os.dup2(self.writer, 1)
+        try:
+            Output().write(LINE)
+        finally:
+            os.dup2(before, 1)
+        self.assertEqual(LINE, self.read())
+
     def test_slow(self) -> None:
         """A full pipe takes no more, and we do not wait; nothing comes twice."""
         self.addCleanup(os.close, self.reader)

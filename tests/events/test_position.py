@@ -320,6 +320,17 @@ class LostTests(SynchronousTestCase):
         reading.turns()
         self.assertEqual(([], 250), (reading.missed, len(reading.got)))
 
+    def test_only_older(self) -> None:
+        """Neither does one that is full of older rows, as others came late."""
+        reading = self.reading()
+        known = reading.position.known
+        newest = {id_: known[id_] for id_ in known if known[id_] == max(known.values())}
+        reading.position = replace(reading.position, known=newest)
+        for one in range(500, 700):
+            reading.table.add(one, START + 20 * SECOND + one)
+        reading.turns()
+        self.assertEqual([], reading.missed)
+
 
 class SkipTests(SynchronousTestCase):
     def test_backlog(self) -> None:
@@ -352,7 +363,7 @@ class PositionTests(SynchronousTestCase):
         keys = [row.key for row in requests(range(1, 61))]
         self.assertEqual(position, position.after_crash(keys[:50]))
         self.assertEqual(position, position.after_crash([]))
-        for told in (keys, keys[40:]):
+        for told in (keys, keys[40:], keys[49:]):
             after = position.after_crash(told)
             self.assertEqual(keys[-1], after.last)
             self.assertLessEqual({id_ for id_, _ in keys[50:]}, after.known.keys())

@@ -57,6 +57,11 @@ class CutTests(SynchronousTestCase):
         text = f"{METRIC.name}{other} 1\n" * 2
         self.assertEqual(2 * (told != value), piece(text.encode()).cut)
 
+    def test_none(self) -> None:
+        """A page with short labels has no label that was cut."""
+        text = METRIC.name + labels(name="plain") + " 1\n"
+        self.assertEqual(0, piece(text.encode()).cut)
+
     def test_counts(self) -> None:
         """What becomes one label is counted together."""
         long = "x" * 5000

@@ -10,7 +10,12 @@ from msgspec import Struct
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition import diff, per_record
-from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
+from api_exporter.exposition.incremental import (
+    EMPTY_PAGE,
+    PageTooLong,
+    RenderedPage,
+    render_page,
+)
 from api_exporter.exposition.pages import PIECE_BYTES, piece
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import Family, Metric, Sample, labels, render
@@ -93,6 +98,14 @@ class GatheredTests(SynchronousTestCase):
         found = self.paged(self.family(1, 2), None, self.family(3))
         self.assertEqual([3], [p.series for p in found.page])
 
+    def test_room(self) -> None:
+        """A page may be as long as there is room, and no byte longer."""
+        family = self.family(1)
+        length = len(joined(self.paged(family)))
+        self.assertEqual(self.paged(family), finish(render_page([family], room=length)))
+        with self.assertRaises(PageTooLong):
+            finish(render_page([family], room=length - 1))
+
     def test_nothing(self) -> None:
         """No text makes no piece."""
         self.assertEqual(EMPTY_PAGE, self.paged())
@@ -102,6 +115,8 @@ class GatheredTests(SynchronousTestCase):
         """Texts that fill a piece make one."""
         found = self.paged(self.family(PIECE_BYTES, PIECE_BYTES // 2, 3))
         self.assertEqual([1, 2], [p.series for p in found.page])
+        found = self.paged(self.family(PIECE_BYTES))
+        self.assertEqual([1], [p.series for p in found.page])
 
     def test_same(self) -> None:
         """What has the same text is the same piece."""
@@ -161,6 +176,16 @@ class EachTests(SynchronousTestCase):
         self.assertEqual(len(after.page), shared(self.before, after))
         self.before, self.many = after, changed
         self.assertLess(sys.getrefcount(old), held)
+
+    def test_without_line(self) -> None:
+        """Lines stay with their records where one of a block has no line."""
+        many = (Thing("t0", size=None), *self.many[1:])
+        page = self.making.made(many)
+        for new in (Thing("t1"), Thing("t1", size=2)):
+            many = (many[0], new, *many[2:])
+            page = self.making.made(many, page)
+            for lines in page.lines:
+                self.assertLessEqual({*map(id, lines.told)}, {*map(id, many)})
 
     def test_comes_and_goes(self) -> None:
         """Who comes or goes costs one block at most, or two where it was the border."""
@@ -222,6 +247,24 @@ class EachTests(SynchronousTestCase):
             alive = set(map(id, records))
             for lines in before.lines:
                 self.assertLessEqual({*map(id, lines.block + lines.told)}, alive)
+
+
+class DiffTests(SynchronousTestCase):
+    def test_few(self) -> None:
+        """Up to an eighth of a block that is new is compared, record by record."""
+        old = things(*map(str, range(16)))
+        two, three = (things(*map(str, range(n))) + old[n:] for n in (2, 3))
+        found = diff.BlockDiff.between(old, two)
+        self.assertEqual(diff.BlockDiff((old[:2], two[:2]), True), found)
+        self.assertIsNone(diff.BlockDiff.between(old, three).pairs)
+        self.assertIsNone(diff.BlockDiff.between(old, old[:-1]).pairs)
+
+    def test_alike(self) -> None:
+        """The lines are looked for where a quarter of the records was there before."""
+        old = things(*map(str, range(100)))
+        for same, alike in ((24, False), (25, True)):
+            new = old[:same] + things(*map(str, range(same, 100)))
+            self.assertIs(alike, diff.BlockDiff.between(old, new).alike)
 
 
 class CutTests(SynchronousTestCase):

@@ -20,9 +20,11 @@ from api_exporter.exposition.text import (
     escape,
     halves,
     labels,
+    never,
     number,
     render,
     timestamp,
+    whole,
 )
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
@@ -196,6 +198,8 @@ class TimestampTests(SynchronousTestCase):
             datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))),
         ):
             self.assertIsNone(timestamp(instant), instant)
+            self.assertIsNone(whole(instant), instant)
+            self.assertTrue(never(instant), instant)
 
     def test_instants(self) -> None:
         """Instants after 1970 began are seconds, whole ones as whole numbers."""
@@ -209,6 +213,8 @@ class TimestampTests(SynchronousTestCase):
         ):
             page = text(Family(METRIC, [("", seconds(instant))]))
             self.assertEqual(f"{METRIC.name} {written}", page.splitlines()[-1])
+            self.assertEqual(int(float(written)), whole(instant))
+            self.assertFalse(never(instant), instant)
 
 
 class FamilyTests(SynchronousTestCase):

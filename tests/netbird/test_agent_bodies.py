@@ -11,6 +11,7 @@ from api_exporter.netbird.agent_bodies import (
     ConsumptionBody,
     Denials,
     DenialsBody,
+    midnight,
 )
 from api_exporter.netbird.bodies import DecodeContext, Decoded
 from api_exporter.netbird.resources import BOUNDS, BY_NAME
@@ -42,6 +43,14 @@ def _noting(
     except StopIteration as end:
         decoded: Decoded = end.value
         return decoded
+
+
+class MidnightTests(SynchronousTestCase):
+    def test_next(self) -> None:
+        """A day ends with the next midnight in UTC, also one that begins now."""
+        end = midnight(NOON)
+        self.assertEqual(NOON - 30 + 12 * 3600, end)
+        self.assertEqual(end + 24 * 3600, midnight(end))
 
 
 class ConsumptionTests(SynchronousTestCase):

@@ -1,8 +1,13 @@
 """What bodies are recognized by: nothing that somebody else can compute."""
 
+from msgspec import Raw, Struct
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.record_cache import fingerprint_function
+from api_exporter.netbird.record_cache import (
+    RecordCache,
+    fingerprint,
+    fingerprint_function,
+)
 
 
 class FingerprintTests(SynchronousTestCase):
@@ -29,3 +34,25 @@ class FingerprintTests(SynchronousTestCase):
         digest = fingerprint_function("0", randomized=False)
         self.assertEqual(digest(b"ab"), digest(memoryview(b"abc")[:2]))
         self.assertNotEqual(digest(b"ab"), digest(b"ba"))
+
+
+class CacheTests(SynchronousTestCase):
+    def test_tries(self) -> None:
+        """After 33 unknown records it looks up only a sample, by their lengths; each
+        that was recognized pays for two more.
+        """
+        record = Struct()
+        for length, known, unknown, found in (
+            (17, 0, 32, True),
+            (17, 0, 33, False),
+            (17, 2, 36, True),
+            (17, 2, 37, False),
+            (16, 0, 99, True),
+        ):
+            raw = b"x" * length
+            cache = RecordCache({fingerprint(raw): record})
+            for _ in range(known):
+                self.assertIs(record, cache.find(Raw(raw)))
+            for number in range(unknown):
+                self.assertIsNone(cache.find(Raw(b"%017d" % number)))
+            self.assertEqual(found, cache.find(Raw(raw)) is record)

@@ -25,6 +25,19 @@ class DefaultsTests(SynchronousTestCase):
                     self.assertFalse(field.default, (kind, field.name))
 
 
+class AmountTests(SynchronousTestCase):
+    def test_bounds(self) -> None:
+        """An amount is one that a number tells to the dollar."""
+        for value, taken in ((2.0**53, True), (2.0**53 + 2, False)):
+            for amount in (value, -value):
+                try:
+                    msgspec.convert(amount, agent_records.Amount)
+                except msgspec.ValidationError:
+                    self.assertFalse(taken, amount)
+                else:
+                    self.assertTrue(taken, amount)
+
+
 class PeerTests(SynchronousTestCase):
     def test_alike(self) -> None:
         """What two machines have in common is in memory once."""

@@ -81,6 +81,7 @@ class ResourcesTests(SynchronousTestCase):
     def test_periods(self) -> None:
         """By default fewer than six requests a minute are sent, the least allowed."""
         self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
+        self.assertEqual(30, BY_NAME[ACCESS_LOG].period)  # as docs/access-log.md says
 
 
 class AccessLogTests(SynchronousTestCase):

@@ -432,6 +432,18 @@ class PauseTests(SynchronousTestCase):
         schedule.refreshed("peers", 780.0)
         self.assertIn("groups", round_of(schedule, 860.0))
 
+    def test_place(self) -> None:
+        """Who is refused once keeps its place; who is refused twice waits."""
+        schedule = fresh()
+        self.assertEqual(["peers"], taken(schedule, 0.0))
+        schedule.refreshed("peers", 0.0)
+        for begin in (0.0, 100.0):
+            self.assertEqual(["groups"], taken(schedule, begin))
+            schedule.rate_limited("groups", begin, 20.0)
+            self.assertEqual(["peers"], taken(schedule, begin + 90))
+            schedule.refreshed("peers", begin + 90)
+        self.assertEqual(["users"], taken(schedule, 200.0))
+
     def test_first_under_way(self) -> None:
         """A first resource that was under way when the pause began comes once more."""
         schedule = settled()

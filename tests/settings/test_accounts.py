@@ -6,6 +6,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.settings.accounts import secrets_of
 from api_exporter.settings.definitions import OF_ACCOUNT, AccountSettings
 from api_exporter.settings.environment import read
 from api_exporter.settings.errors import ConfigurationError
@@ -47,6 +48,13 @@ class AcceptedTests(FolderTestCase):
         found = self.accounts(UPSTREAM_API_URL=URL)
         self.assertEqual(["D_1-x", "acme", "b.c"], sorted(found))
         self.assertEqual("acme", found["acme"].name)
+
+    def test_several(self) -> None:
+        """An account of the folder has a name, where it is alone, too."""
+        environ = {"UPSTREAM_API_URL": URL, "UPSTREAM_API_TOKEN": OTHER}
+        self.assertIs(False, read(environ).several)
+        self.write("acme.conf")
+        self.assertIs(True, read({**environ, "ACCOUNTS_DIR": str(self.folder)}).several)
 
     def test_links(self) -> None:
         """Links are followed, as Kubernetes mounts a Secret."""
@@ -205,6 +213,18 @@ class RefusedTests(FolderTestCase):
             ],
             begin,
         )
+
+    def test_paths(self) -> None:
+        """Each file that an account's file names needs its whole path."""
+        self.assertEqual(
+            {setting.name for setting in OF_ACCOUNT if setting.name.endswith("_FILE")},
+            {setting.name for setting in OF_ACCOUNT if setting.path},
+        )
+
+    def test_secrets(self) -> None:
+        """A secret is hidden from eight characters on: a shorter one is everywhere."""
+        for token, hidden in (("8letters", {"8letters"}), ("7letter", set())):
+            self.assertEqual(hidden, secrets_of({"UPSTREAM_API_TOKEN": token}))
 
     def test_both_tokens(self) -> None:
         """Of the two forms of a token a file may have one."""

@@ -143,6 +143,13 @@ class AssignmentTests(SynchronousTestCase):
             self.assertNotIn("canary", words)
             self.assertEqual([words], words.splitlines())
 
+    def test_quotes(self) -> None:
+        """Behind a closing quote the words say which one it was."""
+        for quote in "'\"":
+            with self.assertRaises(ValueError) as raised:
+                assignment(f"X_A={quote}a{quote} b")
+            self.assertIn(f"the closing {quote}, and", str(raised.exception))
+
     def test_lonely_value(self) -> None:
         """A value that has lost its name, as when a line is broken, is not repeated."""
         for line in (
@@ -268,6 +275,10 @@ class BelowTests(SynchronousTestCase):
         environ, file = {"X_A": "1", "X_B": "2"}, {"X_B": "3", "X_C": "4"}
         self.assertEqual({"X_A": "1", "X_B": "2", "X_C": "4"}, below(environ, file))
         self.assertEqual(({"X_A": "1", "X_B": "2"}, 2), (environ, len(file)))
+
+    def test_empty(self) -> None:
+        """An empty variable is not set: the file's value counts."""
+        self.assertEqual({"X_A": "1"}, below({"X_A": ""}, {"X_A": "1"}))
 
 
 def escaped(text: str) -> str:

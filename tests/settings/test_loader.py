@@ -5,6 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
 from api_exporter.settings.options import Options
 from tests.authority import Authority, written
@@ -40,6 +41,18 @@ class WarningTests(SynchronousTestCase):
             expected = [f"warning {path} {words}" for path in told]
             self.assertEqual(expected, self.warned(**settings))
 
+    def test_readable_configuration(self) -> None:
+        """So is the configuration file itself."""
+        file = Path(self.mktemp())
+        file.write_text("UPSTREAM_API_URL=http://10.0.0.1\nUPSTREAM_API_TOKEN=a\n")
+        options = Options()
+        options.parseOptions(["--config", str(file)])
+        for mode, told in ((0o644, 1), (0o640, 0)):
+            file.chmod(mode)
+            book = logbook(self)
+            load(options, {})
+            self.assertEqual(told, str(book.lines()).count("is readable by every"))
+
     def test_no_authorities(self) -> None:
         """SSL_CERT_FILE that cannot be read is told: nobody would be trusted."""
         for path in ("/nowhere.pem", "/" + "x" * 5000):
@@ -60,3 +73,11 @@ class WarningTests(SynchronousTestCase):
         assert token is not None
         self.assertEqual("secret", token.reveal())
         self.assertEqual({**ours, "SSL_CERT_FILE": "/a"}, os.environ)
+
+    def test_mistakes(self) -> None:
+        """Mistakes are told as they were found, whoever reads the settings."""
+        options = Options()
+        options.parseOptions([])
+        with self.assertRaises(ConfigurationError) as raised:
+            load(options, {"UPSTREAM_API_TOKEN": "a"})
+        self.assertIn("UPSTREAM_API_URL", str(raised.exception.problems))
