@@ -180,6 +180,11 @@ class Checker:
 
     def silence(self) -> Problems:
         """After a 429 nothing is asked with the token, but for the peers at times."""
+        for request in self._watched:
+            if request.answered is not None and request.path != PROBE:
+                self._told(request, request.answered)
+        under_way = self.world.upstream.under_way
+        self._watched = [r for r in self._watched if r in under_way]
         for request, again in self.requests:
             self._watched.append(request)
             pause = self._pauses.get(request.token)
@@ -189,11 +194,6 @@ class Checker:
                 elif request.at - pause.broken < LONGEST_PAUSE - 1.0:
                     yield f"the peers are asked for too often in a pause, {pause}"
                 pause.broken = request.at
-        for request in self._watched:
-            if request.answered is not None and request.path != PROBE:
-                self._told(request, request.answered)
-        under_way = self.world.upstream.under_way
-        self._watched = [r for r in self._watched if r in under_way]
 
     def _told(self, request: Request, at: float) -> None:
         """The first 429 begins a pause; another answer to a later request ends it."""
@@ -362,7 +362,7 @@ class Checker:
                 continue
             # Names in words may wait for the next refresh of the peers.
             told, new, old = (
-                {*found.counts.items(), *(finding.alert for finding in found.findings)}
+                {*Counter(finding.alert for finding in found.findings).items()}
                 for found in (there, fresh, then)
             )
             if wrong := (told - new - old) | ((new & old) - told):
