@@ -34,6 +34,12 @@ WAYS = """\
 | corpus of the fuzzer | the inputs that reach most code | each change |
 """
 
+FOUND = """\
+The simulation has found two defects. `api_exporter_resource_up` stayed 1 over nothing
+where the object that a resource belongs to was deleted. The exporter wrote audit events
+twice where the file was rotated, the cursor was lost and the exporter was restarted.
+"""
+
 PLANTED = """\
 ## Planted bugs
 
@@ -133,6 +139,7 @@ def correctness() -> str:
             f" {total(lived, 'looks'):,.0f} looks at invariants ({', '.join(lived)}).\n"
             if lived
             else "",
+            FOUND,
             PLANTED,
             f"The simulation found {len(found_bugs)} of {len(planted)}.\n",
             table(
