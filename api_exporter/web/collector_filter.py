@@ -49,7 +49,9 @@ def _named(
     for value in values:
         if value not in allowed:
             shown = ascii(value[:30])
-            raise ValueError(
-                f"{parameter}: {shown} is not one of {', '.join(allowed) or 'no names'}"
-            )
+            if not allowed:
+                raise ValueError(
+                    f"{parameter}: {shown}: name an account (account=NAME)"
+                )
+            raise ValueError(f"{parameter}: {shown} is not one of {', '.join(allowed)}")
     return frozenset(values)

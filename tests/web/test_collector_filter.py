@@ -76,7 +76,7 @@ class ChosenTests(SynchronousTestCase):
         with self.assertRaises(ValueError) as caught:
             collector_filter({b"collect[]": [b"peers"]}, ())
         self.assertEqual(
-            "collect[]: 'peers' is not one of no names", str(caught.exception)
+            "collect[]: 'peers': name an account (account=NAME)", str(caught.exception)
         )
 
     @given(
