@@ -1,6 +1,6 @@
 """The metric filter: which families of the collectors are published."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from api_exporter.collectors.rows import Measure
 from api_exporter.collectors.table import Collector
-from api_exporter.exposition.text import Family, Metric
+from api_exporter.exposition.text import Edition, Family, Metric
 from api_exporter.netbird.inventory import Inventory
 
 
@@ -58,9 +58,12 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _only(
-    names: frozenset[str], measure: Measure, inventory: Inventory
+    names: frozenset[str],
+    measure: Measure,
+    inventory: Inventory,
+    before: Mapping[str, Edition] = {},
 ) -> Iterator[Family | None]:
     """Families of these names; nobody goes through the samples of others."""
-    for family in measure(inventory):
+    for family in measure(inventory, before):
         if family is None or family.metric.name in names:
             yield family

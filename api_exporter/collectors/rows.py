@@ -7,19 +7,37 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
 from msgspec import Struct
 
 from api_exporter.exposition import text
 from api_exporter.exposition.memo import MemoFunction, MemoIterable, MemoResult
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
-from api_exporter.exposition.text import CHUNK_SAMPLES, Family, Labels, Metric, Sample
+from api_exporter.exposition.text import (
+    CHUNK_SAMPLES,
+    Edition,
+    Family,
+    Labels,
+    Metric,
+    Sample,
+    UnchangedFamily,
+)
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 
-Measure = Callable[[Inventory], Iterator[Family | None]]
-"""Families from records. None: not done counting, a good place to pause."""
+
+class Measure(Protocol):
+    """Makes families from records. None: not done counting, a good place to pause.
+
+    Args:
+        before: the editions of families that the page before has.
+    """
+
+    def __call__(
+        self, inventory: Inventory, before: Mapping[str, Edition] = ..., /
+    ) -> Iterator[Family | None]: ...
+
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -76,7 +94,7 @@ class Row(Struct, frozen=True):
     """A family.
 
     Attributes:
-        needs: the resources without which it is absent.
+        needs: the resources without which it is absent, all that it is made of.
         make: the family; None where it has no sample.
     """
 
@@ -88,11 +106,19 @@ class Row(Struct, frozen=True):
 def measurement(rows: Iterable[Row]) -> Measure:
     """What makes the families of these rows, as far as their resources are known."""
 
-    def measure(inventory: Inventory) -> Iterator[Family | None]:
+    def measure(
+        inventory: Inventory, before: Mapping[str, Edition] = {}
+    ) -> Iterator[Family | None]:
         known = Measurement(inventory)
         for row in rows:
-            if all(getattr(inventory, name) is not None for name in row.needs):
-                yield (yield from row.make(row.metric, known))
+            if any(getattr(inventory, name) is None for name in row.needs):
+                continue
+            edition = inventory.edition(row.needs)
+            if before.get(row.metric.name) == edition:
+                yield UnchangedFamily(row.metric)
+            elif family := (yield from row.make(row.metric, known)):
+                family.edition = edition
+                yield family
 
     return measure
 

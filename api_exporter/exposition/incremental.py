@@ -2,10 +2,11 @@
 
 Nothing is kept but that page and the records that its lines are of: a record that has
 not changed is the same object as before, and so is found again, with its line. What is
-not there any more is not on the new page, and so is not kept either.
+not there any more is not on the new page, and so is not kept either. Of a family that
+is not of records it is known what it was made of: while that is equal, its text is.
 """
 
-from collections.abc import Generator, Hashable, Iterable
+from collections.abc import Generator, Hashable, Iterable, Mapping
 from math import inf
 
 from msgspec import Struct
@@ -14,7 +15,27 @@ from msgspec.structs import replace
 from api_exporter.exposition.diff import BlockDiff, Records
 from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece_in_steps
 from api_exporter.exposition.per_record import PerRecordFamily, Record
-from api_exporter.exposition.text import CHUNK_SAMPLES, Family, heading, render
+from api_exporter.exposition.text import (
+    CHUNK_SAMPLES,
+    Edition,
+    Family,
+    UnchangedFamily,
+    heading,
+    render,
+)
+
+
+class RenderedFamily(Struct, frozen=True):
+    """Where the text of a family stands that is not of records."""
+
+    edition: Edition
+    piece: Piece
+    start: int
+    end: int
+
+    @property
+    def text(self) -> bytes:
+        return self.piece.text[self.start : self.end]
 
 
 class RenderedBlock(Struct, frozen=True):
@@ -39,11 +60,18 @@ class RenderedPage(Struct, frozen=True):
 
     Attributes:
         gathered: the pieces of families that are not of records.
+        families: these families, but for those in several pieces.
     """
 
     page: Page = ()
     gathered: tuple[Piece, ...] = ()
+    families: Mapping[str, RenderedFamily] = {}
     lines: tuple[RenderedBlock, ...] = ()
+
+    @property
+    def editions(self) -> Mapping[str, Edition]:
+        """Those of the families that can be taken over."""
+        return {name: family.edition for name, family in self.families.items()}
 
 
 EMPTY_PAGE = RenderedPage()
@@ -68,47 +96,76 @@ def render_page(
     """
     making = _PageBuilder(before, room)
     for family in families:
-        if isinstance(family, PerRecordFamily):
+        if family is None:
+            yield
+        elif isinstance(family, PerRecordFamily):
             yield from making.add(family)
+        elif isinstance(family, UnchangedFamily):
+            yield from making.keep(family.metric.name)
         else:
-            for text in render([family]):
-                yield from making.gather(text)
-                yield
+            texts = map(str.encode, render([family]))
+            yield from making.gather(family.metric.name, family.edition, texts)
     return (yield from making.made())
 
 
 class _PageBuilder:
     def __init__(self, before: RenderedPage, room: float) -> None:
         self._room = room
+        self._known = before.families
         self._texts = {piece.text: piece for piece in before.gathered}
         self._before = {(old.name, old.block[0].id): old for old in before.lines}
         self._changes: dict[tuple[int, int], BlockDiff] = {}
         self._page: list[Piece] = []
         self._gathered: list[Piece] = []
         self._lines: list[RenderedBlock] = []
-        self._waiting: list[str] = []
+        self._waiting: list[bytes] = []
         self._size = 0
+        self._begun: list[tuple[str, Edition, int, int]] = []
+        self._families: dict[str, RenderedFamily] = {}
 
     def made(self) -> Generator[None, None, RenderedPage]:
         yield from self._cut()
         return RenderedPage(
-            tuple(self._page), tuple(self._gathered), tuple(self._lines)
+            page=tuple(self._page),
+            gathered=tuple(self._gathered),
+            families=self._families,
+            lines=tuple(self._lines),
         )
 
-    def gather(self, text: str) -> Generator[None, None, None]:
+    def gather(
+        self, name: str, edition: Edition | None, texts: Iterable[bytes]
+    ) -> Generator[None, None, None]:
         """Small texts make a piece together."""
-        self._waiting.append(text)
-        self._size += len(text)
+        start, pieces = self._size, len(self._gathered)
+        for text in texts:
+            self._waiting.append(text)
+            self._size += len(text)
+            if self._size >= PIECE_BYTES:
+                yield from self._cut()
+            yield
+        if edition is not None and pieces == len(self._gathered):
+            self._begun.append((name, edition, start, self._size))
+
+    def keep(self, name: str) -> Generator[None, None, None]:
+        """The text that a family had before."""
+        known = self._known[name]
+        start, self._size = self._size, self._size + known.end - known.start
+        self._waiting.append(known.text)
+        self._begun.append((name, known.edition, start, self._size))
         if self._size >= PIECE_BYTES:
             yield from self._cut()
+            yield
 
     def _cut(self) -> Generator[None, None, None]:
         if self._size:
-            text = "".join(self._waiting).encode()
+            text = b"".join(self._waiting)
             gathered = self._texts.get(text) or (yield from piece_in_steps(text))
             self._gathered.append(gathered)
             self._put(gathered)
-            self._waiting, self._size = [], 0
+            for name, edition, start, end in self._begun:
+                family = RenderedFamily(edition, gathered, start, end)
+                self._families[name] = family
+            self._waiting, self._size, self._begun = [], 0, []
 
     def _put(self, new: Piece) -> None:
         self._page.append(new)

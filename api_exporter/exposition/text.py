@@ -45,10 +45,15 @@ class Metric(Struct, frozen=True, kw_only=True):
     self_hosted: str = ""
 
 
+Edition = tuple[object, ...]
+"""What a family was made of: while that is equal, the family says the same."""
+
+
 class Family:
     """A metric and its samples, which are read once, or never: make them when read.
 
     Attributes:
+        edition: None where nobody knows what it was made of.
         at_once: how many samples may be made at one go; fewer where one is much work.
         steps: what the first sample needs, in small steps, so that one may pause
             between them. The samples take those that are left.
@@ -65,6 +70,14 @@ class Family:
         self.samples = samples
         self.at_once = at_once
         self.steps = steps
+        self.edition: Edition | None = None
+
+
+class UnchangedFamily(Family):
+    """A family that the page before has in the same edition."""
+
+    def __init__(self, metric: Metric) -> None:
+        super().__init__(metric, ())
 
 
 LONGEST_LABEL = 4096

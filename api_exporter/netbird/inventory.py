@@ -73,6 +73,9 @@ OF_AGENTS = (
 )
 """What is dormant while there is no provider of the Agent Network."""
 
+OF_THE_TIME = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
+"""What means something else by the time alone: those with `ends`."""
+
 
 class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     """What may be told of the network.
@@ -255,8 +258,15 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return resource in OF_AGENTS and not self.agent_providers
 
     def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
-        """The same until one of these changes. To hold it keeps no records alive."""
-        return tuple(self.changes.get(resource) for resource in resources)
+        """The same while all that follows from these is. It keeps no records alive."""
+        resources = tuple(resources)
+        timed = not OF_THE_TIME.isdisjoint(resources)
+        return (
+            self.personal,
+            self.detail,
+            self.now if timed else None,
+            *map(self.changes.get, resources),
+        )
 
     def detailed(self) -> Steps[Iterable[records.Peer]]:
         ids = yield from self.detailed_ids()

@@ -238,7 +238,8 @@ class Pipeline:
         name = collector.name
         before = self._made.get(name, EMPTY_PAGE)
         try:
-            steps = render_page(collector.measure(inventory), before, room=room)
+            families = collector.measure(inventory, before.editions)
+            steps = render_page(families, before, room=room)
             after = await self._slicer.run(steps)
         except PageTooLong:
             limit = self._page_max_bytes

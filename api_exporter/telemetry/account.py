@@ -10,7 +10,6 @@ from typing import Protocol
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Histogram
-from prometheus_client.core import CounterMetricFamily
 
 from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.ports import REASONS, Attempt, UpstreamError
@@ -256,7 +255,7 @@ def _publish(
     label: str = "",
 ) -> None:
     """Plain numbers as a counter: prometheus_client's own take a kilobyte each."""
-    CallbackMetric(registry, name, words, read, label=label, family=CounterMetricFamily)
+    CallbackMetric(registry, name, words, read, label=label, kind="counter")
 
 
 def _code(status: int | None) -> str:

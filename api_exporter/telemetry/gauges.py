@@ -1,13 +1,17 @@
 """Gauges of an account that are read when somebody scrapes."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, lru_cache, partial
+from typing import Literal
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+from prometheus_client.utils import floatToGoString
 
 from api_exporter.exposition.pages import Pages
+from api_exporter.exposition.text import labels
 from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.freshness import Freshness
 
@@ -29,24 +33,75 @@ class CallbackMetric(Collector):
         read: Callable[[], Value],
         *,
         label: str = "",
-        family: type[GaugeMetricFamily | CounterMetricFamily] = GaugeMetricFamily,
+        kind: Literal["gauge", "counter"] = "gauge",
     ) -> None:
         self._name = name
         self._documentation = documentation
         self._read = read
         self._label = label
-        self._family = family
+        self._kind = kind
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
         value = self._read()
-        if isinstance(value, Mapping):
-            family = self._family(self._name, self._documentation, labels=[self._label])
-            for label, number in value.items():
-                family.add_metric([label], number)
-            yield family
-        elif value is not None:
-            yield self._family(self._name, self._documentation, value=value)
+        if value is not None:
+            numbers = value if isinstance(value, Mapping) else {"": value}
+            yield CallbackFamily(
+                self._name, self._documentation, self._kind, self._label, numbers
+            )
+
+
+class CallbackFamily(Metric):
+    """What a function has told.
+
+    Our own text needs no samples: of hundreds of lines on each page of an account they
+    would be most of the work.
+
+    Args:
+        numbers: by the values of the label; of one value where there is no label.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        documentation: str,
+        kind: str,
+        label: str,
+        numbers: Mapping[str, float],
+    ) -> None:
+        self.name = name
+        self.documentation = documentation
+        self.type = kind
+        self.unit = ""
+        self._label = label
+        self._numbers = numbers
+
+    @cached_property
+    def samples(self) -> list[Sample]:  # type: ignore[override]
+        """For all others that read a registry."""
+        return [
+            Sample(self._sample_name, {self._label: of} if self._label else {}, number)
+            for of, number in self._numbers.items()
+        ]
+
+    @property
+    def _sample_name(self) -> str:
+        return f"{self.name}_total" if self.type == "counter" else self.name
+
+    def lines(self) -> str:
+        """The text of the samples."""
+        name, label = self._sample_name, self._label
+        return "".join(
+            [
+                f"{name}{_labelled(label, of)} {floatToGoString(number)}\n"
+                for of, number in self._numbers.items()
+            ]
+        )
+
+
+@lru_cache(1024)  # names of resources, reasons and the like, which all accounts share
+def _labelled(label: str, value: str) -> str:
+    return labels(**{label: value}) if label else ""
 
 
 def resource_gauges(

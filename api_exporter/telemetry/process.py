@@ -12,7 +12,6 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
-from prometheus_client.core import CounterMetricFamily
 from twisted.python.threadpool import ThreadPool
 
 import twisted
@@ -82,7 +81,7 @@ class ProcessTelemetry:
             "api_exporter_log_lines_dropped",
             "Number of log lines dropped because the reader of the log was too slow",
             dropped,
-            family=CounterMetricFamily,
+            kind="counter",
         )
 
 

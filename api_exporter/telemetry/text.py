@@ -11,6 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.utils import floatToGoString
 
 from api_exporter.exposition.text import labels, unit
+from api_exporter.telemetry.gauges import CallbackFamily
 
 
 def text(*registries: CollectorRegistry, in_openmetrics: bool) -> bytes:
@@ -35,6 +36,9 @@ def _lines(metric: Metric, *, in_openmetrics: bool) -> Iterator[str]:
     yield f"# HELP {name} {metric.documentation}\n# TYPE {name} {kind}\n"
     if in_openmetrics and (of := unit(name)):
         yield f"# UNIT {name} {of}\n"
+    if isinstance(metric, CallbackFamily):
+        yield metric.lines()
+        return
     for sample in metric.samples:
         pairs = dict(sorted(sample.labels.items()))
         of_it = labels(**pairs) if pairs else ""

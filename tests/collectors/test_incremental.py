@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.collectors import networks
 from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.exposition import per_record
+from api_exporter.exposition import incremental, per_record
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
-from api_exporter.exposition.text import render
+from api_exporter.exposition.text import UnchangedFamily, render
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from tests import tries
-from tests.bodies import EVERYTHING, body, finish
+from tests.bodies import EVERYTHING, body, finish, inventory
 
 TIMES = st.sampled_from(("0001-01-01T00:00:00Z", "2026-05-22T12:00:00.5Z"))
 WORDS = st.sampled_from(("", "a", 'b"\\\n'))
@@ -135,7 +136,8 @@ class KeptTests(SynchronousTestCase):
                 before = pages.pop(collector.name, EMPTY_PAGE)
                 if chosen is None:
                     continue
-                after = finish(render_page(chosen.measure(known), before))
+                families = chosen.measure(known, before.editions)
+                after = finish(render_page(families, before))
                 pages[collector.name] = after
                 text = "".join(render(chosen.measure(known))).encode()
                 self.assertEqual(text, b"".join(p.text for p in after.page))
@@ -145,3 +147,60 @@ class KeptTests(SynchronousTestCase):
                 lines = [x for x in text.split(b"\n") if x and not x.startswith(b"#")]
                 self.assertEqual(len(lines), sum(p.series for p in after.page))
                 self.assertLessEqual(held(after), there)
+
+
+class EditionTests(SynchronousTestCase):
+    """A family is taken over from the page before while all that it needs is the same:
+    so it must name all that it needs.
+    """
+
+    def setUp(self) -> None:
+        self.known = inventory(personal=True)
+        self.pages = dict.fromkeys((c.name for c in COLLECTORS), EMPTY_PAGE)
+        self.check()
+
+    def check(self) -> None:
+        """All pages, each made of the one before."""
+        for collector in COLLECTORS:
+            before = self.pages[collector.name]
+            families = collector.measure(self.known, before.editions)
+            after = self.pages[collector.name] = finish(render_page(families, before))
+            anew = "".join(render(collector.measure(self.known)))
+            self.assertEqual(anew, b"".join(p.text for p in after.page).decode())
+
+    def turn(self, resource: str) -> None:
+        """A resource loses half of its records, all of them, itself, and returns."""
+        told = getattr(self.known, resource)
+        for some in (told[::2], (), None, told):
+            self.known = self.known.with_(resource, some)
+            self.check()
+
+    def test_each_resource(self) -> None:
+        for resource in EVERYTHING:
+            whole = self.known
+            self.turn(resource.name)
+            self.known = whole  # what went with it is back
+            self.check()
+
+    def test_pieces(self) -> None:
+        """So short that families are cut in two."""
+        for size in (1, 700, 5000):
+            self.patch(incremental, "PIECE_BYTES", size)
+            self.turn("groups")
+            self.turn("peers")
+
+    def test_time(self) -> None:
+        """Windows and days end though nothing is read."""
+        for seconds in (3600.0, 86400.0, 40 * 86400.0):
+            self.known = replace(self.known, now=self.known.now + seconds)
+            self.check()
+
+    def test_needs(self) -> None:
+        """What has nothing to do with a change is not made again."""
+        self.known = self.known.with_("peers", self.known.peers)
+        [collector] = [c for c in COLLECTORS if c.name == "networks"]
+        families = collector.measure(self.known, self.pages["networks"].editions)
+        fresh = [f.metric for f in families if f and not isinstance(f, UnchangedFamily)]
+        self.assertEqual(
+            [row.metric for row in networks.ROWS if "peers" in row.needs], fresh
+        )

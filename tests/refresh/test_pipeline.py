@@ -1,6 +1,6 @@
 """A body on its way: what is published, and what of it ends where something fails."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
-from api_exporter.exposition.text import Family, Metric, labels
+from api_exporter.exposition.text import Edition, Family, Metric, labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
@@ -43,7 +43,9 @@ class Bench:
             failed=self.failures.append,
         )
 
-    def measure(self, inventory: Inventory) -> Iterator[Family | None]:
+    def measure(
+        self, inventory: Inventory, _: Mapping[str, Edition] = {}
+    ) -> Iterator[Family | None]:
         yield None
         for group in inventory.groups or ():
             yield Family(METRIC, [(labels(id=group.id), 1)])
@@ -52,7 +54,9 @@ class Bench:
         if self.defect:
             raise ZeroDivisionError("oops")
 
-    def others(self, inventory: Inventory) -> Iterator[Family | None]:
+    def others(
+        self, inventory: Inventory, _: Mapping[str, Edition] = {}
+    ) -> Iterator[Family | None]:
         for group in inventory.groups or ():
             yield Family(OTHER, [(labels(id=group.id), 1)])
 
