@@ -53,6 +53,10 @@ class FinderResult:
             self.kept.append(finding)
 
 
+NOTHING_FOUND = FinderResult()
+"""Of most finders in all accounts."""
+
+
 class Attention:
     """What needs attention in one account.
 
@@ -134,7 +138,7 @@ class Attention:
                 if finding is not None:
                     few.add(finding)
                 yield
-            by[finder] = few
+            by[finder] = few if few.kept else NOTHING_FOUND
             yield
 
     def _dropped(self, inventory: Inventory, now: float) -> MemoResult[float | None]:

@@ -41,6 +41,8 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
         wanted = tuple(filter(self.wants, collector.families))
         if not wanted:
             return None
+        if self == EVERYTHING:  # all accounts share it
+            return collector
         reads, measure = collector.reads, collector.measure
         if self.detail and any(metric.of_peer for metric in wanted):
             reads = tuple(dict.fromkeys((*reads, "groups")))

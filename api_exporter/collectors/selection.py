@@ -58,7 +58,7 @@ def selection(
     bodies |= {name: body for c in collectors for name, body in c.bodies.items()}
     wanted = (r for r in BY_NAME.values() if r.name in read)
     resources = tuple(
-        replace(r, body=bodies.get(r.name, r.body))
+        replace(r, body=bodies[r.name]) if r.name in bodies else r
         for r in wanted
         if r.name not in omitted and r.name not in off
     )

@@ -25,7 +25,7 @@ from api_exporter.exposition.text import (
 )
 
 
-class RenderedFamily(Struct, frozen=True):
+class RenderedFamily(Struct, frozen=True, gc=False):
     """Where the text of a family stands that is not of records."""
 
     edition: Edition
@@ -38,7 +38,7 @@ class RenderedFamily(Struct, frozen=True):
         return self.piece.text[self.start : self.end]
 
 
-class RenderedBlock(Struct, frozen=True):
+class RenderedBlock(Struct, frozen=True, gc=False):
     """A piece with the lines that a block of records has in a family.
 
     Attributes:
@@ -55,7 +55,7 @@ class RenderedBlock(Struct, frozen=True):
     head: int
 
 
-class RenderedPage(Struct, frozen=True):
+class RenderedPage(Struct, frozen=True, gc=False):
     """A page, and what the next one may be made of.
 
     Attributes:

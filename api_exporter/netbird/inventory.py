@@ -258,14 +258,17 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return resource in OF_AGENTS and not self.agent_providers
 
     def edition(self, resources: Iterable[str]) -> tuple[object, ...]:
-        """The same while all that follows from these is. It keeps no records alive."""
-        resources = tuple(resources)
-        timed = not OF_THE_TIME.isdisjoint(resources)
-        return (
-            self.personal,
-            self.detail,
-            self.now if timed else None,
-            *map(self.changes.get, resources),
+        """The same while all that follows from these is, with the same settings.
+
+        It keeps no records alive.
+        """
+        return tuple(
+            [
+                (self.changes.get(name), self.now)
+                if name in OF_THE_TIME
+                else self.changes.get(name)
+                for name in resources
+            ]
         )
 
     def detailed(self) -> Steps[Iterable[records.Peer]]:

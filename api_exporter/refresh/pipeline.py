@@ -52,7 +52,7 @@ class Source(Protocol):
         ...
 
 
-class LastBody(Struct, frozen=True, kw_only=True):
+class LastBody(Struct, frozen=True, gc=False, kw_only=True):
     """Of the newest good body: its hash, for recognising it, and what was in it."""
 
     digest: tuple[Hashable, ...]
@@ -62,7 +62,7 @@ class LastBody(Struct, frozen=True, kw_only=True):
     recognized: KnownRecords
 
 
-class ResourceState(Struct):
+class ResourceState(Struct, gc=False):
     """What is kept of a resource from one refresh to the next.
 
     Attributes:

@@ -129,7 +129,12 @@ class KeptTests(SynchronousTestCase):
         for changes, choice, personal in rounds:
             for resource, told in changes.items():
                 known = read(known, resource, told)
-            known = replace(known, personal=personal, detail=choice.detail)
+            switches = personal, choice.detail
+            if switches != (known.personal, known.detail):
+                known = replace(known, personal=personal, detail=choice.detail)
+                pages = {
+                    name: replace(page, families={}) for name, page in pages.items()
+                }
             there = records(known)
             for collector in COLLECTORS:
                 chosen = choice.of(collector)
