@@ -39,6 +39,7 @@ from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.answers import Answers
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.tree import tree
+from api_exporter.web.ttl_cache import TTLCache
 
 if TYPE_CHECKING:  # nobody but those who want access control pay for importing it
     from api_exporter.access.configuration import AccessControl
@@ -244,6 +245,7 @@ def _site_context(
         simulated=context.simulated,
         readers=PageReaders(),
         making=Answers(shared.slicer.run),
+        tails=TTLCache(clock.seconds),
         pages={path: page for part in optional for path, page in part.pages.items()},
         uptime=lambda: clock.seconds() - started,
         seconds=clock.seconds,

@@ -18,6 +18,7 @@ from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.answers import Answers
+from api_exporter.web.ttl_cache import TTLCache
 
 
 def process_telemetry(version: str = "0") -> ProcessTelemetry:
@@ -65,6 +66,7 @@ def site_context(
         simulated=simulated,
         readers=PageReaders(),
         making=Answers(Slicer(clock).run),
+        tails=TTLCache(clock.seconds),
         pages=pages or {},
         uptime=clock.seconds,
         seconds=clock.seconds,

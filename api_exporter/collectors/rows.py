@@ -73,6 +73,13 @@ class Measurement:
         self.inventory = inventory
         self._joins: dict[object, MemoResult[Any]] = {}
         self._objects: dict[object, Objects[Any]] = {}
+        self._editions: dict[tuple[str, ...], Edition] = {}
+
+    def edition(self, needs: tuple[str, ...]) -> Edition:
+        """Of what is made of these resources: most families share one."""
+        if needs not in self._editions:
+            self._editions[needs] = self.inventory.edition(needs)
+        return self._editions[needs]
 
     def join(self, join: Join[T]) -> MemoResult[T]:
         """Made when the first family wants it."""
@@ -113,7 +120,7 @@ def measurement(rows: Iterable[Row]) -> Measure:
         for row in rows:
             if any(getattr(inventory, name) is None for name in row.needs):
                 continue
-            edition = inventory.edition(row.needs)
+            edition = known.edition(row.needs)
             if before.get(row.metric.name) == edition:
                 yield UnchangedFamily(row.metric)
             elif family := (yield from row.make(row.metric, known)):

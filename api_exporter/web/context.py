@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 from twisted.web.resource import Resource
 
+from api_exporter.exposition.pages import Piece
 from api_exporter.ports import Now
 from api_exporter.serving.page_readers import PageReaders
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.discovery.answers import Answers
+from api_exporter.web.ttl_cache import TTLCache
 
 PROFILES = "debug/pprof"
 """Where profiles are, if they are served."""
@@ -23,6 +25,7 @@ class SiteContext(Struct, frozen=True, kw_only=True):
         simulated: whether the upstream is one of our own.
         readers: who is being sent which page, of all accounts.
         making: makes the answers of service discovery, those of all accounts.
+        tails: the ends of pages, with our own metrics.
         pages: those that not everybody wants, by path.
         uptime: seconds since the start.
         seconds: a clock.
@@ -35,6 +38,7 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     simulated: bool
     readers: PageReaders
     making: Answers
+    tails: TTLCache[Piece]
     pages: Mapping[str, Resource] = {}
     uptime: Callable[[], float]
     seconds: Callable[[], float]

@@ -1,7 +1,5 @@
 """The metrics page: ready bytes and a small tail of our own, with no work per peer."""
 
-from functools import partial
-
 from prometheus_client import CollectorRegistry
 from twisted.web.server import NOT_DONE_YET, Request
 
@@ -12,7 +10,6 @@ from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.text import text
 from api_exporter.web.collector_filter import collector_filter
 from api_exporter.web.context import SiteContext
-from api_exporter.web.ttl_cache import TTLCache
 
 _NOTHING = {
     openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
@@ -39,12 +36,7 @@ class Metrics(ReadOnlyPage):
         self._registries = registries
         self._in_flight = context.process.scrapes_in_flight
         self._readers = context.readers
-        self._tails = {
-            openmetrics: TTLCache(
-                partial(self._tail, in_openmetrics=openmetrics), context.seconds
-            )
-            for openmetrics in (False, True)
-        }
+        self._tails = context.tails
 
     def render_GET(self, request: Request) -> bytes | int:
         """The page, piece by piece."""
@@ -58,7 +50,7 @@ class Metrics(ReadOnlyPage):
         wanted = negotiation.content_type(_header(request, b"accept"))
         whole = self._pages.whole(choice.collectors)
         openmetrics = wanted.format.openmetrics
-        tail = self._tails[openmetrics]() if choice.own else _NOTHING[openmetrics]
+        tail = self._tail(openmetrics) if choice.own else _NOTHING[openmetrics]
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
             request.setHeader(b"Content-Encoding", b"gzip")
@@ -73,9 +65,12 @@ class Metrics(ReadOnlyPage):
         Sender(request, iter(body.slices)).start()
         return NOT_DONE_YET
 
-    def _tail(self, *, in_openmetrics: bool) -> Piece:
-        own = text(*self._registries, in_openmetrics=in_openmetrics)
-        return piece(own, last=True)
+    def _tail(self, openmetrics: bool) -> Piece:
+        def make() -> Piece:
+            own = text(*self._registries, in_openmetrics=openmetrics)
+            return piece(own, last=True)
+
+        return self._tails.get((self, openmetrics), make)
 
 
 def _header(request: Request, name: bytes) -> str | None:

@@ -61,7 +61,7 @@ class Overview(LivePage):
     def text(self, request: Request) -> str:
         """The whole document; of some accounts, where the client may know of these."""
         known = may_know(request)
-        return self._kept() if known is ALL else self.document(known)
+        return super().text(request) if known is ALL else self.document(known)
 
     def document(self, known: Accounts = ALL) -> str:
         """A row for each account that the client may know of."""

@@ -1,0 +1,34 @@
+"""Values that are made again when they are a second old, and go when they are older."""
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.web.ttl_cache import LIFE, TTLCache
+
+
+class TTLCacheTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.made: list[str] = []
+        self.cache = TTLCache[int](self.clock.seconds)
+
+    def get(self, key: str) -> int:
+        def make() -> int:
+            self.made.append(key)
+            return len(self.made)
+
+        return self.cache.get(key, make)
+
+    def test_life(self) -> None:
+        self.assertEqual([1, 1, 2], [self.get("a"), self.get("a"), self.get("b")])
+        self.clock.advance(0.9 * LIFE)
+        self.assertEqual([1, 2], [self.get("a"), self.get("b")])
+        self.clock.advance(0.1 * LIFE)
+        self.assertEqual([3, 3], [self.get("a"), self.get("a")])
+
+    def test_old(self) -> None:
+        """What nobody asks for any more is not held."""
+        for number in range(100):
+            self.get(f"a{number}")
+            self.clock.advance(LIFE / 4)
+        self.assertEqual(4, len(self.cache._made))
