@@ -237,11 +237,11 @@ class Checker:
             refused = now - self._refused_at(account)
             if refused < 2 * HOUR:
                 continue
-            for name, standing in known.network.telemetry.standings.items():
-                period = standing.period
-                wait = max(15.0, 1.1 * period) + known.timeout
-                if name != UP:  # a failed one comes again after its period at most
-                    wait += 1.1 * period + 30.0
+            standings = known.network.telemetry.standings
+            for name, standing in standings.items():
+                wait = max(15.0, 1.1 * standings[UP].period) + known.timeout
+                if name != UP:  # it waits for the peers, and then for its turn
+                    wait += 2.2 * standing.period + 30.0
                 # What cannot be decoded may be odd by itself.
                 fails = standing.error is not None and standing.error.reason != "decode"
                 if well > wait + 5.0 and fails:
