@@ -63,11 +63,11 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(MAKE) --no-print-directory simulation programs
 
 # What they run is covered by the others already, so nothing traces them.
-# A day of two seeds that stay: a minute or two of each processor. `make acceptance
+# Two days of two seeds that stay: a minute of each processor. `make acceptance
 # ONLY=simulation` takes a fresh one.
-simulation: $(VENV)/dev ## Simulate a day or more of the whole program, twice.
-	@$(BIN)/python -m simulation --seed 55 --days 1 & first=$$!; \
-		$(BIN)/python -m simulation --seed 56 --days 1; second=$$?; \
+simulation: $(VENV)/dev ## Simulate four days of the whole program.
+	@$(BIN)/python -m simulation --seed 55 --days 2 & first=$$!; \
+		$(BIN)/python -m simulation --seed 56 --days 2; second=$$?; \
 		wait $$first && exit $$second
 
 programs: $(VENV)/dev ## Run the tests that start programs: minutes.

@@ -8,7 +8,7 @@ from acceptance.check import ROOT, Failed, run
 
 DAYS = 30
 LIMIT = 7200.0
-"""Seconds: a day takes a minute of a processor, or less."""
+"""Seconds: a day takes half a minute of a processor, or less."""
 
 
 def month(_folder: Path) -> str:

@@ -1,7 +1,12 @@
-"""The command: `python -m simulation --seed N --days D`, or `--until STEP`."""
+"""The command: `python -m simulation --seed N --days D`, or `--until STEP`; or many
+seeds: `--seeds A-B`.
+"""
 
 import argparse
 import sys
+from collections.abc import Iterable
+from functools import partial
+from multiprocessing import get_context
 from random import SystemRandom
 
 from twisted.logger import globalLogBeginner
@@ -17,20 +22,53 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=float, default=0.0, help="of a processor, for more days"
     )
+    parser.add_argument("--seeds", metavar="A-B", type=_seeds, help="so many days each")
+    parser.add_argument("--processes", type=int, default=2, help="for --seeds")
     parser.add_argument(
         "--record", action="store_true", help="into docs/correctness.json"
     )
     options = parser.parse_args()
-    seed = SystemRandom().randrange(10**9) if options.seed is None else options.seed
-    print(f"seed {seed} …", flush=True)
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
-    made = run(seed, options.days, options.until, options.seconds)
-    _tell(made, repeated=options.until is not None)
-    if options.record and made.found is None:
-        from tests.correctness import tell  # noqa: PLC0415 - it knows this package
+    if options.seeds is None:
+        seed = SystemRandom().randrange(10**9) if options.seed is None else options.seed
+        print(f"seed {seed} …", flush=True)
+        made = run(seed, options.days, options.until, options.seconds)
+        sys.exit(
+            _end([made], record=options.record, repeated=options.until is not None)
+        )
+    with get_context("fork").Pool(options.processes, maxtasksperchild=1) as pool:
+        lived = partial(run, days=options.days)
+        sys.exit(
+            _end(
+                pool.imap_unordered(lived, options.seeds),
+                record=options.record,
+                repeated=False,
+            )
+        )
 
-        tell("simulation", f"seed {seed}", days=round(made.days, 2), steps=made.step)
-    sys.exit(made.found is not None)
+
+def _seeds(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last) + 1)
+
+
+def _end(runs: Iterable[Run], *, record: bool, repeated: bool) -> bool:
+    """Tell of each; whether one has found anything."""
+    failed = False
+    for made in runs:
+        failed |= made.found is not None
+        _tell(made, repeated=repeated)
+        if record and made.found is None:
+            from tests.correctness import lived  # noqa: PLC0415 - it knows this package
+
+            lived(
+                made.seed,
+                days=round(made.days, 2),
+                looks=made.looks,
+                requests=made.counts.get("request", 0),
+                seconds=round(made.seconds),
+            )
+    return failed
 
 
 def _tell(made: Run, *, repeated: bool) -> None:
@@ -46,6 +84,7 @@ def _tell(made: Run, *, repeated: bool) -> None:
         print(f"step {made.step}: {made.found}")
         again = f"--seed {made.seed} --days {made.days + 1:.0f} --until {made.step}"
         print(f"again: python -m simulation {again}")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

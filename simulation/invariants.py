@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
 from msgspec import Struct
@@ -21,24 +21,32 @@ from simulation.world import DAY, HOUR, MINUTE, NAMES, QUARTER, START, Violation
 
 Problems = Iterator[str]
 
-_PAGES = (
-    ("/", {200}),
-    ("/health", {200}),
-    ("/ready", {200, 503}),
-    ("/metrics", {200}),
-    ("/sd/accounts", {200}),
-    ("/runbooks", {200}),
-    ("/nowhere", {404}),
-    ("/metrics?account=nobody", {404}),
+_PAGES: tuple[tuple[str, set[int], str | None], ...] = (
+    ("/", {200}, None),
+    ("/health", {200}, None),
+    ("/ready", {200, 503}, None),
+    ("/metrics", {200}, None),
+    ("/sd/accounts", {200}, None),
+    ("/runbooks", {200}, None),
+    ("/nowhere", {404}, None),
+    ("/metrics?account=nobody", {404}, None),
+    *(
+        (path.format(name), statuses, name)
+        for path, statuses in (
+            ("/?account={}", {200}),
+            ("/health?account={}", {200}),
+            ("/ready?account={}", {200, 503}),
+            ("/metrics?account={}", {200}),
+            ("/sd?port=9100&account={}", {200, 503}),
+        )
+        for name in NAMES
+    ),
 )
-_OF_ACCOUNT = (
-    ("/?account={}", {200}),
-    ("/health?account={}", {200}),
-    ("/ready?account={}", {200, 503}),
-    ("/metrics?account={}", {200}),
-    ("/sd?port=9100&account={}", {200, 503}),
-)
-"""All pages, and the statuses that they may have."""
+"""All pages, the statuses that they may have, and whose they are."""
+
+_METRICS_OFTEN = 0.25
+_OTHERS_OFTEN = 0.0625
+"""How often a page is asked for each time."""
 
 LINES = {"events": public_event, "access": public_row}
 
@@ -86,7 +94,6 @@ class Checker:
         self.told: dict[tuple[str, str], str] = {}
         self.requests: list[tuple[Request, bool]] = []
         self._life: object = None
-        self._quarters = -1
         self._chance = world.random("invariants")
         self._refreshes: dict[tuple[str, str], object] = {}
         self._watched: list[Request] = []
@@ -230,11 +237,11 @@ class Checker:
             refused = now - self._refused_at(account)
             if refused < 2 * HOUR:
                 continue
-            for name, standing in known.network.telemetry.standings.items():
-                period = standing.period
-                wait = max(15.0, 1.1 * period) + known.timeout
-                if name != UP:  # a failed one comes again after its period at most
-                    wait += 1.1 * period + 30.0
+            standings = known.network.telemetry.standings
+            for name, standing in standings.items():
+                wait = max(15.0, 1.1 * standings[UP].period) + known.timeout
+                if name != UP:  # it waits for the peers, and then for its turn
+                    wait += 2.2 * standing.period + 30.0
                 # What cannot be decoded may be odd by itself.
                 fails = standing.error is not None and standing.error.reason != "decode"
                 if well > wait + 5.0 and fails:
@@ -259,13 +266,8 @@ class Checker:
         for account, known in self.world.known.items():
             # What was known at the clock's last jump may tell of another day.
             if known.since(self.world.jumped) and known.changed():
-                for words in (
-                    known.stale(),
-                    known.unlike_a_fresh_one(),
-                    known.unlike_the_reference(),
-                ):
-                    if words:
-                        yield f"{account}: {words}"
+                for words in known.wrong():
+                    yield f"{account}: {words}"
 
     def gone(self) -> Problems:
         """Ids of peers that the last good body does not have."""
@@ -277,20 +279,14 @@ class Checker:
                     yield f"{account}: peer {id_} is gone"
 
     def web(self) -> Problems:
-        """All pages once an hour; metrics and one other page each time."""
+        """Some pages by chance, mostly those of metrics."""
         life = self.world.life
         if life is None or not life.machine.ports:
             return
-        wanted: list[tuple[str, set[int], str | None]] = [
-            (path, statuses, None) for path, statuses in _PAGES
-        ]
-        for name in NAMES:
-            wanted += [(path.format(name), s, name) for path, s in _OF_ACCOUNT]
-        self._quarters += 1
-        if self._quarters % 4:
-            other = self._chance.choice(wanted)
-            wanted = [w for w in wanted if w is other or w[0] in _METRICS]
-        for path, statuses, account in wanted:
+        for path, statuses, account in _PAGES:
+            often = _METRICS_OFTEN if path in _METRICS else _OTHERS_OFTEN
+            if self._chance.random() > often:
+                continue
             status, body = life.machine.get(path)
             if status not in statuses:
                 yield f"{path} is {status}: {body[:200]!r}"
@@ -374,13 +370,13 @@ class Checker:
             account, _, kind = name.partition(".")
             if account not in world.known:
                 continue
-            ids, newest = lines.read()
+            ids, new = lines.read()
             twice = [id_ for id_, count in Counter(ids).items() if count > 1]
             if twice:
                 yield f"{name}: {twice[:5]} stand twice"
             log = world.account(account)
             told = log.events.told if kind == "events" else log.requests.told
-            yield from self._lines(name, newest)
+            yield from self._lines(name, new)
             prefix = "" if kind == "events" else "row-"
             if kind == "events":
                 for one, other in pairwise(map(int, ids)):
@@ -448,7 +444,7 @@ class Checker:
                     yield id(held) not in ours
 
 
-class Invariant(Struct, frozen=True):
+class Invariant(Struct, frozen=True, eq=False):
     """One of them.
 
     Attributes:
@@ -574,13 +570,17 @@ INVARIANTS = (
 )
 
 
+_AT_EACH_STEP = [invariant for invariant in INVARIANTS if not invariant.every]
+
+
 class Checks:
     """All of them, each when it is its time."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._checker = Checker(world)
-        self._next = dict.fromkeys((i.name for i in INVARIANTS), 0.0)
+        self._next = {i: 0.0 for i in INVARIANTS if i.every}
+        self._soonest = 0.0
         self.made = 0
 
     def look(self) -> None:
@@ -589,13 +589,18 @@ class Checks:
         self._checker.begin()
         for known in world.known.values():
             known.look(now)
-        for invariant in INVARIANTS:
-            if invariant.every:
-                if now < self._next[invariant.name]:
-                    continue
-                self._next[invariant.name] = now + invariant.every
+        self._make(_AT_EACH_STEP)
+        if now >= self._soonest:
+            due = [invariant for invariant, at in self._next.items() if now >= at]
+            self._make(due)
+            for invariant in due:
+                self._next[invariant] = now + invariant.every
+            self._soonest = min(self._next.values())
+        for known in world.known.values():
+            known.touched = False
+
+    def _make(self, invariants: Iterable[Invariant]) -> None:
+        for invariant in invariants:
             self.made += 1
             for words in invariant.check(self._checker):
                 raise Violation(invariant.name, words)
-        for known in world.known.values():
-            known.touched = False

@@ -1,28 +1,41 @@
 """What the exporter ought to know of an account: the bodies of good answers."""
 
 import json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator
 from functools import lru_cache
-from typing import TypeVar
+from operator import is_
+from random import Random
+from typing import Any, TypeVar
 
 from api_exporter.account import Account as Reader
+from api_exporter.collectors.table import Collector
 from api_exporter.demo.people import EXPORTER_ID
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
+from api_exporter.exposition.pages import Page as OfCollector
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import OF_AGENTS, Inventory
-from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP
+from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness
 from simulation.account import AGENTS, OF_THE_TIME, Account
 from tests.collectors.samples import parsed
 from tests.reference import COLLECTORS
-from tests.reference.bodies import known
+from tests.reference.bodies import Known, records, together
 from tests.reference.comparison import same
-from tests.reference.page import Key, Page, Settings
+from tests.reference.fields import Record
+from tests.reference.page import Key, Settings
 
 T = TypeVar("T")
 
 _OTHERS = {"agent_usage": ("agent_usage_earlier",)}
+
+_REFERENCE = {collector.__name__: collector for collector in COLLECTORS}
+
+_AGAIN = 0.1
+"""How often a page is compared although nothing has changed that it is made of."""
+
+Samples = dict[Key, float]
+Read = dict[str, list[Record] | None]
 
 
 class Knowledge:
@@ -31,6 +44,7 @@ class Knowledge:
     Args:
         reader: the exporter's account.
         account: the upstream's.
+        chance: of what is compared again.
 
     Attributes:
         bodies: by resource, the last that was good, and when it was asked for.
@@ -43,7 +57,11 @@ class Knowledge:
     """
 
     def __init__(
-        self, reader: Reader, account: Account, settings: AccountSettings
+        self,
+        reader: Reader,
+        account: Account,
+        settings: AccountSettings,
+        chance: Random,
     ) -> None:
         self.reader = reader
         self.network = reader.network
@@ -55,16 +73,22 @@ class Knowledge:
         self.timeout = settings.http_timeout
         self.refused_at = -1e9
         self.touched = True
+        self._chance = chance
+        self._drop_in = any(c.name == "drop_in" for c in self.network.collectors)
         self._seen: dict[str, Freshness] = {}
-        self._newest: list[int] = []
-        self._parsed: dict[str, tuple[bytes, Sequence[Mapping[str, object]]]] = {}
-        self._compared: tuple[bytes, dict[str, bytes]] = b"", {}
+        self._newest: list[Freshness] = []
+        self._told: tuple[bytes, dict[str, bytes]] = b"", {}
+        # What was made of bodies last, until there are others.
+        self._read: dict[str, tuple[bytes, list[Record] | None]] = {}
+        self._decoded: dict[str, tuple[list[tuple[bytes, float]], object]] = {}
+        self._wanted: dict[str, tuple[Read, Samples]] = {}
+        self._compared: dict[str, list[object]] = {}
 
     def look(self, seconds: float) -> list[str]:
         """See what refreshes have ended well since the last look; which."""
         standings = self.network.telemetry.standings
-        newest = [*map(id, standings.values())]  # whose objects are kept below
-        if newest == self._newest:
+        newest = [*standings.values()]
+        if len(newest) == len(self._newest) and all(map(is_, newest, self._newest)):
             return []
         self._newest = newest
         self.touched = True
@@ -110,13 +134,21 @@ class Knowledge:
             )
         return name in OF_AGENTS and not self._records(AGENTS)
 
-    def _records(self, name: str) -> Sequence[Mapping[str, object]]:
+    def _records(self, name: str) -> list[Record]:
         """In the last good body of a resource; none where there is no such body."""
-        body, _ = self.bodies.get(name, (b"[]", 0.0))
-        if self._parsed.get(name, (b"", []))[0] is not body:
+        return self._body(name) or [] if name in self.bodies else []
+
+    def _body(self, name: str) -> list[Record] | None:
+        """What the reference reads in it."""
+        body, _ = self.bodies[name]
+        if name not in self._read or self._read[name][0] is not body:
             parsed = json.loads(body.decode("utf-8", "replace"))
-            self._parsed[name] = body, known({name: parsed}).get(name, [])
-        return self._parsed[name][1]
+            if name == UP and not self._drop_in and isinstance(parsed, list):
+                for peer in parsed:  # nobody reads their groups, however odd these are
+                    if isinstance(peer, dict):
+                        peer.pop("groups", None)
+            self._read[name] = body, records(name, parsed)
+        return self._read[name][1]
 
     def longest(self, name: str) -> float:
         """Seconds for which a resource may be told without a refresh."""
@@ -132,8 +164,9 @@ class Knowledge:
     def held(self) -> Iterator[bytes]:
         """All bodies that are held here."""
         yield from (body for body, _ in self.bodies.values())
-        yield from (body for body, _ in self._parsed.values())
-        yield from self._compared[1].values()
+        yield from (body for body, _ in self._read.values())
+        yield from (b for bodies, _ in self._decoded.values() for b, _ in bodies)
+        yield from self._told[1].values()
 
     def sizes(self) -> Iterator[tuple[str, int, int]]:
         """What is held: what, how many there are, and how many may be."""
@@ -154,19 +187,61 @@ class Knowledge:
     def changed(self) -> bool:
         """Whether there is anything new to compare since this was asked last."""
         told = self.network.text(), {name: b for name, (b, _) in self.bodies.items()}
-        changed, self._compared = told != self._compared, told
+        changed, self._told = told != self._told, told
         return changed
 
-    def stale(self) -> str:
-        """Where the page is not what the inventory makes anew."""
-        network = self.network
-        for collector in network.collectors:
-            steps = render_page(collector.measure(network.inventory), EMPTY_PAGE)
-            anew = b"".join(piece.text for piece in _finish(steps).page)
-            now = b"".join(piece.text for piece in network.pages._pages[collector.name])
-            if now != anew:
-                return f"{collector.name}: {_first(now, anew)}"
-        return ""
+    def wrong(self) -> Iterator[str]:
+        """Where the page is another one than it has to be."""
+        pages = self.network.pages._pages
+        if self.network.text() != b"".join(map(_text, pages.values())):
+            yield "the page is not put together of the newest ones"
+        inventory, fresh = self.network.inventory, self.started_now()
+        known = together({name: self._body(name) for name in self.bodies})
+        settings = Settings(
+            personal=inventory.personal,
+            detail=inventory.detail,
+            asked_of={name: asked for name, (_, asked) in self.bodies.items()},
+            now=inventory.now,
+            consumption_interval=inventory.consumption_period,
+        )
+        for collector in self.network.collectors:
+            page = pages[collector.name]
+            wanted = self._samples(collector.name, known, settings)
+            made_of = [
+                *(
+                    getattr(i, name)
+                    for i in (inventory, fresh)
+                    for name in collector.reads
+                ),
+                *(page, wanted),
+            ]
+            before = self._compared.get(collector.name, [])
+            same_again = len(before) == len(made_of) and all(map(is_, before, made_of))
+            if same_again and self._chance.random() > _AGAIN:
+                continue
+            self._compared[collector.name] = made_of
+            text = _text(page)
+            wrong = _stale(text, collector, inventory)
+            # Where the records are the same, that was the same page.
+            if any(
+                getattr(inventory, name) != getattr(fresh, name)
+                for name in collector.reads
+            ):
+                wrong = wrong or _unlike_a_fresh_one(text, collector, fresh)
+            wrong = wrong or _unlike_the_reference(text, wanted)
+            if wrong:
+                yield f"{collector.name}: {wrong}"
+
+    def _samples(self, name: str, known: Known, settings: Settings) -> Samples:
+        """What the reference makes of the records; the same where these are."""
+        read, samples = self._wanted.get(name, ({}, {}))
+        again = not read or not read.keys().isdisjoint(OF_THE_TIME)
+        if again or any(known.get(one) is not read[one] for one in read):
+            seen = _Seen(known)
+            page = _REFERENCE[name](seen, settings)
+            samples = {key: float(value) for key, value in page.items()}
+            self._wanted[name] = seen.read, samples
+        return samples
 
     def started_now(self) -> Inventory:
         """What a process would know that got the bodies just now."""
@@ -178,62 +253,79 @@ class Knowledge:
             consumption_period=known_.consumption_period,
         )
         for resource in self.network.selection.resources:
-            before: tuple[object, ...] = ()
-            for name in (*_OTHERS.get(resource.name, ()), resource.name):
-                if name in self.bodies:
-                    body, asked = self.bodies[name]
-                    context = DecodeContext(before, now=asked)  # type: ignore[arg-type]
-                    steps = resource.body.decode(body, context)
-                    before = _finish(steps).records
             if resource.name in self.bodies:
-                inventory = inventory.with_(resource.name, before)
+                inventory = inventory.with_(resource.name, self._decode(resource))
         return inventory
 
-    def unlike_a_fresh_one(self) -> str:
-        """Where the lines are others than those of a process that started now."""
-        inventory = self.started_now()
-        for collector in self.network.collectors:
-            steps = render_page(collector.measure(inventory), EMPTY_PAGE)
-            anew = b"".join(piece.text for piece in _finish(steps).page)
-            now = b"".join(
-                piece.text for piece in self.network.pages._pages[collector.name]
-            )
-            if sorted(now.split(b"\n")) != sorted(anew.split(b"\n")):
-                return f"{collector.name}: {_differing(now, anew)}"
-        return ""
+    def _decode(self, resource: Resource) -> object:
+        """The records; the same where the bodies are, and tell of no time."""
+        names = (*_OTHERS.get(resource.name, ()), resource.name)
+        bodies = [self.bodies[name] for name in names if name in self.bodies]
+        if resource.name not in OF_THE_TIME:
+            bodies = [(body, 0.0) for body, _ in bodies]
+        if self._decoded.get(resource.name, ([],))[0] != bodies:
+            decoded: tuple[object, ...] = ()
+            for body, asked in bodies:
+                context = DecodeContext(decoded, now=asked)  # type: ignore[arg-type]
+                decoded = _finish(resource.body.decode(body, context)).records
+            self._decoded[resource.name] = bodies, decoded
+        return self._decoded[resource.name][1]
 
-    def unlike_the_reference(self) -> str:
-        """Where the samples are others than those of the plain reference."""
-        inventory = self.network.inventory
-        text = self.network.text().decode()
-        enabled = {collector.name for collector in self.network.collectors}
-        sent = {
-            name: json.loads(body.decode("utf-8", "replace"))
-            for name, (body, _) in self.bodies.items()
-        }
-        if "drop_in" not in enabled and isinstance(sent.get(UP), list):
-            for peer in sent[UP]:  # nobody reads their groups, however odd these are
-                if isinstance(peer, dict):
-                    peer.pop("groups", None)
-        records = known(sent)
-        settings = Settings(
-            personal=inventory.personal,
-            detail=inventory.detail,
-            asked_of={name: asked for name, (_, asked) in self.bodies.items()},
-            now=inventory.now,
-            consumption_interval=inventory.consumption_period,
-        )
-        wanted = Page()
-        for collector in COLLECTORS:
-            if collector.__name__ in enabled:
-                wanted |= collector(records, settings)
-        got = dict(filter(None, map(_sample, text.split("\n"))))
-        for key in sorted(wanted.keys() | got.keys(), key=str):
-            one, other = got.get(key), wanted.get(key)
-            if not same(one, other):
-                name = f"{key[0]}{dict(sorted(key[1]))}"
-                return f"{name}: {one}, where the reference has {other}"
+
+class _Seen(dict[str, list[Record]]):
+    """Records, and which of them somebody has looked for."""
+
+    def __init__(self, known: Known) -> None:
+        super().__init__(known)
+        self.read: Read = {}
+
+    def __contains__(self, name: object) -> bool:
+        assert isinstance(name, str)
+        self.read[name] = super().get(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> list[Record]:
+        self.read[name] = super().get(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read[name] = super().get(name)
+        return super().get(name, default)
+
+
+def _text(page: OfCollector) -> bytes:
+    return b"".join([piece.text for piece in page])
+
+
+def _anew(collector: Collector, inventory: Inventory) -> bytes:
+    return _text(_finish(render_page(collector.measure(inventory), EMPTY_PAGE)).page)
+
+
+def _stale(now: bytes, collector: Collector, inventory: Inventory) -> str:
+    """Where a page is not what the inventory makes anew."""
+    anew = _anew(collector, inventory)
+    return "" if now == anew else _first(now, anew)
+
+
+def _unlike_a_fresh_one(now: bytes, collector: Collector, fresh: Inventory) -> str:
+    """Where the lines are others than those of a process that started now."""
+    anew = _anew(collector, fresh)
+    if now == anew or sorted(now.split(b"\n")) == sorted(anew.split(b"\n")):
         return ""
+    return _differing(now, anew)
+
+
+def _unlike_the_reference(now: bytes, wanted: Samples) -> str:
+    """Where the samples are others than those of the plain reference."""
+    got = dict(filter(None, map(_sample, now.decode().split("\n"))))
+    if got == wanted:
+        return ""
+    for key in sorted(wanted.keys() | got.keys(), key=str):
+        one, other = got.get(key), wanted.get(key)
+        if not same(one, other):
+            name = f"{key[0]}{dict(sorted(key[1]))}"
+            return f"{name}: {one}, where the reference has {other}"
+    return ""
 
 
 @lru_cache(50_000)

@@ -18,6 +18,9 @@ from zope.interface import implementer
 if TYPE_CHECKING:
     from simulation.machine import Machine
 
+READ = 64 * 1024
+"""Bytes that are read at once, as Twisted does."""
+
 LATENCY = 0.05
 """Seconds from a request to what comes of it."""
 
@@ -91,7 +94,8 @@ class Link:
         wait = 0.0
         for delay, piece in answer.pieces:
             wait += delay
-            self._later(wait, piece)
+            for start in range(0, len(piece), READ):
+                self._later(wait, piece[start : start + READ])
         if answer.pieces:
             self._later(wait, None)
         if answer.end is not None:

@@ -200,6 +200,7 @@ class Lines:
         self.file = file
         self._before: list[str] = []
         self._moved: list[Path] = []
+        self._known: dict[Path, tuple[bytes, list[str]]] = {}
 
     def move(self, number: int) -> str:
         """As a rotation of logs does."""
@@ -207,19 +208,30 @@ class Lines:
             return "there is none"
         to = self.file.with_name(f"{self.file.name}.{number}")
         self.file.rename(to)
+        if self.file in self._known:
+            self._known[to] = self._known.pop(self.file)
         self._moved.append(to)
         if len(self._moved) > 2:
-            self._before += [line["id"] for line in _lines(self._moved[0])]
-            self._moved.pop(0).unlink()
+            first = self._moved.pop(0)
+            self._read(first)
+            self._before += self._known.pop(first)[1]
+            first.unlink()
         return to.name
 
     def read(self) -> tuple[list[str], list[Row]]:
-        """Ids of all lines, in their order; and the lines of the newest files."""
-        there = (path for path in (*self._moved, self.file) if path.exists())
-        lines = [line for path in there for line in _lines(path)]
-        return [*self._before, *(line["id"] for line in lines)], lines
+        """Ids of all lines, in their order; and the lines that are new."""
+        there = [path for path in (*self._moved, self.file) if path.exists()]
+        new = [line for path in there for line in self._read(path)]
+        ids = (id_ for path in there for id_ in self._known[path][1])
+        return [*self._before, *ids], new
 
-
-def _lines(path: Path) -> list[Row]:
-    """Whole ones: what follows the last line feed may be written just now."""
-    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
+    def _read(self, path: Path) -> list[Row]:
+        """New lines. What follows the last line feed may be written just now."""
+        before, ids = self._known.get(path, (b"", []))
+        text = path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        if not whole.startswith(before):
+            before, ids = b"", []
+        new = [json.loads(line) for line in whole[len(before) :].split(b"\n")[:-1]]
+        self._known[path] = whole, [*ids, *(line["id"] for line in new)]
+        return new

@@ -1,8 +1,10 @@
 """`docs/correctness.md`, made of what the runs wrote into `docs/correctness.json`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from pathlib import Path
+from subprocess import check_output
 
 from simulation.invariants import INVARIANTS
 from tests.markdown import table
@@ -35,9 +37,10 @@ WAYS = """\
 """
 
 FOUND = """\
-The simulation has found two defects. `api_exporter_resource_up` stayed 1 over nothing
+The simulation has found three defects. `api_exporter_resource_up` stayed 1 over nothing
 where the object that a resource belongs to was deleted. The exporter wrote audit events
-twice where the file was rotated, the cursor was lost and the exporter was restarted.
+twice where the file was rotated, the cursor was lost and the exporter was restarted. The
+log did not tell the end of a failure where the resource was missing as before.
 """
 
 PLANTED = """\
@@ -110,12 +113,32 @@ def tell(kind: str, subject: str, **figures: float | str) -> None:
     RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
 
 
+def lived(seed: int, **figures: float) -> None:
+    """Add a seed that was simulated to those of the same commit."""
+    command = ("git", "rev-parse", "--short", "HEAD")
+    commit = check_output(command, cwd=RESULTS.parent, text=True).strip()
+    before = results().get("simulation", {}).get(commit, {})
+    seeds = str(before.get("seeds", "")).split()
+    if str(seed) not in seeds:
+        sums = {n: round(float(before.get(n, 0)) + of, 2) for n, of in figures.items()}
+        tell("simulation", commit, seeds=" ".join([*seeds, str(seed)]), **sums)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers as a text: "1, 3 to 5"."""
+    found = []
+    for _, some in groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
+        (_, first), *rest = some
+        found.append(f"{first} to {rest[-1][1]}" if rest else f"{first}")
+    return ", ".join(found)
+
+
 def correctness() -> str:
     """The document."""
     found = results()
     fuzzed, tried = found.get("fuzz", {}), found.get("mutation", {})
     planted, real = found.get("planted", {}), found.get("recorded", {})
-    lived = found.get("simulation", {})
+    runs = found.get("simulation", {})
     found_bugs = [figures for figures in planted.values() if figures["by"]]
     mutants, killed = total(tried, "mutants"), total(tried, "killed")
     values = total(real, "values")
@@ -135,10 +158,25 @@ def correctness() -> str:
                 ),
             ),
             WAYS,
-            f"Simulated until now: {total(lived, 'days'):,.1f} days, with"
-            f" {total(lived, 'looks'):,.0f} looks at invariants ({', '.join(lived)}).\n"
-            if lived
-            else "",
+            f"Simulated until now: {total(runs, 'days') / 365:,.2f} years of"
+            f" {sum(len(str(of['seeds']).split()) for of in runs.values()):,} seeds,"
+            f" with {total(runs, 'requests'):,.0f} requests and"
+            f" {total(runs, 'looks'):,.0f} looks at invariants. Each seed is a world of"
+            " its own: other accounts, settings and weather.\n",
+            table(
+                ("commit", "seeds", "days", "requests", "looks", "processor"),
+                (
+                    (
+                        f"`{commit}`",
+                        ranges(map(int, str(of["seeds"]).split())),
+                        f"{of['days']:,.1f}",
+                        f"{of['requests']:,.0f}",
+                        f"{of['looks']:,.0f}",
+                        f"{float(of['seconds']) / 3600:.1f} h",
+                    )
+                    for commit, of in runs.items()
+                ),
+            ),
             FOUND,
             PLANTED,
             f"The simulation found {len(found_bugs)} of {len(planted)}.\n",

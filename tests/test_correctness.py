@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from mutation.mutants import mutants
 from simulation.planted import BUGS, ROOT, planted
+from tests.correctness import ranges
 
 SOURCE = """\
 def least(a: int, b: int = 1) -> int:
@@ -16,6 +17,12 @@ def least(a: int, b: int = 1) -> int:
         return a
     return b
 """
+
+
+class RangesTests(SynchronousTestCase):
+    def test_ranges(self) -> None:
+        """Seeds that follow each other are a range."""
+        self.assertEqual("1, 3 to 5, 55", ranges([5, 1, 4, 3, 55]))
 
 
 class PlantedTests(SynchronousTestCase):

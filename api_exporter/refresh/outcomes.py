@@ -79,8 +79,10 @@ class Outcomes:
             )
 
     def unsupported(self, name: str, why: str, seconds: float) -> None:
-        """The upstream does not have it, or not for us: no failure, said once."""
-        if self._telemetry.standings[name].supported is not False:
+        """The upstream does not have it, or not for us: no failure, said once, and
+        again where it ends one.
+        """
+        if name in self._told or self._telemetry.standings[name].supported is not False:
             self.log.info(why, resource=name)
         self._told.discard(name)
         self._telemetry.unsupported(name, seconds=seconds, at=self._now())

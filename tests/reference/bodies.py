@@ -14,13 +14,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def known(parsed: Mapping[str, object]) -> Known:
     """What can be read of the bodies. One that cannot be read at all is not known."""
-    found: dict[str, list[Record]] = {}
-    for resource, body in parsed.items():
-        records = (
-            _object(resource, body) if resource in OBJECTS else _list(resource, body)
-        )
-        if records is not None:
-            found[resource] = records
+    return together({name: records(name, body) for name, body in parsed.items()})
+
+
+def records(resource: str, body: object) -> list[Record] | None:
+    """What can be read of a body; None for one that cannot be read at all."""
+    return _object(resource, body) if resource in OBJECTS else _list(resource, body)
+
+
+def together(read: Mapping[str, list[Record] | None]) -> Known:
+    """What was read of all bodies, as far as it is known."""
+    found = {name: records for name, records in read.items() if records is not None}
     if not any(user.get("is_current") for user in found.get("users", [])):
         found.pop("access_tokens", None)  # nobody knows whose to ask for
     return found

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 
 Record = Mapping[str, object]
 
@@ -53,6 +54,7 @@ def instant(record: Record, name: str) -> Fraction | None:
     return seconds
 
 
+@lru_cache(10_000)
 def parse(time: str) -> Fraction | None:
     """Seconds since 1970 of an RFC 3339 time, which may be negative.
 

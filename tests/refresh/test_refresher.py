@@ -512,6 +512,18 @@ class RefresherTests(SynchronousTestCase):
             [], [line for line in book.lines() if "refresh groups" in line]
         )
 
+    def test_missing_after_a_failure(self) -> None:
+        """The end of a failure is told, although what ends it was told before."""
+        book = logbook(self)
+        bench = Bench(groups=UNKNOWN_PATH).start()
+        bench.advance(60)
+        for reply in (DOWN, UNKNOWN_PATH) * 2:
+            bench.replies["groups"] = reply
+            bench.advance(3800)
+        missing = "info the NetBird API does not have groups"
+        fails = "warning cannot refresh groups: 500: broken reason=http_5xx"
+        self.assertEqual([missing, *[fails, missing] * 2], book.lines())
+
     def test_rejected_records(self) -> None:
         """A record that cannot be read is left out, counted and named in the log."""
         book = logbook(self)
