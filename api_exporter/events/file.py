@@ -98,26 +98,31 @@ class LinesFile(Generic[C, Id]):
         return cursor.after_crash(told)
 
     def _moved(self, cursor: C) -> list[Key[Id]]:
-        """What was written before the file was moved, if the cursor is behind that."""
+        """What was written before the file was moved, if the cursor is behind that.
+
+        While a full disk keeps the cursor behind, it may be moved again.
+        """
         last = cursor.last
         if last is None:
             return []
-        for path in self.path.parent.glob(f"{glob.escape(self.path.name)}?*"):
-            told = self._keys_of(path)
-            if last in told:
-                return told
-        return []
+        paths = self.path.parent.glob(f"{glob.escape(self.path.name)}?*")
+        told: list[Key[Id]] = []
+        for _, keys in sorted(map(self._keys_of, paths)):
+            if told or last in keys:
+                told += keys
+        return told
 
-    def _keys_of(self, path: Path) -> list[Key[Id]]:
-        """Of any file; none where it cannot be read."""
+    def _keys_of(self, path: Path) -> tuple[int, list[Key[Id]]]:
+        """Of any file, after its time; none where it cannot be read."""
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
-            return []
+            return 0, []
         try:
-            if not S_ISREG(os.fstat(file).st_mode):
-                return []
-            return self._keys(file, BATCH + 1)
+            status = os.fstat(file)
+            if not S_ISREG(status.st_mode):
+                return 0, []
+            return status.st_mtime_ns, self._keys(file, BATCH + 1)
         finally:
             os.close(file)
 

@@ -185,6 +185,18 @@ class RecoveryTests(FileTestCase):
         self.path.write_bytes(lines(range(161, 170)))
         self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
 
+    def test_moved_twice(self) -> None:
+        """What stands in a file that was moved later was written, too."""
+        for time, (name, numbers) in enumerate(
+            (("c", range(1, 101)), ("a", range(101, 151)), ("b", range(151, 161)))
+        ):
+            moved = Path(f"{self.path}.{name}")
+            moved.write_bytes(lines(numbers))
+            os.utime(moved, (time, time))
+        self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recovered())
+        self.path.write_bytes(lines(range(161, 170)))
+        self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
+
     def test_not_moved(self) -> None:
         """What else there is with such a name is passed over, and not waited for."""
         os.mkfifo(f"{self.path}.pipe")
