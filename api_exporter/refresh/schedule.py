@@ -229,10 +229,11 @@ class Schedule:
         """When they are due, those of equal times in their first order."""
         if REACH in self._due:
             return {REACH: self._due[REACH]}
-        names = (n for n in self._periods if n != self.first and n in self._due)
-        return {
-            name: max(self._due[name], self._rests.get(name, 0.0)) for name in names
-        }
+        others = {name: self._due[name] for name in self._periods if name in self._due}
+        others.pop(self.first, None)
+        for name in self._rests.keys() & others.keys():
+            others[name] = max(others[name], self._rests[name])
+        return others
 
     def _end(self, name: str) -> float:
         self._share.end(peers=name == self.first)
