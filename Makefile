@@ -60,16 +60,16 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --fail-under=90
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
-	@$(MAKE) --no-print-directory simulation programs
+	@$(MAKE) --no-print-directory -j2 simulation programs
 
-# What they run is covered by the others already, so nothing traces them.
-# Two days of two seeds that stay: a minute of each processor. `make acceptance
-# ONLY=simulation` takes a fresh one.
+# Two days of a seed that stays and two of a fresh one, which it names.
 simulation: $(VENV)/dev ## Simulate four days of the whole program.
-	@$(BIN)/python -m simulation --seed 55 --days 2 & first=$$!; \
-		$(BIN)/python -m simulation --seed 56 --days 2; second=$$?; \
+	@nice $(BIN)/python -m simulation --seed 55 --days 2 & first=$$!; \
+		nice $(BIN)/python -m simulation --days 2; second=$$?; \
 		wait $$first && exit $$second
 
+# What they run is covered by the others already, so nothing traces them. They mostly wait:
+# the simulation runs beside them.
 programs: $(VENV)/dev ## Run the tests that start programs: minutes.
 	@mkdir -p build
 	@PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/python -m twisted.trial -j$(AT_ONCE) \

@@ -157,5 +157,5 @@ def _load_web(path: Path, read: Read, before: "WebConfig | None") -> "WebConfig"
         if before.limit == config.limit:
             config = replace(config, bucket=before.bucket)
     for warning in config.warnings:
-        _log.warn("{setting}: {warning}", setting=WEB, warning=warning)
+        _log.warn("{setting}: {words}", setting=WEB, words=warning)
     return config

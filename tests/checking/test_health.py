@@ -188,8 +188,9 @@ class WhereTests(HealthTestCase):
             (0, f"OK: http://127.0.0.1:{port}/health: 200"), (status, line)
         )
         port = self.answered(b"\x15\x03\x01\x00\x02\x02\x46")
+        address = f"127.0.0.1:{port}"
         status, line = self.asked(
-            LISTEN_ADDRESS=f"127.0.0.1:{port}", WEB_CONFIG_FILE="/none"
+            "/health", "1", LISTEN_ADDRESS=address, WEB_CONFIG_FILE="/none"
         )
         self.assertEqual(2, status)
         self.assertIn(f"https://127.0.0.1:{port}/health: ", line)
