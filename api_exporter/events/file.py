@@ -15,7 +15,7 @@ from typing import Generic
 from api_exporter.events.choice import BATCH, C
 from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import Id, Key
-from api_exporter.events.telling import BEGIN
+from api_exporter.events.telling import BEGIN, begin
 from api_exporter.settings.token import regular
 
 _BLOCK = 64 * 1024
@@ -63,11 +63,15 @@ class LinesFile(Generic[C, Id]):
     """A file that lines are added to, and that others may move away.
 
     Its methods raise OSError, and ValueError where it is no file of lines.
+
+    Args:
+        account: its name, empty where it is the only one.
     """
 
-    def __init__(self, path: Path, kind: Kind[C, Id]) -> None:
+    def __init__(self, path: Path, kind: Kind[C, Id], account: str) -> None:
         self.path = path
         self._kind = kind
+        self._begin = begin(account)
         self._file: int | None = None
 
     def append(self, lines: bytes) -> None:
@@ -113,7 +117,7 @@ class LinesFile(Generic[C, Id]):
         return told
 
     def _keys_of(self, path: Path) -> tuple[int, list[Key[Id]]]:
-        """Of any file, after its time; none where it cannot be read."""
+        """Of any file, after its time; none where it cannot be read, or is not ours."""
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -121,6 +125,8 @@ class LinesFile(Generic[C, Id]):
         try:
             status = os.fstat(file)
             if not S_ISREG(status.st_mode):
+                return 0, []
+            if os.pread(file, len(self._begin), 0) != self._begin:
                 return 0, []
             return status.st_mtime_ns, self._keys(file, BATCH + 1)
         finally:

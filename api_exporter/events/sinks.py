@@ -49,13 +49,22 @@ class Sink(Protocol[C]):
 
 
 class ToFile(Generic[C, Id]):
-    """Lines go to a file. All of them, or none."""
+    """Lines go to a file. All of them, or none.
+
+    Args:
+        account: its name, empty where it is the only one.
+    """
 
     def __init__(
-        self, kind: Kind[C, Id], path: Path, cursor: Path, in_thread: InThread
+        self,
+        kind: Kind[C, Id],
+        path: Path,
+        cursor: Path,
+        in_thread: InThread,
+        account: str,
     ) -> None:
         self.where = str(path)
-        self._file = LinesFile(path, kind)
+        self._file = LinesFile(path, kind, account)
         self._cursor = CursorFile(cursor, type(kind.cursor))
         self._in_thread = in_thread
         self._unsaved: C | None = None

@@ -90,6 +90,11 @@ _VALUE = msgspec.json.Decoder(object, float_hook=Decimal)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
+def begin(account: str) -> bytes:
+    """What every line of an account begins with."""
+    return BEGIN + _ENCODER.encode(account) + b","
+
+
 def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
     """An audit event as a JSON object with a line feed; empty where it cannot be told.
 

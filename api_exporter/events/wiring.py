@@ -48,7 +48,9 @@ class Journals:
             AUDIT,
             account=settings.name,
             personal=settings.expose_personal_data,
-            sink=self._sink(AUDIT, settings.events_file, settings.events_cursor),
+            sink=self._sink(
+                AUDIT, settings.events_file, settings.events_cursor, settings.name
+            ),
             run=self._run,
             telemetry=EventsTelemetry(registry),
             log=log,
@@ -73,7 +75,7 @@ class Journals:
             lambda: Position(start=int(self._now() * SECOND))
         )
         if file is not None:
-            sink = self._sink(ACCESS, file, settings.access_log_cursor)
+            sink = self._sink(ACCESS, file, settings.access_log_cursor, settings.name)
         telemetry = AccessLogTelemetry(registry, writes=file is not None)
         journal = Journal(
             COUNTED if file is None else ACCESS,
@@ -89,11 +91,13 @@ class Journals:
             journal, telemetry, period=period, seconds=self._reactor.seconds
         )
 
-    def _sink(self, kind: Kind[C, Id], file: Path, cursor: Path) -> Sink[C]:
+    def _sink(
+        self, kind: Kind[C, Id], file: Path, cursor: Path, account: str
+    ) -> Sink[C]:
         if file == STANDARD_OUTPUT:
             reactor = self._reactor
             return ToOutput(kind, self._output, cursor, self._in_thread, reactor)
-        return ToFile(kind, file, cursor, self._in_thread)
+        return ToFile(kind, file, cursor, self._in_thread, account)
 
     def _in_thread(self, work: Callable[[], T], /) -> Awaitable[T]:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work)

@@ -89,7 +89,8 @@ class Outcomes:
 
     def pointless(self, name: str) -> None:
         """There is nothing of it: no failure, said once, and it is not asked for."""
-        if self._telemetry.standings[name].supported is not False:
+        standing = self._telemetry.standings[name]
+        if standing.supported is not False or standing.error is not None:
             why = "{resource} is not requested: NetBird lists no object that needs it"
             self.unsupported(name, why, 0.0)
 

@@ -101,7 +101,7 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
         self, sink: Sink[C] | None = None, kind: Kind[C, Id] | None = None
     ) -> Journal[C, Id]:
         """One that runs."""
-        file = ToFile(self.kind, self.path, self.cursor, here)
+        file = ToFile(self.kind, self.path, self.cursor, here, "acme")
         journal = Journal(
             kind or self.kind,
             account="acme",
@@ -187,7 +187,7 @@ class FileTests(JournalTestCase[C, Id]):
 
         self.feed(self.journal(), range(1, 1501))
         for _ in range(3):
-            sink = Killed(self.kind, self.path, self.cursor, here)
+            sink = Killed(self.kind, self.path, self.cursor, here, "acme")
             self.feed(self.journal(sink), range(1, 2001))
         self.feed(self.journal(), range(1, 2001))
         self.assertEqual(list(range(1, 2001)), self.ids())
@@ -263,7 +263,7 @@ class FileTests(JournalTestCase[C, Id]):
             (self.cursor / "new", "", "Not a directory"),
         ):
             self.cursor.write_text(content)
-            sink = ToFile(self.kind, self.path, path, here)
+            sink = ToFile(self.kind, self.path, path, here, "acme")
             [said] = self.said(self.journal(sink), [1], [1])
             self.assertIn(f"cannot write {self.kind.rows} to {self.path}: {path}", said)
             self.assertIn(why, said)

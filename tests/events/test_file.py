@@ -26,16 +26,16 @@ import sys
 from pathlib import Path
 from api_exporter.events.file import LinesFile
 from api_exporter.events.kinds import AUDIT
-LinesFile(Path(sys.argv[1]), AUDIT).append(b"")
+LinesFile(Path(sys.argv[1]), AUDIT, "").append(b"")
 print("held", flush=True)
 sys.stdin.read()
 """
 """A program that writes a file until its input ends."""
 
 
-def lines(numbers: Iterable[int]) -> bytes:
+def lines(numbers: Iterable[int], account: str = "") -> bytes:
     """Of these."""
-    return b"".join(line(event, "", NONE) for event in events(numbers))
+    return b"".join(line(event, account, NONE) for event in events(numbers))
 
 
 class FileTestCase(SynchronousTestCase):
@@ -43,7 +43,7 @@ class FileTestCase(SynchronousTestCase):
         folder = Path(self.mktemp())
         folder.mkdir()
         self.path = folder / "events.jsonl"
-        self.file = LinesFile(self.path, AUDIT)
+        self.file = LinesFile(self.path, AUDIT, "")
         self.addCleanup(self.file.close)
 
 
@@ -196,6 +196,14 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(self.cursor.with_(keys(range(151, 161))), self.recovered())
         self.path.write_bytes(lines(range(161, 170)))
         self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
+
+    def test_other_account(self) -> None:
+        """The file of another account may have a name that begins with ours."""
+        self.path.write_bytes(lines(range(1, 151)))
+        moved = self.path.rename(f"{self.path}.1")
+        os.utime(moved, (1, 1))
+        Path(f"{self.path}.b").write_bytes(lines(range(900, 950), "b"))
+        self.assertEqual(self.cursor, self.recovered())
 
     def test_not_moved(self) -> None:
         """What else there is with such a name is passed over, and not waited for."""

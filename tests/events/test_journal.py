@@ -118,7 +118,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         journal = self.journal()
         journal.take(None)  # type: ignore[arg-type]
         journal.take(body([1]))
-        broken = ToFile(AUDIT, self.path, self.cursor, shared.here)
+        broken = ToFile(AUDIT, self.path, self.cursor, shared.here, "acme")
         broken.settle = None  # type: ignore[method-assign,assignment]
         self.journal(broken).take(body([1]))
         self.assertEqual(2, len(self.flushLoggedErrors(TypeError)))
@@ -133,7 +133,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
             await waiting[-1]
             return work()
 
-        journal = self.journal(ToFile(AUDIT, self.path, self.cursor, thread))
+        journal = self.journal(ToFile(AUDIT, self.path, self.cursor, thread, "acme"))
         journal.take(body(range(1, 201)))
         for last in (203, 202, 201):
             journal.take(body(range(1, last)))

@@ -1,0 +1,31 @@
+"""What is said of refreshes that have ended."""
+
+from prometheus_client import CollectorRegistry
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh.outcomes import Outcomes
+from api_exporter.telemetry.account import AccountTelemetry
+from tests.logbook import logbook
+
+LOG = "access_log"
+
+
+class OutcomesTests(SynchronousTestCase):
+    def test_pointless_after_a_failure(self) -> None:
+        """The end of a failure is told where there is nothing to ask for, as before."""
+        book = logbook(self)
+        telemetry = AccountTelemetry(
+            registry=CollectorRegistry(), periods={"peers": 30.0, LOG: 30.0}
+        )
+        outcomes = Outcomes(telemetry=telemetry, now=lambda: 0.0)
+        for _ in range(2):
+            outcomes.pointless(LOG)
+            outcomes.pointless(LOG)
+            outcomes.failed(LOG, UpstreamError("http_5xx", "500: broken"), 0.0)
+        outcomes.pointless(LOG)
+        words = "access_log is not requested: NetBird lists no object that needs it"
+        nothing = f"info {words}"
+        fails = "warning cannot refresh access_log: 500: broken reason=http_5xx"
+        self.assertEqual([nothing, *[fails, nothing] * 2], book.lines())
+        self.assertIsNone(telemetry.standings[LOG].error)
