@@ -54,6 +54,12 @@ BUGS = (
         "if old is not None and old.given is None:",
     ),
     Bug(
+        "a family is taken over although its resources have changed",
+        "collectors/rows.py",
+        "if before.get(row.metric.name) == edition:",
+        "if row.metric.name in before:",
+    ),
+    Bug(
         "the compressed page has the checksum of its last piece",
         "exposition/pages.py",
         "checksum = crc.combine(checksum, p.crc, p.shift)",
