@@ -98,14 +98,18 @@ class Knowledge:
             if standing is before:
                 continue
             self._seen[name] = standing
+            names = (name, *_OTHERS.get(name, ())) if name != ACCESS_LOG else ()
             if before is None or standing.ended != before.ended:
                 self.tried_at[name] = seconds
+                if standing.error is not None:  # delivered, and not read
+                    for one in names:
+                        self.account.delivered.pop(one, None)
             if standing.error is not None and standing.error.reason == "rate_limited":
                 self.refused_at = seconds
             if standing.last_success != (before and before.last_success):
                 read.append(name)
                 self.read_at[name] = seconds
-                for one in (name, *_OTHERS.get(name, ())) if name != ACCESS_LOG else ():
+                for one in names:
                     if one in self.account.delivered:
                         body = self.account.delivered[one]
                         asked = (standing.ended or 0.0) - standing.seconds

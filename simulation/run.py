@@ -3,6 +3,7 @@
 import gc
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -104,6 +105,8 @@ def _run(
                 break
     except Violation as violation:
         found = violation
+    except Exception:  # noqa: BLE001 - to be told with seed and step, like all else
+        found = Violation("the simulation", traceback.format_exc(limit=-3))
     finally:
         gc.enable()
         gc.unfreeze()
