@@ -306,6 +306,11 @@ class World:
     def _rotate(self) -> str:
         """A file is moved; the exporter may be told of it."""
         name = self._chance.choice(sorted(self.logs))
+        file = self.logs[name].file
+        cursor = file.with_name(f"{file.name}.cursor")
+        # After a restart without both, all is written again, as the document says.
+        if not cursor.exists() or '"last":null' in cursor.read_text():
+            return f"not of {file.name}, which has no cursor"
         moved = self.logs[name].move(self.step)
         if self._chance.random() < 0.5:
             self._reload()

@@ -37,12 +37,13 @@ WAYS = """\
 """
 
 FOUND = """\
-The simulation has found four defects. `api_exporter_resource_up` stayed 1 over nothing
+The simulation has found five defects. `api_exporter_resource_up` stayed 1 over nothing
 where the object that a resource belongs to was deleted. The exporter wrote audit events
 twice where the file was rotated, the cursor was lost and the exporter was restarted. It
 also wrote them twice where it was killed between a line and the cursor. Then the file was
-rotated two times while a full disk had no room for the cursor. The log did not tell the
-end of a failure where the resource was missing as before.
+rotated two times while a full disk had no room for the cursor. A third time they had come
+late, into a file that was rotated before the cursor was lost. The log did not tell the end
+of a failure where the resource was missing as before.
 """
 
 PLANTED = """\

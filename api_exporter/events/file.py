@@ -95,24 +95,25 @@ class LinesFile(Generic[C, Id]):
         last = cursor.last
         told = self._keys(file, BATCH + 1)
         if last not in told:
-            if len(told) <= BATCH:
-                told = [*self._moved(cursor), *told]
+            # Without a line and a cursor all of it is wanted again.
+            if len(told) <= BATCH and (told or last is not None):
+                told = [*self._moved(last), *told]
             elif kind.tail > len(told):
                 told = self._keys(file, kind.tail)
         return cursor.after_crash(told)
 
-    def _moved(self, cursor: C) -> list[Key[Id]]:
+    def _moved(self, last: Key[Id] | None) -> list[Key[Id]]:
         """What was written before the file was moved, if the cursor is behind that.
 
         While a full disk keeps the cursor behind, it may be moved again.
+
+        Args:
+            last: of the cursor; None where it is lost, so that all of it is beyond.
         """
-        last = cursor.last
-        if last is None:
-            return []
         paths = self.path.parent.glob(f"{glob.escape(self.path.name)}?*")
         told: list[Key[Id]] = []
         for _, keys in sorted(map(self._keys_of, paths)):
-            if told or last in keys:
+            if told or last is None or last in keys:
                 told += keys
         return told
 

@@ -64,6 +64,14 @@ class AppendTests(FileTestCase):
         self.file.append(lines([2]))
         self.assertEqual(lines([1, 2]), self.path.read_bytes())
 
+    def test_lost_cursor_after_rotation(self) -> None:
+        """What shows up late may stand in the moved file, between the last lines."""
+        Path(f"{self.path}.1").write_bytes(lines([1, 2, 3, 5, 7]))
+        self.path.write_bytes(lines([4, 6, 8]))
+        self.assertEqual({*range(1, 9)}, {*self.file.recovered(None).recent})
+        self.path.write_bytes(b"")
+        self.assertEqual(Cursor(), self.file.recovered(None))
+
     def test_moved(self) -> None:
         """Where the file was moved or removed, a new one is begun."""
         self.file.append(lines([1]))
