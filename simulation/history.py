@@ -46,7 +46,7 @@ class History:
         """See ILogObserver."""
         if event.get("log_level") is LogLevel.debug:
             return
-        words = formatEvent(event)
+        words = formatEvent(event).replace(self._folder, "")  # it may look personal
         if "log_failure" in event:
             self.errors.append(f"{words}\n{event['log_failure'].getTraceback()}")
         elif event.get("log_level") not in {LogLevel.info, LogLevel.warn}:
