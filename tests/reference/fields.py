@@ -18,6 +18,9 @@ _TIME = re.compile(
     re.ASCII,
 )
 
+_ZERO = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:", re.ASCII)
+"""Go's zero time, which tells of never whatever follows."""
+
 
 def text(record: Record, name: str) -> str:
     value = record.get(name, "")
@@ -58,8 +61,10 @@ def instant(record: Record, name: str) -> Fraction | None:
 def parse(time: str) -> Fraction | None:
     """Seconds since 1970 of an RFC 3339 time, which may be negative.
 
-    The year 0 is None: Go's zero time has it in zones west of Greenwich.
+    The years 0 and 1 are None: Go's zero time has them, as zones have it.
     """
+    if _ZERO.match(time):
+        return None
     match = _TIME.fullmatch(time)
     if match is None:
         raise ValueError(time)
@@ -68,8 +73,6 @@ def parse(time: str) -> Fraction | None:
     )
     if int(hours or 0) > 23 or int(minutes or 0) > 59:
         raise ValueError(time)
-    if year == "0000":
-        return None
     there = datetime(
         int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC
     )
