@@ -111,10 +111,8 @@ class Knowledge:
                 self.read_at[name] = seconds
                 for one in names:
                     if one in self.account.delivered:
-                        body = self.account.delivered[one]
                         asked = (standing.ended or 0.0) - standing.seconds
-                        if one == name or self.bodies.get(one, (b"",))[0] != body:
-                            self.bodies[one] = body, asked
+                        self.bodies[one] = self.account.delivered.pop(one), asked
         self._forget()
         return read
 
