@@ -131,7 +131,7 @@ class Account:
 
     @property
     def removed(self) -> set[str]:
-        there = {record.get("id") for record in self._records["peers"] if record}
+        there = {str(r.get("id")) for r in self._records["peers"] if r}
         return {record["id"] for record in self._gone.get("peers", ())} - there
 
     def change(self) -> str:
