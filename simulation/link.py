@@ -98,8 +98,8 @@ class Link:
                 self._later(wait, piece[start : start + READ])
         if answer.pieces:
             self._later(wait, None)
-        if answer.end is not None:
-            self._later(wait + LATENCY, answer.end)
+        if answer.end is not None:  # at once, or it would meet the next answer
+            self._later(wait if answer.pieces else LATENCY, answer.end)
 
     def _later(self, wait: float, what: Received) -> None:
         call = self._machine.callLater(wait, self._receive, what)
