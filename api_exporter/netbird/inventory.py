@@ -245,13 +245,16 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Another current user has other access tokens: those that were known go. So does
         what needs a provider with the last one.
         """
-        changes = {**self.changes, resource: object()}
-        after = replace(self, **{resource: records}, changes=changes)
+        after = self._replace({resource: records})
         if resource == "users" and after.current_user != self.current_user:
-            return replace(after, access_tokens=None)
+            return after._replace({"access_tokens": None})
         if resource == "agent_providers" and not records:
-            return replace(after, **dict.fromkeys(OF_AGENTS))
+            return after._replace(dict.fromkeys(OF_AGENTS))
         return after
+
+    def _replace(self, records: Mapping[str, object]) -> "Inventory":
+        changes = {name: object() for name in records}
+        return replace(self, **records, changes={**self.changes, **changes})
 
     def dormant(self, resource: str) -> bool:
         """Whether there is nothing to ask for."""

@@ -8,6 +8,7 @@ from api_exporter.attention.thresholds import changed
 from api_exporter.attention.watch import MOST, Attention, FinderResult, FindingList
 from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.agent_records import AgentProvider, AgentSettings
 from api_exporter.netbird.records import (
     Account,
     AccountSettings,
@@ -130,6 +131,16 @@ class AttentionTests(SynchronousTestCase):
         self.known = self.known.with_("users", None)
         found = self.look("users")
         self.assertEqual(((), ("peers", "users")), (found.findings, found.unknown))
+
+    def test_last_provider(self) -> None:
+        """A finding on what needs a provider goes with the last one."""
+        kept = AgentSettings(enable_prompt_collection=True)
+        provider = AgentProvider(id="a")
+        self.known = self.known.with_("agent_providers", (provider,))
+        self.known = self.known.with_("agent_settings", (kept,))
+        self.assertEqual(1, sum(self.look("agent_settings").counts.values()))
+        self.known = self.known.with_("agent_providers", ())
+        self.assertEqual(0, sum(self.look("agent_providers").counts.values()))
 
     def test_time(self) -> None:
         """What only waits for its day is found after a round of the peers."""

@@ -1,6 +1,6 @@
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import OF_AGENTS, Inventory
 from api_exporter.netbird.records import AccessToken, Peer, User
 
 
@@ -41,6 +41,17 @@ class InventoryTests(SynchronousTestCase):
             (None, None),
         ):
             self.assertEqual(kept, before.with_("users", users).access_tokens, users)
+
+    def test_gone(self) -> None:
+        """What goes with another resource has another edition."""
+        before = Inventory(users=(User(id="a", is_current=True),))
+        for resource, others in (
+            ("users", ("access_tokens",)),
+            ("agent_providers", OF_AGENTS),
+        ):
+            after = before.with_(resource, ())
+            for other in others:
+                self.assertNotEqual(before.edition([other]), after.edition([other]))
 
     def test_frozen(self) -> None:
         """Nobody changes an inventory that somebody else is reading."""
