@@ -7,8 +7,8 @@ from api_exporter.attention.finders import FINDERS
 from api_exporter.attention.thresholds import changed
 from api_exporter.attention.watch import MOST, Attention, FinderResult, FindingList
 from api_exporter.exposition.tally import AT_ONCE
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.agent_records import AgentProvider, AgentSettings
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Account,
     AccountSettings,
