@@ -1,7 +1,7 @@
 """Bugs that the simulation has to find: `python -m simulation.planted --days 30`.
 
 Each is planted into a copy of the program, which then is simulated until an invariant
-is broken or the days are over.
+is broken or the days are over: three days of each seed.
 """
 
 import argparse
@@ -17,6 +17,9 @@ from msgspec import Struct
 from tests.correctness import tell
 
 ROOT = Path(__file__).parents[1]
+
+WORLD = 3.0
+"""Days of one seed: more happens in many worlds than in a long one."""
 
 
 class Bug(Struct, frozen=True):
@@ -128,13 +131,13 @@ BUGS = (
     Bug(
         "the tokens of another user stay",
         "netbird/inventory.py",
-        "return replace(after, access_tokens=None)",
+        'return after._replace({"access_tokens": None})',
         "return after",
     ),
     Bug(
         "what needs a provider stays without the last one",
         "netbird/inventory.py",
-        "return replace(after, **dict.fromkeys(OF_AGENTS))",
+        "return after._replace(dict.fromkeys(OF_AGENTS))",
         "return after",
     ),
     Bug(
@@ -198,15 +201,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m simulation.planted", description=__doc__
     )
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="the first one")
     parser.add_argument("--days", type=float, default=30)
     parser.add_argument("number", type=int, nargs="*", help="of a bug, from 1 on")
     options = parser.parse_args()
     for number in options.number or range(1, len(BUGS) + 1):
         bug = BUGS[number - 1]
-        days, by = found(bug, options.seed, options.days)
+        days, by, seed = 0.0, "", options.seed - 1
+        while not by and days < options.days:
+            seed += 1
+            more, by = found(bug, seed, min(WORLD, options.days - days))
+            days = round(days + more, 2)
         print(f"{number}. {bug.name}: {by or 'not found'}, {days:.2f} days", flush=True)
-        tell("planted", bug.name, days=days, by=by, seed=options.seed)
+        tell("planted", bug.name, days=days, by=by, seed=seed)
 
 
 def found(bug: Bug, seed: int, days: float) -> tuple[float, str]:
