@@ -1,0 +1,44 @@
+"""What the logs of an account are put together of."""
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred
+from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import Logger
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.events.position import SECOND, written
+from api_exporter.events.wiring import Journals
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.settings.environment import read
+from tests.events.shared import NOW, at_once
+
+
+class JournalsTests(SynchronousTestCase):
+    def test_counted(self) -> None:
+        """Rows that are only counted are asked for from the start on."""
+        settings = read(
+            {
+                "UPSTREAM_API_URL": "https://netbird.example",
+                "UPSTREAM_API_TOKEN": "nbp_token",
+                "ACCESS_LOG_METRICS": "true",
+            }
+        )
+        journals = Journals(
+            MemoryReactorClock(),  # type: ignore[arg-type] # no threads are needed
+            at_once,
+            lambda: NOW,
+        )
+        log = journals.access_log(
+            settings.accounts[""], CollectorRegistry(), Logger(), period=10.0
+        )
+        asked: list[str] = []
+
+        async def fetch(path: str, _: float) -> bytes:
+            asked.append(path)
+            return b'{"data":[],"page":1,"total_records":0,"total_pages":0}'
+
+        log.journal.startService()
+        self.successResultOf(
+            Deferred.fromCoroutine(log.fetch(fetch, "events/proxy", 1.0, Inventory()))
+        )
+        self.assertTrue(asked[0].endswith(f"&start_date={written(int(NOW) * SECOND)}"))
