@@ -3,6 +3,7 @@
 import json
 from collections.abc import Generator, Iterator
 from functools import lru_cache
+from math import inf
 from operator import is_
 from random import Random
 from typing import Any, TypeVar
@@ -52,6 +53,7 @@ class Knowledge:
         tried_at: when the last refresh of each ended, however it did.
         max_age: METRICS_MAX_AGE, if it is set.
         timeout: seconds for an attempt.
+        recovered_at: when the peers could be read again, or for the first time.
         refused_at: when the upstream wanted fewer requests last.
         touched: whether anything has changed in this step.
     """
@@ -71,7 +73,8 @@ class Knowledge:
         self.tried_at: dict[str, float] = {}
         self.max_age = settings.metrics_max_age
         self.timeout = settings.http_timeout
-        self.refused_at = -1e9
+        self.recovered_at = inf
+        self.refused_at = -inf
         self.touched = True
         self._chance = chance
         self._drop_in = any(c.name == "drop_in" for c in self.network.collectors)
@@ -109,6 +112,10 @@ class Knowledge:
             if standing.last_success != (before and before.last_success):
                 read.append(name)
                 self.read_at[name] = seconds
+                if name == UP and (
+                    before is None or before.failures or not before.ended
+                ):
+                    self.recovered_at = seconds
                 for one in names:
                     if one in self.account.delivered:
                         asked = (standing.ended or 0.0) - standing.seconds
@@ -151,6 +158,12 @@ class Knowledge:
                         peer.pop("groups", None)
             self._read[name] = body, records(name, parsed)
         return self._read[name][1]
+
+    def missed(self, name: str) -> bool:
+        """Whether it has failed, and was not tried again since the peers recovered."""
+        standing = self.network.telemetry.standings[name]
+        fails = standing.error is not None or standing.ended is None
+        return fails and self.tried_at.get(name, -inf) < self.recovered_at
 
     def longest(self, name: str) -> float:
         """Seconds for which a resource may be told without a refresh."""

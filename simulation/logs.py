@@ -4,7 +4,7 @@ import json
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -107,9 +107,9 @@ class EventLog:
         """Events of which nobody can say yet whether they were read."""
         return {event["id"] for at, event in self._events if at > since}
 
-    def rows(self) -> dict[str, Row]:
+    def rows(self, ids: Container[str]) -> dict[str, Row]:
         """By id, as far as they are listed."""
-        return {event["id"]: event for _, event in self._events}
+        return {event["id"]: event for _, event in self._events if event["id"] in ids}
 
     def body(self) -> bytes:
         now = self._now()
@@ -152,9 +152,9 @@ class RequestLog:
         """Rows of which nobody can say yet whether they were read."""
         return {row[2] for row in self._rows if row[1] > since}
 
-    def rows(self) -> dict[str, Row]:
+    def rows(self, ids: Container[str]) -> dict[str, Row]:
         """By id, as far as they are kept."""
-        return {name: _row(name, at) for at, _, name in self._rows}
+        return {name: _row(name, at) for at, _, name in self._rows if name in ids}
 
     def body(self, query: str) -> bytes:
         """The page that is asked for, the oldest first."""
@@ -221,6 +221,11 @@ class Lines:
             self._before += self._known.pop(first)[1]
             first.unlink()
         return to.name
+
+    def count(self) -> int:
+        """Lines that were ever written."""
+        there = [path for path in (*self._moved, self.file) if path.exists()]
+        return len(self._before) + sum(p.read_bytes().count(b"\n") for p in there)
 
     def read(self) -> tuple[list[str], list[Row]]:
         """Ids of all lines, in their order; and the lines that are new."""

@@ -159,6 +159,24 @@ BUGS = (
         "return opens",
     ),
     Bug(
+        "what has failed is not due when the peers can be read again",
+        "refresh/schedule.py",
+        "if failures:",
+        "if failures and name == self.first:",
+    ),
+    Bug(
+        "a failure is not told where the peers fail for another reason",
+        "refresh/outcomes.py",
+        "peers is not None and peers.reason == error.reason",
+        "self._telemetry.standings[UP].failing_since is not None",
+    ),
+    Bug(
+        "the end of a failure is not told where the resource is missing as before",
+        "refresh/outcomes.py",
+        "if name in self._told or self._telemetry.standings[name].supported",
+        "if self._telemetry.standings[name].supported",
+    ),
+    Bug(
         "a refresh that failed is never due again",
         "refresh/schedule.py",
         "self._due[name] = now + again(self._failures[name], period, self._jitter)",
@@ -181,6 +199,18 @@ BUGS = (
         "events/cursor.py",
         "return self.with_(told[told.index(self.last) + 1 :])",
         "return self",
+    ),
+    Bug(
+        "cursors are counted as lines",
+        "events/journal.py",
+        "self._telemetry.written(count)",
+        "self._telemetry.written(max(1, count))",
+    ),
+    Bug(
+        "a log's file stays open after its rotation",
+        "events/sinks.py",
+        "self._file.close()",
+        "self._file._file = None",
     ),
     Bug(
         "an unknown field of an event is written",

@@ -394,6 +394,7 @@ class World:
                 self._down()
                 return "killed while it ended"
         self.left_over += life.left_over()
+        self.left_over += (f"file {name}" for name in self.disk.left_over())
         self._down()
         return f"ended at {self._now:.3f}"
 
