@@ -36,6 +36,7 @@ class Outcomes:
         self._telemetry = telemetry
         self._now = now
         self._told: set[str] = set()
+        self._pointless: set[str] = set()
         self._complained: dict[str, Complained] = {}
 
     def succeeded(self, name: str, body: LastBody, seconds: float) -> None:
@@ -93,6 +94,13 @@ class Outcomes:
         if standing.supported is not False or standing.error is not None:
             why = "{resource} is not requested: NetBird lists no object that needs it"
             self.unsupported(name, why, 0.0)
+            self._pointless.add(name)
+
+    def needed(self, name: str) -> None:
+        """It is asked for; where nothing needed it, nobody knows what is there now."""
+        if name in self._pointless:
+            self._pointless.discard(name)
+            self._telemetry.forget(name)
 
     def withdrawn(self, name: str, max_age: float) -> None:
         """It could not be refreshed for too long.

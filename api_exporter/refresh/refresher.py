@@ -195,7 +195,10 @@ class Refresher(Service):
         state.path = path = self._pipeline.located(resource)
         if resource.pointless(self._pipeline.inventory):
             state.expires = inf
+            self._pipeline.forget(name)
             self._outcomes.pointless(name)
+        elif path is not None:
+            self._outcomes.needed(name)
         if path is None or not self._pipeline.wanted(name):
             self._schedule.skipped(name, begin)
             return

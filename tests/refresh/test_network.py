@@ -28,14 +28,19 @@ class NetworkTests(SynchronousTestCase):
             raise answer
         return answer
 
-    def network(self, *readers: BodyReader, collectors: tuple[str, ...]) -> Network:
+    def network(
+        self,
+        *readers: BodyReader,
+        collectors: tuple[str, ...],
+        beside: tuple[str, ...] = ("events",),
+    ) -> Network:
         """Whose audit events have such readers, for an hour and a quarter."""
         ending = AccountPart(
             ended=lambda name, _, *, failed: self.ended.append((name, failed))
         )
         network = Network(
             fetch=self.fetch,
-            quota=Quota(Budget(), selection(collectors, {}, beside=("events",))),
+            quota=Quota(Budget(), selection(collectors, {}, beside=beside)),
             clock=self.clock,
             now=self.clock.seconds,
             jitter=lambda: 0.5,
@@ -76,6 +81,30 @@ class NetworkTests(SynchronousTestCase):
         error = self.network(collectors=("peers",)).telemetry.standings["events"].error
         assert error is not None
         self.assertEqual("decode", error.reason)
+
+    def test_needed_at_last(self) -> None:
+        """What nothing needed, and what fails once something does, is not up; where it
+        is refused then, that is no failure, though it could be read long ago.
+        """
+        nothing, some = b"[]", b'[{"id":"s"}]'
+        page: bytes | UpstreamError = b'{"data":[]}'
+        unneeded = (nothing, page, (None, False))
+        for answer, told in (
+            (UpstreamError("http_5xx", "500: broken"), (False, None)),
+            (UpstreamError("forbidden", "403: no"), (None, False)),
+            (UpstreamError("not_found", "404", unsupported=True), (None, False)),
+        ):
+            fails = (some, answer, told)
+            read = (some, page, (True, True))
+            for steps in ([unneeded, fails], [read, unneeded, fails]):
+                self.answers = {}
+                network = self.network(collectors=("peers",), beside=("access_log",))
+                for services, log, expected in steps:
+                    self.answers["api/reverse-proxies/services"] = services
+                    self.answers["api/events/proxy"] = log
+                    self.turn(660)
+                    found = network.telemetry.standings["access_log"]
+                    self.assertEqual(expected, (found.up, found.supported))
 
     def test_ended(self) -> None:
         """Every refresh that ends is told of, and how."""
