@@ -94,11 +94,14 @@ class LinesFile(Generic[C, Id]):
         cursor = kind.cursor if cursor is None else cursor
         last = cursor.last
         told = self._keys(file, BATCH + 1)
-        if last not in told:
-            # Without a line and a cursor all of it is wanted again.
-            if len(told) <= BATCH and (told or last is not None):
+        if last is None and told:  # without a line, too, all of it is wanted again
+            told = self._keys(file, kind.tail)
+            if len(told) < kind.tail:
                 told = [*self._moved(last), *told]
-            elif kind.tail > len(told):
+        elif last is not None and last not in told:
+            if len(told) <= BATCH:
+                told = [*self._moved(last), *told]
+            else:
                 told = self._keys(file, kind.tail)
         return cursor.after_crash(told)
 
@@ -111,13 +114,14 @@ class LinesFile(Generic[C, Id]):
             last: of the cursor; None where it is lost, so that all of it is beyond.
         """
         paths = self.path.parent.glob(f"{glob.escape(self.path.name)}?*")
+        count = self._kind.tail if last is None else BATCH + 1
         told: list[Key[Id]] = []
-        for _, keys in sorted(map(self._keys_of, paths)):
+        for _, keys in sorted(self._keys_of(path, count) for path in paths):
             if told or last is None or last in keys:
                 told += keys
         return told
 
-    def _keys_of(self, path: Path) -> tuple[int, list[Key[Id]]]:
+    def _keys_of(self, path: Path, count: int) -> tuple[int, list[Key[Id]]]:
         """Of any file, after its time; none where it cannot be read, or is not ours."""
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -129,7 +133,7 @@ class LinesFile(Generic[C, Id]):
                 return 0, []
             if os.pread(file, len(self._begin), 0) != self._begin:
                 return 0, []
-            return status.st_mtime_ns, self._keys(file, BATCH + 1)
+            return status.st_mtime_ns, self._keys(file, count)
         finally:
             os.close(file)
 

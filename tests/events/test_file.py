@@ -15,9 +15,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.choice import BATCH, batches
 from api_exporter.events.cursor import REMEMBERED, Cursor
 from api_exporter.events.file import CursorFile, LinesFile
-from api_exporter.events.kinds import AUDIT
-from api_exporter.events.telling import line
+from api_exporter.events.kinds import ACCESS, AUDIT
+from api_exporter.events.position import SECOND, Position
+from api_exporter.events.telling import line, request_line
 from tests.events import body, events, finish, keys, limited
+from tests.events.paging import START, Table
 
 NONE = frozenset[str]()
 
@@ -183,6 +185,26 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(
             (499, BATCH + 1), (max(recovered.recent), len(recovered.recent))
         )
+
+    def test_lost_cursor_of_a_busy_log(self) -> None:
+        """Of the last half minute of the access log each row was written, though there
+        are more than are written at once, and some stand in the moved file. The same
+        holds for a cursor that is too old.
+        """
+        table = Table()
+        for number in range(400):
+            table.add(number, START + number * SECOND // 20)
+        pages = (f"sort_order=asc&page_size=100&page={n}" for n in range(1, 5))
+        rows = [row for page in pages for row in table.page(page).rows]
+        text = [request_line(row, "", NONE) for row in rows]
+        file = LinesFile(self.path, ACCESS, "")
+        self.addCleanup(file.close)
+        old = Position(last=("gone", "2026-11-20T19:00:00Z"))
+        for moved, cursor in ((350, None), (250, None), (0, old)):
+            Path(f"{self.path}.1").write_bytes(b"".join(text[:moved]))
+            self.path.write_bytes(b"".join(text[moved:]))
+            known = file.recovered(cursor).known
+            self.assertEqual({row.id for row in rows}, known.keys())
 
     def test_moved(self) -> None:
         """What a moved file has beyond the cursor was written."""
