@@ -27,8 +27,8 @@ _LEGEND = {
     "late": "overdue: older than 1.5 intervals",
     "ended": "no refresh for so long that the metrics have expired",
     "waiting": "no refresh while the refresh of the peers fails",
-    "unsupported": "the NetBird API does not offer this resource to this token;"
-    " next attempt within an hour",
+    "unsupported": "the NetBird API does not offer this resource to this token, or"
+    " lists no object that needs it; next attempt within an hour",
     "off": "no enabled collector reads this resource",
 }
 
