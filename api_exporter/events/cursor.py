@@ -63,7 +63,7 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
         """The same with what was written before the cursor could be.
 
         Args:
-            told: the last lines of the file, one more than are written at once.
+            told: the last lines of the file, more than are written at once.
         """
         if self.last in told:
             return self.with_(told[told.index(self.last) + 1 :])
@@ -71,8 +71,10 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
         if not told or (self.last is not None and len(told) <= BATCH):
             return cursor
         # It is an old one, or there was none. What stands before these lines, in this
-        # file or in one that was moved, was written.
-        return replace(cursor, floor=max(cursor.floor, min(n for n, _ in told)))
+        # file or in one that was moved, was written. Its ids are below the highest of
+        # the first lines; a line among these may be of an event that came late.
+        first = told[: -(-len(told) // 2)]
+        return replace(cursor, floor=max(cursor.floor, *(n for n, _ in first)))
 
 
 def choose(

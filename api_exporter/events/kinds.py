@@ -46,7 +46,7 @@ AUDIT: Kind[Cursor, int] = Kind(
     listed=listing.listed,
     choose=cursor.choose,
     cursor=Cursor(),
-    tail=BATCH + 1,
+    tail=2 * BATCH,
 )
 
 ACCESS: Kind[Position, str] = Kind(

@@ -171,6 +171,12 @@ class CursorTests(SynchronousTestCase):
         cursor = NOTHING.after_crash(keys(range(6, 20)))
         self.assertEqual([20, 21], ids(choose(cursor, events(range(1, 22)))))
 
+    def test_late_event_without_cursor(self) -> None:
+        """A late event among the last lines makes no event new that is before them."""
+        told = keys([*range(100, 149), 3, *range(149, 300)])
+        cursor = NOTHING.after_crash(told)
+        self.assertEqual([300], ids(choose(cursor, events(range(1, 301)))))
+
     def test_after_crash_in_a_new_era(self) -> None:
         """Lines of before ids began again say nothing of those that come."""
         old = events(range(1, 31))

@@ -183,7 +183,7 @@ class RecoveryTests(FileTestCase):
         self.path.write_bytes(lines(range(1, 500)))
         recovered = self.file.recovered(None)
         self.assertEqual(
-            (499, BATCH + 1), (max(recovered.recent), len(recovered.recent))
+            (499, 2 * BATCH), (max(recovered.recent), len(recovered.recent))
         )
 
     def test_lost_cursor_of_a_busy_log(self) -> None:
