@@ -238,9 +238,11 @@ class Checker:
                 pause.broken = request.at
 
     def _told(self, request: Request, at: float) -> None:
-        """The first 429 begins a pause; another answer to a later request ends it."""
+        """The first 429 begins a pause; another answer to a later request ends it. What
+        comes soon after the first was under way.
+        """
         pause = self._pauses.get(request.token)
-        if pause is not None and request.at <= pause.begin:
+        if pause is not None and request.at <= pause.begin + 1.0:
             return
         if request.state.startswith("429"):
             asked = request.wait or 0.0

@@ -159,12 +159,6 @@ BUGS = (
         "return opens",
     ),
     Bug(
-        "what has failed is not due when the peers can be read again",
-        "refresh/schedule.py",
-        "if failures:",
-        "if failures and name == self.first:",
-    ),
-    Bug(
         "a failure is not told where the peers fail for another reason",
         "refresh/outcomes.py",
         "peers is not None and peers.reason == error.reason",

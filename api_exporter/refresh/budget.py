@@ -70,7 +70,7 @@ class Budget:
         self._asked: deque[float] = deque()
         self._most, self._growth, self._later_growth = MOST, QUICK_GROWTH, GROWTH
         self._saved, self._most_saved = 0.0, SAVED
-        self._saved_at = 0.0
+        self._saved_at = self._full_at = 0.0
         if limit is not None:
             rate, burst = limit
             self.per_minute = self._most = KEPT * rate
@@ -135,11 +135,17 @@ class Budget:
         if attempt.number > 1 and not attempt.unsent:
             self.spend(now)
 
-    def unsent(self) -> None:
-        """The newest request has not reached the upstream: it does not count."""
+    def unsent(self, began: float) -> None:
+        """A request has not reached the upstream: it does not count.
+
+        Args:
+            began: when it was made. Where the bucket was full since then, time has
+                given the request back.
+        """
         if self._asked:
             self._asked.pop()
-        self._saved += 1
+        if self._full_at <= began:
+            self._saved += 1
         if self._broken_at > self._paused_at:  # so the pause has not been broken
             self._broken_at = self._paused_at - LONGEST_PAUSE
 
@@ -180,7 +186,9 @@ class Budget:
         self._saved_at = now
         if self.per_minute is not None:
             grown = self._saved + passed / 60.0 * self.per_minute
-            self._saved = min(self._most_saved, grown)
+            if grown >= self._most_saved:
+                grown, self._full_at = self._most_saved, now
+            self._saved = grown
             more = passed / 60.0 * self._growth
             self.per_minute = min(self._most, self.per_minute + more)
 

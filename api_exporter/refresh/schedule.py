@@ -133,7 +133,7 @@ class Schedule:
         period = self._periods[name]
         self._due[name] = now + again(self._failures[name], period, self._jitter)
         if error.unsent:
-            self._budget.unsent()
+            self._budget.unsent(began)
         if name == self.first:
             if error.unsupported or error.reason == "forbidden":
                 self._doubt()
@@ -190,8 +190,7 @@ class Schedule:
 
     def skipped(self, name: str, now: float) -> None:
         """Nothing was asked: what the path is made of is not known yet."""
-        self._end(name)
-        self._budget.unsent()
+        self._budget.unsent(self._end(name))
         self._due[name] = now + spread(self._periods[name], self._jitter)
 
     def rest(self, name: str, until: float) -> None:

@@ -173,8 +173,7 @@ class EstimateTests(SynchronousTestCase):
         """A long pause is not broken by what never reached the upstream."""
         budget = Budget()
         budget.refused(asked(budget, 0.0), 0.0, 3600.0)
-        asked(budget, 300.0)
-        budget.unsent()
+        budget.unsent(asked(budget, 300.0))
         self.assertLessEqual(budget.opens_at(peers=True), 305.0)
 
     def test_unsent(self) -> None:
@@ -182,12 +181,22 @@ class EstimateTests(SynchronousTestCase):
         budget = Budget()
         budget.refused(asked(budget, 0.0), 0.0, None)
         for _ in range(100):
-            asked(budget, 60.0)
-            budget.unsent()
+            budget.unsent(asked(budget, 60.0))
         self.assertLessEqual(budget.opens_at(peers=True), 60.0)
         budget.spend(1000.0)
-        budget.unsent()
-        budget.unsent()  # of one that is forgotten
+        budget.unsent(1000.0)
+        budget.unsent(1000.0)  # of one that is forgotten
+
+    def test_unsent_too_late(self) -> None:
+        """What time has given back is not given back twice."""
+        budget = Budget((30, 60))
+        began = asked(budget, 0.0)
+        asked(budget, 10.0)
+        budget.unsent(began)
+        for _ in range(29):
+            self.assertLessEqual(budget.opens_at(peers=True), 10.0)
+            budget.spend(10.0)
+        self.assertGreater(budget.opens_at(peers=True), 10.0)
 
     def test_attempts(self) -> None:
         """Every further attempt counts, but for one that reached nobody."""
