@@ -62,10 +62,12 @@ test: check $(VENV)/dev ## Run all checks and all tests.
 	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tests.pure)"
 	@$(MAKE) --no-print-directory -j2 simulation programs
 
-# Two days of a seed that stays, and two of a fresh one, which names itself.
+# Two days of a seed that stays, and two of one that each commit has for its own: so the
+# same commit fails again.
 simulation: $(VENV)/dev ## Simulate four days of the whole program.
 	@nice $(BIN)/python -m simulation --seed 55 --days 2 & first=$$!; \
-		nice $(BIN)/python -m simulation --days 2; second=$$?; \
+		seed=$$(git rev-parse --short=8 HEAD 2>/dev/null) && seed="--seed $$((0x$$seed))"; \
+		nice $(BIN)/python -m simulation $$seed --days 2; second=$$?; \
 		wait $$first && exit $$second
 
 # What they run is covered by the others already, so nothing traces them. They mostly wait:
