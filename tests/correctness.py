@@ -37,13 +37,21 @@ WAYS = """\
 """
 
 FOUND = """\
-The simulation has found five defects. `api_exporter_resource_up` stayed 1 over nothing
-where the object that a resource belongs to was deleted. The exporter wrote audit events
-twice where the file was rotated, the cursor was lost and the exporter was restarted. It
-also wrote them twice where it was killed between a line and the cursor. Then the file was
-rotated two times while a full disk had no room for the cursor. A third time they had come
-late, into a file that was rotated before the cursor was lost. The log did not tell the end
-of a failure where the resource was missing as before.
+The simulation has found eight defects. All are mended:
+
+* `api_exporter_resource_up` stayed 1 over nothing where the object that a resource
+  belongs to was deleted.
+* The exporter wrote audit events twice. The file was rotated, the cursor was lost, and
+  the exporter was restarted.
+* It wrote them twice after SIGKILL between a line and the cursor. The file was rotated
+  two times while a full disk had no room for the cursor.
+* It wrote late events twice. Their file was rotated before the cursor was lost.
+* It wrote events twice where the cursor was lost and a late event was among the last
+  lines.
+* The log did not tell the end of a failure where the resource was missing as before.
+* A finding stayed until the next refresh of the peers where the last provider of the
+  Agent Network had gone.
+* After an outage the exporter made one request more than half of a known burst.
 """
 
 PLANTED = """\
