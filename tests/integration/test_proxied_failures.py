@@ -43,7 +43,7 @@ class ProxiedFailureTests(test_failures.FailureTests):
             proxy=proxy(self.proxy.address),
             policy=policy,
             proxy_policy=policy,
-            timeout=test_failures.DEADLINE,
+            timeout=self.deadline,
             seen=lambda _: None,
         )
         self.addCleanup(agent.close)
