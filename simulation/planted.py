@@ -159,6 +159,12 @@ BUGS = (
         "return opens",
     ),
     Bug(
+        "a start does not read everything at once",
+        "refresh/schedule.py",
+        "periods, now)\n",
+        "periods, now) | {n: now + 0.5 * t for n, t in periods.items() if t > 30.0}\n",
+    ),
+    Bug(
         "a failure is not told where the peers fail for another reason",
         "refresh/outcomes.py",
         "peers is not None and peers.reason == error.reason",
