@@ -60,6 +60,7 @@ PLANTED = """\
 `python -m simulation.planted` changes one place of the program and runs the simulation.
 A bug is found when an invariant is broken, or when the simulation fails with an error.
 The simulation has a month for each bug: three days of each of ten seeds, from 2000 on.
+For a bug that is not found the table has the days that were tried.
 """
 
 MUTATION = """\

@@ -7,6 +7,7 @@ from operator import attrgetter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition import diff, per_record
@@ -186,6 +187,13 @@ class EachTests(SynchronousTestCase):
             page = self.making.made(many, page)
             for lines in page.lines:
                 self.assertLessEqual({*map(id, lines.told)}, {*map(id, many)})
+
+    def test_heading(self) -> None:
+        """The heading is that of the first block with a line, and returns to it."""
+        [first, *_] = Blocks(self.many)
+        without = tuple(replace(thing, size=None) for thing in first)
+        gone = self.making.made((*without, *self.many[len(first) :]), self.before)
+        self.making.made(self.many, gone)
 
     def test_comes_and_goes(self) -> None:
         """Who comes or goes costs one block at most, or two where it was the border."""
