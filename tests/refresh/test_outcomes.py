@@ -12,13 +12,25 @@ LOG = "access_log"
 
 
 class OutcomesTests(SynchronousTestCase):
-    def test_pointless_after_a_failure(self) -> None:
-        """The end of a failure is told where there is nothing to ask for, as before."""
-        book = logbook(self)
-        telemetry = AccountTelemetry(
+    def setUp(self) -> None:
+        self.telemetry = AccountTelemetry(
             registry=CollectorRegistry(), periods={"peers": 30.0, LOG: 30.0}
         )
-        outcomes = Outcomes(telemetry=telemetry, now=lambda: 0.0)
+        self.outcomes = Outcomes(telemetry=self.telemetry, now=lambda: 0.0)
+
+    def test_alike(self) -> None:
+        """While the peers fail, another resource has a line for another reason only."""
+        book = logbook(self)
+        broken = UpstreamError("http_5xx", "500: broken")
+        self.outcomes.failed("peers", broken, 0.0)
+        self.outcomes.failed(LOG, broken, 0.0)
+        self.assertEqual(1, len(book.lines()))
+        self.outcomes.failed(LOG, UpstreamError("forbidden", "403: no"), 0.0)
+        self.assertIn("cannot refresh access_log: 403: no", book.lines()[1])
+
+    def test_pointless_after_a_failure(self) -> None:
+        """The end of a failure is told where there is nothing to ask for, as before."""
+        book, outcomes = logbook(self), self.outcomes
         for _ in range(2):
             outcomes.pointless(LOG)
             outcomes.pointless(LOG)
@@ -28,4 +40,4 @@ class OutcomesTests(SynchronousTestCase):
         nothing = f"info {words}"
         fails = "warning cannot refresh access_log: 500: broken reason=http_5xx"
         self.assertEqual([nothing, *[fails, nothing] * 2], book.lines())
-        self.assertIsNone(telemetry.standings[LOG].error)
+        self.assertIsNone(self.telemetry.standings[LOG].error)
