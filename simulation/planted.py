@@ -165,13 +165,13 @@ BUGS = (
         "periods, now) | {n: now + 0.5 * t for n, t in periods.items() if t > 30.0}\n",
     ),
     Bug(
-        "a failure is not told where the peers fail for another reason",
+        "a failure has no line where the peers fail for another reason",
         "refresh/outcomes.py",
         "peers is not None and peers.reason == error.reason",
         "self._telemetry.standings[UP].failing_since is not None",
     ),
     Bug(
-        "the end of a failure is not told where the resource is missing as before",
+        "the end of a failure has no line where the resource is missing as before",
         "refresh/outcomes.py",
         "if name in self._told or self._telemetry.standings[name].supported",
         "if self._telemetry.standings[name].supported",
