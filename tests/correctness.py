@@ -37,7 +37,7 @@ WAYS = """\
 """
 
 FOUND = """\
-The simulation has found eight defects. All are mended:
+The simulation has found nine defects. All are mended:
 
 * `api_exporter_resource_up` stayed 1 over nothing where the object that a resource
   belongs to was deleted.
@@ -52,6 +52,8 @@ The simulation has found eight defects. All are mended:
 * A finding stayed until the next refresh of the peers where the last provider of the
   Agent Network had gone.
 * After an outage the exporter made one request more than half of a known burst.
+* A 429 to a retry did not pause the requests where the refresh had begun before an
+  earlier pause.
 """
 
 PLANTED = """\

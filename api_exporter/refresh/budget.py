@@ -6,6 +6,7 @@ allow six requests a minute, and says in no header how many or when to come back
 """
 
 from collections import deque
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from api_exporter.ports import Attempt
@@ -79,6 +80,8 @@ class Budget:
             self._saved = self._most_saved = max(1.0, KEPT_BURST * burst)
         self._pause = SHORTEST_PAUSE
         self._paused_at = self._paused_until = self._broken_at = float("-inf")
+        self._refused_began = float("-inf")
+        """When the newest attempt was made that was refused."""
 
     def room(self, *, peers: bool) -> bool:
         """Whether a slot is free. Half of them are for peers alone."""
@@ -132,6 +135,8 @@ class Budget:
 
     def observe(self, attempt: Attempt, now: float) -> None:
         """Count what `begin` has not: further attempts of a request."""
+        if attempt.status == HTTPStatus.TOO_MANY_REQUESTS:
+            self._refused_began = now - attempt.seconds
         if attempt.number > 1 and not attempt.unsent:
             self.spend(now)
 
@@ -160,10 +165,10 @@ class Budget:
 
         Args:
             began: when the request was made. One that was under way when the pause
-                began tells nothing new.
+                began tells nothing new, but for a further attempt after it.
             asked: seconds that it asked for, if it said.
         """
-        if began > self._paused_at:
+        if max(began, self._refused_began) > self._paused_at:
             if asked is None or asked < SHORTEST_ASKED:
                 asked = self._pause
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)

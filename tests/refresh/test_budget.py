@@ -187,6 +187,20 @@ class EstimateTests(SynchronousTestCase):
         budget.unsent(1000.0)
         budget.unsent(1000.0)  # of one that is forgotten
 
+    def test_refused_again(self) -> None:
+        """A 429 counts where its attempt was made after the pause, though the request
+        began before.
+        """
+        budget = Budget()
+        began = asked(budget, 0.0)
+        budget.refused(asked(budget, 10.0), 10.0, None)
+        self.assertEqual(0.0, budget.refused(began, 30.0, 3600.0))
+        attempt = Attempt(
+            path="", number=2, started=0.0, status=429, received=0, seconds=0.1
+        )
+        budget.observe(attempt, 30.0)
+        self.assertEqual(3600.0, budget.refused(began, 30.0, 3600.0))
+
     def test_unsent_too_late(self) -> None:
         """What time has given back is not given back twice."""
         budget = Budget((30, 60))
