@@ -73,7 +73,7 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
         # It is an old one, or there was none. What stands before these lines, in this
         # file or in one that was moved, was written. Its ids are below the highest of
         # the first lines; a line among these may be of an event that came late.
-        first = told[: -(-len(told) // 2)]
+        first = told[: (len(told) + 1) // 2]
         return replace(cursor, floor=max(cursor.floor, *(n for n, _ in first)))
 
 

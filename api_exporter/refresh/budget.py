@@ -6,7 +6,6 @@ allow six requests a minute, and says in no header how many or when to come back
 """
 
 from collections import deque
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from api_exporter.ports import Attempt
@@ -81,7 +80,7 @@ class Budget:
         self._pause = SHORTEST_PAUSE
         self._paused_at = self._paused_until = self._broken_at = float("-inf")
         self._refused_began = float("-inf")
-        """When the newest attempt was made that was refused."""
+        """When the newest attempt was made that got a 429."""
 
     def room(self, *, peers: bool) -> bool:
         """Whether a slot is free. Half of them are for peers alone."""
@@ -135,7 +134,7 @@ class Budget:
 
     def observe(self, attempt: Attempt, now: float) -> None:
         """Count what `begin` has not: further attempts of a request."""
-        if attempt.status == HTTPStatus.TOO_MANY_REQUESTS:
+        if attempt.status == 429:
             self._refused_began = now - attempt.seconds
         if attempt.number > 1 and not attempt.unsent:
             self.spend(now)
