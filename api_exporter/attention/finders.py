@@ -94,6 +94,8 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding | None]:
     """What one of them finds. None: still looking, a good place to pause."""
     if _unknown(snapshot, finder) or (finder.single and snapshot.blind):
         return
+    if len(finder.reads) > 1:
+        snapshot = snapshot.joined
     if finder.single:
         yield from snapshot.drop.steps
     for finding in finder.find(snapshot):

@@ -6,6 +6,7 @@ from heapq import nsmallest
 from unicodedata import category
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter.attention.thresholds import Severity, Thresholds, section
 from api_exporter.exposition.memo import MemoResult
@@ -93,6 +94,14 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     def important(self) -> Sequence[str]:
         """Names and ids of the groups of which each peer matters."""
         return self.chosen or self.thresholds.groups.important
+
+    @cached_property
+    def joined(self) -> "Snapshot":
+        """What is looked at where several resources are read together."""
+        inventory = self.inventory.joined
+        return (
+            self if inventory is self.inventory else replace(self, inventory=inventory)
+        )
 
     @cached_property
     def peers(self) -> MemoResult[Mapping[str, Peer]]:

@@ -20,6 +20,10 @@ PATIENCE = 60.0
 """Seconds after which somebody who waits wants no further attempt."""
 
 
+_AGAIN = 2
+"""Times that a list is read again: for a list that names it, and for its own ids."""
+
+
 class ResourceCheck(Struct, frozen=True, kw_only=True):
     """How it went with one resource.
 
@@ -56,12 +60,19 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
 
 
 async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[ResourceCheck]:
-    """Read each resource once, until the upstream asks for a pause."""
+    """Read each resource once, until the upstream asks for a pause.
+
+    A list that joins wait for is read again.
+    """
     for resource in network.selection.resources:
         check = await _read(resource, network, clock)
         yield check
         if check.error is not None and check.error.reason == "rate_limited":
             return
+    for _ in range(_AGAIN):
+        for resource in network.selection.resources:
+            if resource.name in network.inventory.joins.due:
+                await _read(resource, network, clock)
 
 
 async def _read(

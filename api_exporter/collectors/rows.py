@@ -116,11 +116,15 @@ def measurement(rows: Iterable[Row]) -> Measure:
     def measure(
         inventory: Inventory, before: Mapping[str, Edition] = {}
     ) -> Iterator[Family | None]:
-        known = Measurement(inventory)
+        newest = Measurement(inventory)
+        joined = newest
+        if inventory.joined is not inventory:
+            joined = Measurement(inventory.joined)
         for row in rows:
             if any(getattr(inventory, name) is None for name in row.needs):
                 continue
-            edition = known.edition(row.needs)
+            edition = newest.edition(row.needs)
+            known = newest if len(row.needs) == 1 else joined
             if before.get(row.metric.name) == edition:
                 yield UnchangedFamily(row.metric)
             elif family := (yield from row.make(row.metric, known)):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +23,14 @@ from api_exporter.netbird.agent_bodies import (
 )
 from api_exporter.netbird.bodies import Body, Document, Listing
 from api_exporter.netbird.facts.members import Steps, member_ids, named
+from api_exporter.netbird.joins import (
+    LISTS,
+    SETTLED,
+    JoinState,
+    Reading,
+    advance,
+    joined,
+)
 
 MINUTE = 60.0
 
@@ -87,7 +95,9 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         personal: the kinds of personal data that may be told.
         now: when that is told, seconds since the epoch: windows and days end.
         consumption_period: seconds between refreshes of what agents use.
-        changes: something new for each resource whenever its records are replaced.
+        changes: something new for each resource whenever its records are replaced, or
+            those that joins use.
+        joins: what joins wait for.
         detail: groups, by name or id, whose peers may have series of their own; None:
             all peers may.
     """
@@ -238,6 +248,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     ] = None
     access_log: tuple[()] | None = None
     changes: Mapping[str, object] = {}
+    joins: JoinState = SETTLED
 
     def with_(self, resource: str, records: object) -> "Inventory":
         """The same with a resource's records replaced; None forgets them.
@@ -255,6 +266,33 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     def _replace(self, records: Mapping[str, object]) -> "Inventory":
         changes = {name: object() for name in records}
         return replace(self, **records, changes={**self.changes, **changes})
+
+    def settle(
+        self, before: "Inventory", resource: str, reading: Reading | None
+    ) -> "Inventory":
+        """Return the same with what joins wait for after a reading or a withdrawal.
+
+        Args:
+            before: the inventory with the resource's records of before.
+            reading: None for a withdrawal.
+        """
+        if resource not in LISTS:
+            return self
+        state = advance(
+            self.joins, resource, getattr(before, resource), self._lists(), reading
+        )
+        changes = {n: object() for n in LISTS if state.of(n) != self.joins.of(n)}
+        return replace(self, joins=state, changes={**self.changes, **changes})
+
+    def _lists(self) -> dict[str, tuple[Any, ...] | None]:
+        return {name: getattr(self, name) for name in LISTS}
+
+    @cached_property
+    def joined(self) -> "Inventory":
+        """The inventory that joins use: see Note [Joined lists]."""
+        incomplete = frozenset({"peers"} if self.partial else ())
+        lists = joined(self.joins, self._lists(), incomplete)
+        return replace(self, **lists, joins=SETTLED) if lists else self
 
     def dormant(self, resource: str) -> bool:
         """Whether there is nothing to ask for."""

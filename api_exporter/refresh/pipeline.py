@@ -4,7 +4,8 @@ It keeps what is known, and knows neither when it is asked nor what is said abou
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Hashable, Mapping, Sequence
+from itertools import count
 from math import inf
 from operator import is_
 from typing import Protocol
@@ -24,6 +25,7 @@ from api_exporter.exposition.incremental import (
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Fetch, Now, UpstreamError
@@ -127,6 +129,7 @@ class Pipeline:
         self._broken: set[str] = set()
         self._rendering = DeferredLock()
         self._made: dict[str, RenderedPage] = {}
+        self._order = count()
 
     def knows(self, name: str) -> bool:
         """Whether a resource has been read and was not withdrawn since."""
@@ -146,43 +149,43 @@ class Pipeline:
             patience: seconds until the next refresh of it.
         """
         name, state = resource.name, self.states[resource.name]
-        asked = self._now()
+        asked, began = self._now(), next(self._order)
         if name in self._sources:
             source = self._sources[name]
             body = await source.fetch(self._fetch, path, patience, self.inventory)
         else:
             body = await self._fetch(path, patience)
+        reading = Reading(began, ended=next(self._order))
         for reader in self._body_readers.get(name, ()):
             reader(body)
         digest = (path, *(await self._slicer.run(_digest(body))))
         last = state.body
         before = getattr(self.inventory, name)
         if last is not None and last.digest == digest and self._complete(name):
-            return last
-        recognized = NO_RECORDS if last is None else last.recognized
-        known = DecodeContext(before or (), recognized, asked)
-        steps = resource.body.decode(body, known)
-        decoded = await self._slicer.run(steps)
-        del body, recognized, known, steps
-        last = LastBody(
-            digest=digest,
-            records=len(decoded.records) + decoded.unread,
-            rejected=decoded.rejected,
-            complaints=decoded.complaints,
-            recognized=decoded.recognized,
-        )
-        await self._rendering.acquire()
-        try:
+            records = before
+        else:
+            recognized = NO_RECORDS if last is None else last.recognized
+            known = DecodeContext(before or (), recognized, asked)
+            steps = resource.body.decode(body, known)
+            decoded = await self._slicer.run(steps)
+            records = decoded.records
+            last = LastBody(
+                digest=digest,
+                records=len(decoded.records) + decoded.unread,
+                rejected=decoded.rejected,
+                complaints=decoded.complaints,
+                recognized=decoded.recognized,
+            )
+            del recognized, known, steps, decoded
+        del body
+        async with self._rendering:
             if resource.located(self.inventory, asked) == path:  # else another user's
                 # Known again when all of it is published, and not where that fails.
                 published = state.body is not None and self._complete(name)
                 state.body = None
-                before = getattr(self.inventory, name)
-                if not (published and _same(decoded.records, before)):
-                    await self._render(name, decoded.records)
+                same = published and _same(records, getattr(self.inventory, name))
+                await self._publish(name, None if same else records, reading)
                 state.body = last
-        finally:
-            self._rendering.release()
         return last
 
     def forget(self, name: str) -> None:
@@ -195,27 +198,53 @@ class Pipeline:
             if (last := self.states[name].body) is not None:
                 # Even the same body means something else by now.
                 self.states[name].body = replace(last, digest=())
-                await self._render(name, getattr(self.inventory, name))
+                records = getattr(self.inventory, name)
+                await self._render({name}, self.inventory.with_(name, records))
 
     async def withdraw(self, name: str) -> None:
         """End the metrics of a forgotten resource, unless it was read meanwhile."""
-        await self._rendering.acquire()
-        try:
+        async with self._rendering:
             if not self.knows(name):
-                await self._render(name, None)
-        finally:
-            self._rendering.release()
+                inventory = self.inventory.with_(name, None)
+                inventory = inventory.settle(self.inventory, name, None)
+                await self._render(self._changed(inventory), inventory, inf)
 
-    async def _render(self, name: str, records: tuple[object, ...] | None) -> None:
-        """Change the inventory and publish all that reads this resource.
+    async def _publish(
+        self, name: str, records: tuple[object, ...] | None, reading: Reading
+    ) -> None:
+        """Publish what a reading has changed.
+
+        Args:
+            records: None where they are the same as before.
+        """
+        before = inventory = self.inventory
+        if records is not None:
+            inventory = inventory.with_(name, records)
+        inventory = inventory.settle(before, name, reading)
+        if changed := self._changed(inventory):
+            await self._render(changed, inventory)
+        else:
+            self.inventory = inventory
+
+    def _changed(self, inventory: Inventory) -> set[str]:
+        """The resources that are not what they were."""
+        before = self.inventory.changes
+        return {n for n, c in inventory.changes.items() if c is not before.get(n)}
+
+    async def _render(
+        self, changed: Container[str], inventory: Inventory, room: float | None = None
+    ) -> None:
+        """Change the inventory and publish all that reads these resources.
 
         One at a time: an older inventory must not be rendered over a newer one. Nothing
         is published where all of it together would be too long.
+
+        Args:
+            room: bytes that all of it may have: what is withdrawn is never too long.
         """
-        inventory = replace(self.inventory.with_(name, records), now=self._now())
-        readers = [c for c in self._collectors if name in c.reads]
-        # What is withdrawn must go: it is never too long.
-        room = inf if records is None else self._page_max_bytes
+        inventory = replace(inventory, now=self._now())
+        readers = [c for c in self._collectors if any(n in changed for n in c.reads)]
+        room = self._page_max_bytes if room is None else room
         lengths = self._pages.lengths()
         room -= sum(lengths.values()) - sum(lengths[c.name] for c in readers)
         made: list[tuple[str, RenderedPage]] = []

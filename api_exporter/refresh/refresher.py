@@ -26,6 +26,11 @@ Work = Coroutine[Deferred[object], object, None]
 LATEST = 1.5
 """Periods after which a refresh is late: nothing is withdrawn before."""
 
+EARLY = 60.0
+"""Seconds between two refreshes of a list that joins wait for. A list with such an
+interval is not refreshed early.
+"""
+
 WITHDRAWN_AGAIN = 30.0
 """Seconds after which a withdrawal is tried again that has failed."""
 
@@ -75,6 +80,7 @@ class Refresher(Service):
         self._states = pipeline.states
         self._tasks: set[Deferred[None]] = set()
         self._alarm: IDelayedCall | None = None
+        self._early_at: dict[str, float] = {}
 
     def startService(self) -> None:
         super().startService()
@@ -192,17 +198,13 @@ class Refresher(Service):
         """What is due, and what is to be said of it."""
         name, state = resource.name, self._states[resource.name]
         begin = self._clock.seconds()
-        state.path = path = self._pipeline.located(resource)
-        if resource.pointless(self._pipeline.inventory):
-            state.expires = inf
-            self._pipeline.forget(name)
-            self._outcomes.pointless(name)
-        elif path is not None:
-            self._outcomes.needed(name)
+        path = self._path(resource)
         if path is None or not self._pipeline.wanted(name):
             self._schedule.skipped(name, begin)
             return
         self._telemetry.wake(name, self._periods[name])
+        if name in self._pipeline.inventory.joins.due:
+            self._early_at[name] = begin
         try:
             patience = self._schedule.patience(name, begin)
             body = await self._pipeline.read(resource, path, patience)
@@ -224,6 +226,26 @@ class Refresher(Service):
             self._schedule.refreshed(name, now)
             self._watch_end(resource)
             self._locate(now)
+            self._settle(now)
+
+    def _settle(self, now: float) -> None:
+        """Refresh early what joins wait for."""
+        for name in self._pipeline.inventory.joins.due:
+            if self._periods[name] > EARLY:
+                at = self._early_at.get(name, -inf) + EARLY
+                self._schedule.make_due(name, max(now, at))
+
+    def _path(self, resource: Resource) -> str | None:
+        """Where it is asked for; None where there is nothing to ask for."""
+        name, state = resource.name, self._states[resource.name]
+        state.path = path = self._pipeline.located(resource)
+        if resource.pointless(self._pipeline.inventory):
+            state.expires = inf
+            self._pipeline.forget(name)
+            self._outcomes.pointless(name)
+        elif path is not None:
+            self._outcomes.needed(name)
+        return path
 
     def _rested(self, resource: Resource, begin: float, records: int = 1) -> float:
         """Let it rest; returns the seconds from one request to the next."""

@@ -25,7 +25,7 @@ class ResourcesTests(SynchronousTestCase):
         """The peers come first; what has no endpoint is no resource."""
         self.assertEqual("peers", next(iter(BY_NAME)))
         others = {field.name for field in fields(Inventory)} - set(BY_NAME)
-        told = {"personal", "changes", "detail", "now", "consumption_period"}
+        told = {"personal", "changes", "detail", "now", "consumption_period", "joins"}
         self.assertEqual(told, others)
 
     def test_service_names(self) -> None:

@@ -184,7 +184,8 @@ class EndsTests(SynchronousTestCase):
 
     def test_window(self) -> None:
         """A window ends on the page without a request, at its end."""
-        network = Agents(begin=NOON + 54 * MINUTE)  # it ends at 13:00
+        network = Agents(begin=NOON + 53 * MINUTE)  # it ends at 13:00
+        network.advance(MINUTE)
         self.assertEqual("1", self.hourly(network))
         asked = len(network.times("consumption"))
         network.advance(5 * MINUTE + 20)

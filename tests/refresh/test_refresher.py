@@ -139,7 +139,7 @@ class RefresherTests(SynchronousTestCase):
     def test_another_order(self) -> None:
         """A body that says the same in another order is not rendered again."""
         a, b = b'{"id":"a"}', b'{"id":"b"}'
-        bench = Bench(peers=b"[%b,%b]" % (a, b)).start()
+        bench = Bench(peers=b"[%b,%b]" % (a, b), groups=b"[]").start()
         before, page = bench.pages.whole(), bench.page()
         bench.replies["peers"] = b"[%b,%b]" % (b, a)
         bench.advance(31)

@@ -1,0 +1,448 @@
+"""Which records joins use while one list is newer than another. Pure.
+
+Note [Joined lists]. Each list is read at its own interval, so a record may name an id
+that another list does not have yet, or has no longer. A conclusion from such an id
+would be false. So a join obeys two rules:
+
+1. A new or changed record is used once each list that it names has been read after it.
+   Until then joins use the record's previous version; a new record is left out.
+2. A removed record stays in joins until each list that names it has been read again.
+   So does the previous version of a group that has lost its last peer.
+
+An id that is missing then counts as missing once the list that names it has been read
+again: both may have been deleted in between. The lists that a join waits for are due
+early. Families and findings of one list do not wait.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api_exporter.netbird.agent_records import AgentBudgetRule, AgentPolicy
+from api_exporter.netbird.records import Group, Network, NetworkRouter, Policy, Route
+
+
+class Record(Protocol):
+    """A record with an id that is unique in its list."""
+
+    @property
+    def id(self) -> str: ...
+
+
+Lists = Mapping[str, tuple[Any, ...] | None]
+"""The records of each list in REFERENCES; None for a list that is not known."""
+
+
+def _own_id(record: Record) -> tuple[str, ...]:
+    return (record.id,)
+
+
+class Reference(Struct, frozen=True):
+    """The ids by which the records of one list refer to those of another.
+
+    Attributes:
+        resource: the list whose records name ids.
+        targets: the lists that have them; of several, one has each id.
+        ids: the ids that a record names.
+        has: the ids that a record of a target has.
+    """
+
+    resource: str
+    targets: tuple[str, ...]
+    ids: Callable[[Any], Iterable[str]]
+    has: Callable[[Any], Iterable[str]] = _own_id
+
+
+def _members(group: Group) -> list[str]:
+    return [member.id for member in group.peers or () if member.id]
+
+
+def _peer(router: NetworkRouter | Route) -> tuple[str, ...]:
+    return (router.peer,) if router.peer else ()
+
+
+def _peer_groups(router: NetworkRouter | Route) -> tuple[str, ...]:
+    return router.peer_groups or ()
+
+
+def _routers(network: Network) -> tuple[str, ...]:
+    return network.routers or ()
+
+
+def _resources(network: Network) -> tuple[str, ...]:
+    return network.resources or ()
+
+
+def _sides(policy: Policy) -> Iterator[str]:
+    for rule in policy.rules or ():
+        for group in chain(rule.sources or (), rule.destinations or ()):
+            yield group.id
+
+
+def _checks(policy: Policy) -> tuple[str, ...]:
+    return policy.source_posture_checks or ()
+
+
+def _source_groups(policy: AgentPolicy) -> tuple[str, ...]:
+    return policy.source_groups or ()
+
+
+def _providers(policy: AgentPolicy) -> tuple[str, ...]:
+    return policy.destination_provider_ids or ()
+
+
+def _guardrails(policy: AgentPolicy) -> tuple[str, ...]:
+    return policy.guardrail_ids or ()
+
+
+def _target_groups(rule: AgentBudgetRule) -> tuple[str, ...]:
+    return rule.target_groups or ()
+
+
+def _target_users(rule: AgentBudgetRule) -> tuple[str, ...]:
+    return rule.target_users or ()
+
+
+REFERENCES = (
+    Reference("groups", ("peers",), _members),
+    Reference("network_routers", ("peers",), _peer),
+    Reference("network_routers", ("groups",), _peer_groups),
+    Reference("networks", ("network_routers",), _routers),
+    Reference("networks", ("network_resources",), _resources),
+    # A resource does not name its network: the network lists the resource.
+    Reference("network_resources", ("networks",), _own_id, _resources),
+    Reference("routes", ("peers",), _peer),
+    Reference("routes", ("groups",), _peer_groups),
+    Reference("policies", ("groups",), _sides),
+    Reference("policies", ("posture_checks",), _checks),
+    Reference("agent_policies", ("groups",), _source_groups),
+    Reference("agent_policies", ("agent_providers",), _providers),
+    Reference("agent_policies", ("agent_guardrails",), _guardrails),
+    Reference("agent_budget_rules", ("groups",), _target_groups),
+    Reference("agent_budget_rules", ("users", "peers"), _target_users),
+)
+
+LISTS = tuple(dict.fromkeys(n for r in REFERENCES for n in (*r.targets, r.resource)))
+"""All lists that name ids or have them; a list stands behind most that it names."""
+
+_NAMING = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
+_NAMED = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
+
+
+class Reading(Struct, frozen=True, gc=False):
+    """When a list was read: numbers that grow, by which readings are ordered."""
+
+    began: int
+    ended: int
+
+
+class Held(Struct, frozen=True, gc=False):
+    """A record that joins do not use yet.
+
+    Attributes:
+        previous: the version that they use; None for a new record.
+        newest: the newest version.
+        since: the end of the reading that brought the newest version.
+        missed: the end of the newest reading when it waited for no list any more, but
+            an id was missing.
+    """
+
+    previous: Any
+    newest: Any
+    since: int
+    missed: int | None = None
+
+
+class Removed(Struct, frozen=True, gc=False):
+    """A record, or a version of it, that joins still use.
+
+    Attributes:
+        at: the end of the reading that no longer had it.
+    """
+
+    record: Any
+    at: int
+
+
+Waiting = dict[str, dict[str, Held]]
+Gone = dict[str, dict[str, Removed]]
+"""By list and id."""
+
+
+class JoinState(Struct, frozen=True):
+    """What joins wait for.
+
+    Attributes:
+        readings: the newest one of each list.
+        held: by list and id.
+        removed: by list and id.
+        due: the lists that they wait for.
+    """
+
+    readings: Mapping[str, Reading] = {}
+    held: Mapping[str, Mapping[str, Held]] = {}
+    removed: Mapping[str, Mapping[str, Removed]] = {}
+    due: frozenset[str] = frozenset()
+
+    def of(self, name: str) -> tuple[object, object]:
+        """Equal while joins use the same records of an unchanged list."""
+        return self.held.get(name), self.removed.get(name)
+
+
+SETTLED = JoinState()
+"""Joins use the newest records."""
+
+
+def advance(
+    state: JoinState,
+    name: str,
+    before: tuple[Any, ...] | None,
+    lists: Lists,
+    reading: Reading | None,
+) -> JoinState:
+    """Return the state after a list was read, or withdrawn.
+
+    Args:
+        before: the records that the list had; None if it was not known.
+        lists: all lists as they are now.
+        reading: None for a withdrawal.
+    """
+    settling = _Settling(state, lists)
+    if reading is not None and lists[name] is not None:
+        settling.readings[name] = reading
+        if before is None:
+            settling.begin(name, reading.ended)
+        elif before is not lists[name]:
+            settling.compare(name, before, reading.ended)
+    return settling.settled()
+
+
+class _Settling:
+    """One step from one JoinState to the next."""
+
+    def __init__(self, state: JoinState, lists: Lists) -> None:
+        known = {n for n in LISTS if lists.get(n) is not None}
+        self.readings = {n: r for n, r in state.readings.items() if n in known}
+        self._lists = lists
+        self._held = {n: dict(h) for n, h in state.held.items() if n in known}
+        self._removed = {n: dict(r) for n, r in state.removed.items() if n in known}
+        self._due = set[str]()
+
+    def begin(self, name: str, ended: int) -> None:
+        """Hold records of a first reading that name an id which joins do not have.
+
+        Every record is new then, so a record whose ids are all there is used.
+        """
+        for reference in _NAMING[name]:
+            if (there := self._there(reference, self._held)) is None:
+                continue  # it is read later
+            for record in self._lists[name] or ():
+                if not there.issuperset(reference.ids(record)):
+                    held = self._held.setdefault(name, {})
+                    held[record.id] = Held(None, record, ended)
+
+    def compare(self, name: str, before: tuple[Any, ...], ended: int) -> None:
+        """Hold what is new or changed, and keep what is gone.
+
+        A record that has not changed is the same object as before.
+        """
+        after = self._lists[name] or ()
+        was, there = set(map(id, before)), set(map(id, after))
+        new = {record.id: record for record in after if id(record) not in was}
+        old = {record.id: record for record in before if id(record) not in there}
+        held = self._held.setdefault(name, {})
+        removed = self._removed.setdefault(name, {})
+        for i in old.keys() - new.keys():
+            used = removed[i].record if i in removed else old[i]
+            used = held.pop(i).previous if i in held else used
+            if _NAMED[name] and used is not None:
+                removed[i] = Removed(used, ended)
+        for i, record in new.items():
+            used = removed.pop(i).record if i in removed else old.get(i)
+            if i in held:
+                used = held[i].previous
+            if _NAMING[name]:
+                held[i] = Held(used, record, ended)
+            if used is not None and _emptied(name, used, record):
+                removed[i] = Removed(used, ended)
+
+    def settled(self) -> JoinState:
+        held, removed = self._still_held(), self._still_named()
+        return JoinState(self.readings, held, removed, frozenset(self._due))
+
+    def _still_held(self) -> Waiting:
+        """What waits for a list, or for a record that waits."""
+        found: Waiting = {}
+        for name, target in self._awaited():
+            began, some = self.readings[target].began, self._held[name]
+            if old := {i: one for i, one in some.items() if began <= one.since}:
+                found.setdefault(name, {}).update(old)
+                self._due.add(target)
+        while more := dict(self._held_by(found)) or dict(self._missing(found)):
+            for (name, i), one in more.items():
+                found.setdefault(name, {})[i] = one
+        self._held = found
+        return found
+
+    def _awaited(self) -> Iterator[tuple[str, str]]:
+        """The lists with held records, and the known lists that these name."""
+        for name in self._held:
+            for reference in _NAMING[name]:
+                for target in reference.targets:
+                    if target in self.readings:
+                        yield name, target
+
+    def _held_by(self, waiting: Waiting) -> Iterator[tuple[tuple[str, str], Held]]:
+        """What names a record that waits."""
+        for name, some in self._held.items():
+            rest = some.keys() - waiting.get(name, {}).keys()
+            for reference in _NAMING[name] if rest else ():
+                unused = {
+                    i
+                    for target in reference.targets
+                    for one in waiting.get(target, {}).values()
+                    for i in reference.has(one.newest)
+                }
+                for i in rest if unused else ():
+                    if not unused.isdisjoint(reference.ids(some[i].newest)):
+                        yield (name, i), some[i]
+
+    def _missing(self, waiting: Waiting) -> Iterator[tuple[tuple[str, str], Held]]:
+        """What names an id that is missing, until its list is read after that."""
+        for name, some in self._held.items():
+            rest = some.keys() - waiting.get(name, {}).keys()
+            for reference in _NAMING[name] if rest else ():
+                there = self._there(reference, waiting)
+                for i in rest:
+                    one = some[i]
+                    if not (
+                        there is None or there.issuperset(reference.ids(one.newest))
+                    ):
+                        ended = max(reading.ended for reading in self.readings.values())
+                        missed = ended if one.missed is None else one.missed
+                        if self.readings[name].began <= missed:
+                            self._due.add(name)
+                            yield (name, i), replace(one, missed=missed)
+
+    def _there(self, reference: Reference, held: Waiting) -> set[str] | None:
+        """The ids that joins have; None while a list of them is not known."""
+        if any(self._lists.get(target) is None for target in reference.targets):
+            return None
+        return {
+            i
+            for target in reference.targets
+            for record in _used(target, self._lists, held, self._removed)
+            for i in reference.has(record)
+        }
+
+    def _still_named(self) -> Gone:
+        """What an older list names, or a record that joins use in place of another."""
+        found: Gone = {}
+        for name in reversed(LISTS):
+            for reference in _NAMED[name] if self._removed.get(name) else ():
+                if reference.resource in self.readings:
+                    self._keep(name, reference, found)
+        return found
+
+    def _keep(self, name: str, reference: Reference, found: Gone) -> None:
+        source = reference.resource
+        held, removed = self._held.get(source, {}), found.get(source, {})
+        instead = [
+            *(one.previous for one in held.values() if one.previous is not None),
+            *(one.record for one in removed.values()),
+        ]
+        named, every = _ids(reference, instead), None
+        began = self.readings[source].began
+        for i, one in self._removed[name].items():
+            has = set(reference.has(one.record))
+            if began <= one.at:
+                if every is None:
+                    every = _ids(reference, self._lists[source] or ())
+                if not every.isdisjoint(has):
+                    self._due.add(source)
+                    found.setdefault(name, {})[i] = one
+            if not named.isdisjoint(has):
+                found.setdefault(name, {})[i] = one
+
+
+def _emptied(name: str, before: Any, after: Any) -> bool:
+    """Return whether a record that others name no longer names any itself."""
+    if not (_NAMED[name] and _NAMING[name]):
+        return False
+    named = [
+        any(any(reference.ids(record)) for reference in _NAMING[name])
+        for record in (before, after)
+    ]
+    return named == [True, False]
+
+
+def _ids(reference: Reference, records: Iterable[Any]) -> set[str]:
+    return set(chain.from_iterable(map(reference.ids, records)))
+
+
+def joined(
+    state: JoinState, lists: Lists, incomplete: frozenset[str] = frozenset()
+) -> dict[str, tuple[Any, ...]]:
+    """Return the lists of which joins use other records than the newest ones.
+
+    Args:
+        incomplete: lists that may not have all records, so that no id is missing
+            there. Joins leave out a record that names an id which such a list lacks.
+    """
+    found = {
+        name: tuple(_used(name, lists, state.held, state.removed))
+        for name in state.held.keys() | state.removed.keys()
+    }
+    if any(lists.get(name) is not None for name in incomplete):
+        _leave_out(found, lists, incomplete)
+    return found
+
+
+def _used(
+    name: str,
+    lists: Lists,
+    held: Mapping[str, Mapping[str, Held]],
+    removed: Mapping[str, Mapping[str, Removed]],
+) -> Iterator[Any]:
+    """Yield the records of a list that joins use."""
+    waiting, gone = held.get(name, {}), removed.get(name, {})
+    for record in lists[name] or ():
+        if record.id in gone:
+            continue
+        if record.id not in waiting:
+            yield record
+        elif waiting[record.id].previous is not None:
+            yield waiting[record.id].previous
+    for one in gone.values():
+        yield one.record
+
+
+def _leave_out(
+    found: dict[str, tuple[Any, ...]], lists: Lists, incomplete: frozenset[str]
+) -> None:
+    """Leave out what names an id of no record, and what names such a record in turn."""
+    out: dict[str, dict[str, Any]] = {}
+    for reference in REFERENCES:
+        targets = [found.get(n, lists.get(n)) or () for n in reference.targets]
+        gone = {
+            i
+            for target in reference.targets
+            for record in out.get(target, {}).values()
+            for i in reference.has(record)
+        }
+        there: set[str] | None = None
+        if not incomplete.isdisjoint(reference.targets):
+            there = {record.id for records in targets for record in records}
+        elif not gone:
+            continue
+        name = reference.resource
+        for record in found.get(name, lists.get(name)) or ():
+            named = set(reference.ids(record))
+            if not named.isdisjoint(gone) or not (there is None or named <= there):
+                out.setdefault(name, {})[record.id] = record
+    for name, records in out.items():
+        every = found.get(name, lists.get(name)) or ()
+        found[name] = tuple([record for record in every if record.id not in records])

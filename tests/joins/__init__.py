@@ -1,0 +1,1 @@
+"""Joins of lists that were read at different times, while somebody works in NetBird."""

@@ -1,0 +1,120 @@
+"""Lists that joins wait for are refreshed early, and how soon all is true again."""
+
+from itertools import pairwise
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import BY_NAME, RESOURCES
+from api_exporter.refresh.network import Network
+from api_exporter.settings import parsers
+from tests.joins.administrator import WORLDS, World, body
+from tests.joins.test_joined_lists import TRUTH, Page
+from tests.parts import quota
+
+PATHS = {resource.path: resource.name for resource in RESOURCES}
+CREATED = WORLDS[16]
+
+
+class Working(Network):
+    """An exporter with its usual intervals, and an administrator's account."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.asked: list[tuple[float, str]] = []
+        self.clock = Clock()
+        super().__init__(
+            fetch=self.fetch,
+            quota=quota(parsers.collectors("default")),
+            clock=self.clock,
+            now=lambda: 1_800_000_000 + self.clock.seconds(),
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
+            inventory=Inventory(),
+        )
+        self.startService()
+        self.advance(60)
+
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+        name = PATHS.get(path.partition("?")[0], "")
+        self.asked.append((self.clock.seconds(), name))
+        return succeed(body(self.world, name) if name in self.world else b"[]")
+
+    def advance(self, seconds: int) -> None:
+        """Let time pass in steps of a second, and all that is due be done."""
+        for _ in range(seconds):
+            self.clock.pump([1.0, *[0.0] * 20])
+
+    def times(self, name: str, since: float = 0.0) -> list[float]:
+        return [at for at, asked in self.asked if asked == name and at >= since]
+
+    def said(self) -> frozenset[str]:
+        return Page(self.inventory).said
+
+
+POSSIBLE = frozenset().union(*(truth.said for truth in TRUTH))
+
+
+class EarlyTests(SynchronousTestCase):
+    def check(self, before: World, after: World) -> None:
+        """What is said meanwhile was true after one step, and soon all is true."""
+        working = Working(before)
+        self.assertEqual(frozenset(), working.said() - POSSIBLE)
+        working.world = after
+        for _ in range(20):
+            working.advance(60)
+            self.assertEqual(frozenset(), working.said() - POSSIBLE)
+        self.assertEqual(Working(after).said(), working.said())
+
+    def test_created(self) -> None:
+        """While all is created it says nothing false."""
+        self.check(WORLDS[0], CREATED)
+
+    def test_deleted(self) -> None:
+        """The same while it is deleted."""
+        self.check(CREATED, WORLDS[0])
+
+    def test_early(self) -> None:
+        """A router by a new group has groups refreshed at once, not minutes later."""
+        working = Working(WORLDS[0])
+        begin = working.clock.seconds()
+        due = working.times("network_routers")[0] + 300
+        working.advance(int(due - begin) - 10)
+        working.world = CREATED
+        working.advance(20)
+        routers = working.times("network_routers", begin)[0]
+        self.assertLess(working.times("groups", routers)[0] - routers, 2)
+
+    def test_at_most_once_a_minute(self) -> None:
+        """A peer that goes each half minute has the groups refreshed once a minute."""
+        working = Working(CREATED)
+        begin = working.clock.seconds()
+        for number in range(20):
+            leaving = {"id": f"peer-{number}", "name": "ephemeral", "ephemeral": True}
+            member = {"id": leaving["id"], "name": leaving["name"]}
+            everyone = working.world["groups"][0]
+            peers = [*everyone["peers"], member]
+            working.world = {
+                **CREATED,
+                "peers": [*CREATED["peers"], leaving],
+                "groups": [{**everyone, "peers": peers}, *CREATED["groups"][1:]],
+            }
+            working.advance(30)
+            working.world = CREATED
+            working.advance(30)
+        times = working.times("groups", begin)
+        self.assertLessEqual(len(times), 20)
+        for one, other in pairwise(times):
+            self.assertLessEqual(30, other - one)
+
+    def test_nothing_changes(self) -> None:
+        """An account in which nothing changes costs no request more."""
+        working = Working(CREATED)
+        working.advance(3600)
+        for name in ("groups", "networks", "network_routers", "routes"):
+            self.assertLessEqual(len(working.times(name)), 14, name)
+        self.assertLessEqual(len(working.times("policies")), 8)
+        self.assertEqual(BY_NAME["groups"].period, 300)
