@@ -70,6 +70,17 @@ class SurveyTests(SynchronousTestCase):
         self.assertEqual(("ok", 0, 0), (found.outcome, found.records, found.rejected))
         self.assertEqual((), self.network.inventory.peers)
 
+    def test_joined(self) -> None:
+        """A list that names a missing id is read again, so that it may be concluded."""
+        route = b'[{"id":"r","enabled":true,"peer_groups":["gone"]}]'
+        found = self.surveyed(peers=b"[]", groups=b"[]", routes=route)
+        self.assertEqual(
+            ["peers", "groups", "routes"], [c.resource.name for c in found][:3]
+        )
+        self.assertEqual(2, self.asked.count("api/routes"))
+        self.assertLessEqual(self.asked.count("api/groups"), 2)
+        self.assertIn("netbird_api_route_routing_peers{", self.network.text().decode())
+
     def test_failed(self) -> None:
         """A failure is named by its reason, and nothing is known afterwards."""
         reasons: tuple[Reason, ...] = ("auth", "timeout", "rate_limited", "http_5xx")
