@@ -61,6 +61,12 @@ Made from the code by `make docs`: change it there.
   exporter.
 * **Units.** Names of times and sizes end in `_seconds` or `_bytes`. In OpenMetrics
   these families have a `# UNIT` line.
+* **Lists of different ages.** A family of several resources uses a new or changed
+  object once every list that the object names was read after it. Until then it uses the
+  object as it was before; a new object has no sample. A removed object stays until each
+  list that names it was read again. The exporter refreshes these lists early, each at
+  most once a minute. That takes seconds, and at most the longest interval of the lists.
+  Findings and alerts follow the same rule.
 * **Joins.** Names may repeat, ids do not. Each series of an object has the object's id
   and name. Other properties are on its `_info` series, for a join. The Ubuntu machines
   that are offline, with address and client version:
