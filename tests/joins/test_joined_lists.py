@@ -19,17 +19,18 @@ from tests.attention.looking import findings, seen
 from tests.bodies import finish
 from tests.joins.administrator import WORLDS, World, body
 
+NEEDS = {
+    row.metric.name: row.needs
+    for subject in vars(table).values()
+    for row in getattr(subject, "ROWS", ())
+}
+"""The resources that each family is made of."""
+
+JOINED_FAMILIES = {name for name, needs in NEEDS.items() if len(needs) > 1}
+
 JOINED = {
     tuple(sorted(needs))
-    for needs in (
-        *(
-            row.needs
-            for subject in vars(table).values()
-            if hasattr(subject, "ROWS")
-            for row in subject.ROWS
-        ),
-        *(finder.reads for finder in FINDERS),
-    )
+    for needs in (*NEEDS.values(), *(finder.reads for finder in FINDERS))
     if len(needs) > 1
 }
 """The resources of each join, from the rows and the finders themselves."""
