@@ -233,9 +233,14 @@ def states(
 
 
 def number(value: float) -> str:
-    """A float to the microsecond, without an exponent."""
-    return f"{value:.6f}".rstrip("0").rstrip(".")
+    """Return the shortest text that is exactly this float, as Go's `'g', -1` does."""
+    written = repr(value)
+    if written[-2:] == ".0":
+        return written[:-2]
+    return written if written[-1].isdecimal() else _NOT_FINITE[written]
 
+
+_NOT_FINITE = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 UNITS = ("seconds", "bytes")
 """What names end with and OpenMetrics knows as a unit."""

@@ -6,6 +6,7 @@ access log only the number of records is read: its one row may hold a prompt.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from math import fsum
 
 import msgspec
 from msgspec import Struct
@@ -39,11 +40,16 @@ class Consumption(Struct, frozen=True, kw_only=True):
 
 
 class Period(Struct, frozen=True, kw_only=True):
-    """What was used in some days, which are counted in UTC."""
+    """What was used in some days, which are counted in UTC.
+
+    Attributes:
+        buckets: one for each day. Sums are made when they are published: a sum of
+            rounded sums would be another one in its last digit.
+    """
 
     first: str
     last: str
-    used: UsageBucket
+    buckets: tuple[UsageBucket, ...]
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -95,9 +101,12 @@ _AMOUNTS = [f.name for f in fields(UsageBucket) if f.type is not str]
 
 
 def added(buckets: Sequence[UsageBucket]) -> UsageBucket:
-    return UsageBucket(
-        **{name: sum(getattr(b, name) for b in buckets) for name in _AMOUNTS}
-    )
+    """Return the sums: exact, then rounded once."""
+    found: dict[str, float] = {}
+    for name in _AMOUNTS:
+        values = [getattr(bucket, name) for bucket in buckets]
+        found[name] = fsum(values) if name.endswith("_usd") else sum(values)
+    return UsageBucket(**found)
 
 
 def wanted_period(usage: Usage | None, now: float) -> tuple[str, str]:
@@ -173,8 +182,8 @@ class UsageBody:
         usage = next(usages, Usage())
         first, last = wanted_period(usage, known.now)
         buckets = yield from self._buckets.decode(body)
-        every = [b for b in buckets.records if isinstance(b, UsageBucket)]
-        period = Period(first=first, last=last, used=added(every))
+        every = tuple(b for b in buckets.records if isinstance(b, UsageBucket))
+        period = Period(first=first, last=last, buckets=every)
         part = "today" if last == day(known.now) else "earlier"
         usage = replace(usage, **{part: period})
         return Decoded((usage,), buckets.rejected, buckets.complaints)

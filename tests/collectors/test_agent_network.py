@@ -93,12 +93,12 @@ class LimitsTests(SynchronousTestCase):
             {
                 (ENGINEERING, "group", "tokens"): "0.55",  # 1,100,000 of 2,000,000
                 (ENGINEERING, "user", "tokens"): "1",  # Ben: 500,000 of 500,000
-                (SUPPORT, "group", "usd"): "0.391765",  # 9.99 of 25.50
+                (SUPPORT, "group", "usd"): "0.39176470588235296",  # 9.99 of 25.50
                 (GHOST, "group", "tokens"): "0",  # the window before was full
-                (COMPANY, "user", "usd"): "0.481",  # Ben: 48.10 of 100
+                (COMPANY, "user", "usd"): "0.48100000000000004",  # Ben: 48.10 of 100
                 (CONTRACTORS, "group", "tokens"): "0.99999",  # 99,999 of 100,000
                 (CONTRACTORS, "group", "usd"): "0.999",  # 9.99 of 10
-                (CONTRACTORS, "user", "usd"): "0.01742",  # Finn: 0.0871 of 5
+                (CONTRACTORS, "user", "usd"): "0.017419999999999998",  # Finn: 0.0871 of 5
                 (GONE_AND_BEN, "user", "tokens"): "1",  # Ben: 50,000 of 50,000
             },
             ratios(known()),
@@ -169,8 +169,8 @@ class LimitsTests(SynchronousTestCase):
         limits["budget_limit"]["window_seconds"] = 86400
         found = ratios(known(changed={"agent_policies": policies}))
         # ai-engineering: 6.123456789 of 400; Ben: 2.75 of 60
-        self.assertEqual("0.015309", found[ENGINEERING, "group", "usd"])
-        self.assertEqual("0.045833", found[ENGINEERING, "user", "usd"])
+        self.assertEqual("0.015308641972499999", found[ENGINEERING, "group", "usd"])
+        self.assertEqual("0.04583333333333333", found[ENGINEERING, "user", "usd"])
 
     def test_nobody(self) -> None:
         """Where nobody is known to be bound there is no ratio."""
@@ -251,7 +251,7 @@ class UsedTests(SynchronousTestCase):
             families["agent_group_tokens"],
         )
         self.assertEqual(
-            [f"{{{engineering}}} 6.123457", f"{{{contractors}}} 9.99"],
+            [f"{{{engineering}}} 6.123456789", f"{{{contractors}}} 9.99"],
             families["agent_group_cost_usd"],
         )
         self.assertEqual(["54"], families["agent_consumption_rows"])
@@ -299,10 +299,10 @@ class UsedTests(SynchronousTestCase):
         )
         self.assertEqual(
             [
-                '{period="month",kind="input"} 4.959006',
-                '{period="month",kind="output"} 2.939842',
-                '{period="month",kind="cached_input"} 0.101044',
-                '{period="month",kind="cache_creation"} 0.135574',
+                '{period="month",kind="input"} 4.9590060000000005',
+                '{period="month",kind="output"} 2.9398424999999997',
+                '{period="month",kind="cached_input"} 0.101043675',
+                '{period="month",kind="cache_creation"} 0.13557375',
             ],
             families["agent_usage_cost_usd"][4:],
         )

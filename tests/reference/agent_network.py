@@ -1,6 +1,7 @@
 """The Agent Network: providers, limits and what was used of them."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from tests.reference.bodies import Known
 from tests.reference.fields import (
@@ -287,5 +288,6 @@ def _usage(page: Page, known: Known, settings: Settings) -> None:
         for kind in KINDS:
             of = {"period": period, "kind": kind}
             for unit in ("tokens", "cost_usd"):
-                total = sum(amount(bucket, f"{kind}_{unit}") for bucket in buckets)
+                name = f"{kind}_{unit}"
+                total = sum(Fraction(amount(bucket, name)) for bucket in buckets)
                 page.put(f"{PREFIX}usage_{unit}", total, **of)

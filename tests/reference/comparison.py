@@ -8,8 +8,6 @@ from tests.reference import reference
 from tests.reference.page import Key, Settings
 from tests.reference.program import program
 
-MICROSECOND = 1e-6
-
 
 def parsed(bodies: Mapping[str, bytes]) -> dict[str, object]:
     """The bodies' JSON; a byte that is not UTF-8 is the character for such."""
@@ -31,11 +29,10 @@ def differences(bodies: Mapping[str, bytes], settings: Settings) -> list[str]:
 
 
 def same(got: float | None, wanted: float | Fraction | None) -> bool:
-    """Whether two values are the same, but for what an instant is rounded."""
+    """Whether two values are the same, to the last digit."""
     if got is None or wanted is None:
         return got is wanted
-    # The order in which floats are added shows in the last of their digits.
-    return abs(got - float(wanted)) <= max(MICROSECOND, 1e-14 * abs(got))
+    return got == float(wanted)
 
 
 def _written(key: Key) -> str:

@@ -59,7 +59,7 @@ def instant(record: Record, name: str) -> Fraction | None:
 
 @lru_cache(10_000)
 def parse(time: str) -> Fraction | None:
-    """Seconds since 1970 of an RFC 3339 time, which may be negative.
+    """Seconds since 1970 of an RFC 3339 time, to the microsecond; maybe negative.
 
     The years 0 and 1 are None: Go's zero time has them, as zones have it.
     """
@@ -81,7 +81,7 @@ def parse(time: str) -> Fraction | None:
     return (
         since.days * 86400
         + since.seconds
-        + Fraction("0" + (fraction or ""))
+        + Fraction(round(Fraction("0" + (fraction or "")) * 10**6), 10**6)
         - (-offset if sign == "-" else offset)
     )
 

@@ -4,6 +4,7 @@ A row of what was used names no limit: all limits with windows of one length sha
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum
 
 from msgspec import Struct
 
@@ -23,8 +24,6 @@ from api_exporter.netbird.agent_records import (
 )
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
-
-NOTHING = UsageBucket()
 
 
 class Limit(Struct, frozen=True, kw_only=True):
@@ -251,8 +250,9 @@ def usage(known: Iterable[Usage], now: float) -> Iterator[tuple[str, UsageBucket
             periods = [earlier]
         elif earlier is not None:
             periods = [earlier, today]
-        yield "day", today.used if today.first == date else NOTHING
-        yield "month", added([p.used for p in periods if p.first[:7] == date[:7]])
+        yield "day", added(today.buckets if today.first == date else ())
+        this_month = [p for p in periods if p.first[:7] == date[:7]]
+        yield "month", added([bucket for p in this_month for bucket in p.buckets])
 
 
 def month_cost(known: Iterable[Usage], now: float) -> float | None:
@@ -264,11 +264,13 @@ def month_cost(known: Iterable[Usage], now: float) -> float | None:
 
 
 def cost(used: UsageBucket) -> float:
-    return (
-        used.input_cost_usd
-        + used.output_cost_usd
-        + used.cached_input_cost_usd
-        + used.cache_creation_cost_usd
+    return fsum(
+        (
+            used.input_cost_usd,
+            used.output_cost_usd,
+            used.cached_input_cost_usd,
+            used.cache_creation_cost_usd,
+        )
     )
 
 

@@ -12,7 +12,7 @@ NOW = datetime(2026, 11, 22, 0, 5, tzinfo=UTC).timestamp()
 
 
 def period(first: str, last: str, tokens: int) -> Period:
-    return Period(first=first, last=last, used=UsageBucket(input_tokens=tokens))
+    return Period(first=first, last=last, buckets=(UsageBucket(input_tokens=tokens),))
 
 
 class UsageTests(SynchronousTestCase):
