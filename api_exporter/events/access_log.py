@@ -11,6 +11,14 @@ from api_exporter.telemetry.access_log import AccessLogTelemetry
 REST = 30.0
 """Seconds between two requests while it has caught up, however many are allowed."""
 
+BUSY = 10
+"""Pages in a row from which on a log is busy."""
+
+BUSY_CYCLE = 150.0
+"""Seconds from one beginning to the next in a busy log. Each time the last minute is
+read again, so more requests would bring the same rows.
+"""
+
 
 class AccessLog:
     """The access log of an account.
@@ -35,13 +43,18 @@ class AccessLog:
     ) -> None:
         self.journal = journal
         self._telemetry = telemetry
-        self._rest = REST - period
+        self._period = period
         self._seconds = seconds
-        self._asked = float("-inf")
+        self._asked = self._began = float("-inf")
+        self._pages = 0
 
     def wanted(self) -> bool:
         """Whether it is time to ask for rows."""
-        return self.journal.behind or self._seconds() - self._asked >= self._rest
+        now = self._seconds()
+        rested = now - self._asked >= REST - self._period
+        if self._pages > BUSY:
+            rested = rested and now - self._began >= BUSY_CYCLE
+        return self.journal.behind or rested
 
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
@@ -49,6 +62,9 @@ class AccessLog:
         """The next page; the journal writes and counts what is new in it."""
         self._telemetry.listed(inventory.service_names)
         self._asked = self._seconds()
+        if not self.journal.behind:
+            self._began, self._pages = self._asked, 0
+        self._pages += 1
         position = await self.journal.begun()
         if position is None:
             raise UpstreamError("internal", "the last written row is not known yet")

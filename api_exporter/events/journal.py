@@ -185,6 +185,13 @@ class Journal(Service, Generic[C, Id]):
         self._unwritten = None
         self.behind = chosen.lag > 0
         self._telemetry.read(chosen.lag, chosen.skipped)
+        if chosen.skipped:
+            self._log.warn(
+                "{n} {rows} are too old and are not counted: the exporter continues"
+                " with the newest ones",
+                n=chosen.skipped,
+                rows=self._kind.rows,
+            )
 
     async def _commit(
         self, lines: bytes, cursor: C, rows: list[Row[Id]] | None = None, count: int = 0

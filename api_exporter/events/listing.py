@@ -97,7 +97,7 @@ class Listing(Struct, Generic[Id], frozen=True):
     Attributes:
         rows: of audit events in the order of their ids, else as they are listed.
         unreadable: how many more there are that cannot be told apart, or are too long.
-        more: how many rows are on the pages behind this one, at most; 0 on the last.
+        more: how many rows are on the pages behind this one; 0 on the last.
     """
 
     rows: list[Row[Id]]
@@ -116,6 +116,18 @@ class _Page(Struct, frozen=True):
     page: int = 1
     page_size: int = 0
     total_pages: int = 0
+    total_records: int | None = None
+
+    @property
+    def behind(self) -> int:
+        """How many rows are on the pages behind this one."""
+        if self.page >= self.total_pages:
+            return 0
+        size = max(0, self.page_size)
+        most = (self.total_pages - self.page) * size
+        if self.total_records is None:
+            return most
+        return min(most, max(1, self.total_records - self.page * size))
 
 
 _PAGE = msgspec.json.Decoder(_Page)
@@ -130,8 +142,7 @@ def listed_page(body: bytes) -> Generator[None, None, Listing[str]]:
             "decode", "the response is not a page of the access log"
         ) from None
     found, unreadable = yield from _rows(bytes(page.data), row_key)
-    more = max(0, page.total_pages - page.page) * max(0, page.page_size)
-    return Listing([*found.values()], unreadable, more)
+    return Listing([*found.values()], unreadable, page.behind)
 
 
 def _rows(

@@ -9,7 +9,8 @@ Note [Late rows]. A row shows up within 30 s. What is older than that when it is
 all there is; reading goes on behind it, and begins with the newest row that was seen,
 as others may have its time. From the first page on that holds younger rows the pages
 are followed, as more of these may show up before them: when the end is reached, reading
-begins again 30 s before the newest row of that first page.
+begins again 30 s before the newest row of that first page. In a quiet log it begins
+earlier, up to ten minutes, as long as half a page has room for the rows since then.
 """
 
 import re
@@ -30,10 +31,16 @@ SECOND = 1_000_000_000
 LATE = 30 * SECOND
 """How much later than others a row may show up."""
 
+LATEST = 600 * SECOND
+"""The same in a quiet log: reading begins again so far back if that is no page more."""
+
+_ROOM = 50
+"""Rows of a page that may be known already."""
+
 _OLD = 2 * LATE
 """An age at which all rows are there, though the proxy's clock and ours differ."""
 
-_LONGEST_RUN = 2 * LATE
+_LONGEST_RUN = 4 * LATE
 """Of young rows, so that there are few to remember. They are read again then: older,
 they need not be followed.
 """
@@ -179,13 +186,22 @@ def _moved(position: Position, *, seen: int, more: bool, now: int) -> Position:
     young = not more or seen >= now - _OLD
     fresh = position.fresh
     if young and fresh is None:
-        fresh = seen - LATE
+        fresh = max(seen - LATE, now - _OLD if more else 0)
     if more and fresh is not None and seen - fresh > _LONGEST_RUN:
         return position.from_(fresh)
     if more and (young or seen <= position.start):
         return replace(position, page=position.page + 1, fresh=fresh)
-    after = position.from_(seen if fresh is None else min(seen, fresh))
-    return after if more else replace(after, complete=now - now % _HOUR)
+    begin = seen if fresh is None else min(seen, fresh)
+    if more:
+        return position.from_(begin)
+    after = position.from_(min(begin, _looked_back(position, seen)))
+    return replace(after, complete=now - now % _HOUR)
+
+
+def _looked_back(position: Position, seen: int) -> int:
+    """As far back as the rows of the next request leave room for new ones."""
+    newest = sorted(position.known.values(), reverse=True)[:_ROOM]
+    return max(seen - LATEST, newest[-1] if len(newest) == _ROOM else 0)
 
 
 def _checked(
@@ -195,7 +211,8 @@ def _checked(
     if position.page > 1 or not position.known:
         return position, ""
     newest = position.newest
-    if not ids.isdisjoint(position.known):
+    known = position.known.items()
+    if not ids.isdisjoint(i for i, time in known if time >= newest - LATE):
         return replace(position, gone=False), ""
     if position.gone or (ids and seen < newest):
         return position, ""

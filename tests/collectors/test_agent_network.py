@@ -98,7 +98,11 @@ class LimitsTests(SynchronousTestCase):
                 (COMPANY, "user", "usd"): "0.48100000000000004",  # Ben: 48.10 of 100
                 (CONTRACTORS, "group", "tokens"): "0.99999",  # 99,999 of 100,000
                 (CONTRACTORS, "group", "usd"): "0.999",  # 9.99 of 10
-                (CONTRACTORS, "user", "usd"): "0.017419999999999998",  # Finn: 0.0871 of 5
+                (
+                    CONTRACTORS,
+                    "user",
+                    "usd",
+                ): "0.017419999999999998",  # Finn: 0.0871 of 5
                 (GONE_AND_BEN, "user", "tokens"): "1",  # Ben: 50,000 of 50,000
             },
             ratios(known()),

@@ -77,6 +77,20 @@ class AccessLogTests(SynchronousTestCase):
         self.clock.advance(REST - 10.0)
         self.assertTrue(self.log.wanted())
 
+    def test_busy(self) -> None:
+        """Thirteen pages a minute cost at most twenty requests."""
+        rows = requests = 0
+        for second in range(1, 1801):
+            while rows < 1281 * second / 60:
+                self.table.add(rows, START + int(rows * 60 / 1281 * SECOND))
+                rows += 1
+            self.clock.advance(1.0)
+            if self.log.wanted():
+                self.fetch()
+                requests += 1
+        self.assertLessEqual(requests, 20 * 30)
+        self.assertLess(len(self.table.asked), 1800)
+
     def test_cannot_begin(self) -> None:
         """Nothing is asked for while nobody can tell what was written."""
 

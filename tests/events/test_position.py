@@ -116,7 +116,7 @@ class PageTests(SynchronousTestCase):
         reading.turns()
         reading.turn()
         since = [query.partition("start_date=")[2] for query in table.asked]
-        seconds = [0, 100, 199, 220]
+        seconds = [0, 100, 199, 201]  # the last 50 rows
         self.assertEqual(
             ["", *(written(START + s * SECOND) for s in seconds[1:])], since
         )
@@ -154,6 +154,20 @@ class PageTests(SynchronousTestCase):
         reading.now += 30 * SECOND
         reading.turns()
         self.assertEqual([*range(1, 51), 99], reading.got)
+
+    def test_late_in_a_quiet_log(self) -> None:
+        """Where few rows come, one that shows up ten minutes late is found."""
+        table = Table(range(0, 1200, 40))
+        reading = Reading(table, START + 1200 * SECOND)
+        reading.turns()
+        for one in range(1200, 1800, 40):
+            table.add(one)
+            reading.now += 40 * SECOND
+            self.assertEqual(1, reading.turns())
+        table.add(9999, START + 1190 * SECOND)
+        self.assertEqual(1, reading.turns())
+        self.assertIn(9999, reading.got)
+        self.assertLessEqual(len(reading.position.known), 50)
 
     def test_late_behind(self) -> None:
         """So it is where many young rows are on several pages, one request each."""
@@ -343,6 +357,18 @@ class SkipTests(SynchronousTestCase):
         table.add(7000, reading.now + SECOND)
         self.assertEqual(0, reading.turn().skipped)
         self.assertEqual([7000], reading.got)
+
+    def test_each_row_once(self) -> None:
+        """What is passed over is exactly what was not read, on a last page, too."""
+        table = Table()
+        for one in range(5000):
+            table.add(one, START + one * SECOND // 1000)
+        reading = Reading(table, START + COUNTED, skips=True)
+        for _ in range(19):
+            reading.turn()
+        self.assertEqual(1882, len(reading.got))
+        reading.now += 60 * SECOND
+        self.assertEqual(5000 - 1882, reading.turn().skipped)
 
     def test_in_time(self) -> None:
         """What is not ten minutes old is read."""
