@@ -13,7 +13,7 @@ import idna
 from api_exporter.attention.thresholds import Thresholds, changed
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.netbird.resources import ALWAYS, BY_NAME, OFF
+from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.token import content
 
@@ -193,6 +193,8 @@ def intervals(text: str) -> dict[str, float]:
         name, equals, period = (part.strip() for part in item.partition("="))
         if name not in BY_NAME:
             raise ValueError(f"{name!r} is not one of {', '.join(BY_NAME)}")
+        if name == ACCESS_LOG:
+            raise ValueError(f"{item!r}: set ACCESS_LOG_REQUESTS_PER_MINUTE instead")
         if not equals or name in found:
             raise ValueError(f"{name!r} needs one duration")
         if period.lower() == "off":

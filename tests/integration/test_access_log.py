@@ -81,7 +81,7 @@ class AccessLogTestCase(SynchronousTestCase):
             UPSTREAM_API_TOKEN=TOKEN,
             LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
             COLLECTORS="peers",
-            **{"REFRESH_INTERVALS": "access_log=1s", **settings},
+            **{"ACCESS_LOG_REQUESTS_PER_MINUTE": "60", **settings},
         )
         return start(self, [program("api-exporter")], self.directory, environ)
 

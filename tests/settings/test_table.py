@@ -586,6 +586,7 @@ class RefusedTests(SynchronousTestCase):
             "pears=15s": "'pears' is not one of peers, accounts, groups, ",
             "=15s": "'' is not one of peers, ",
             "peers": "'peers' needs one duration",
+            "access_log=5s": "'access_log=5s': set ACCESS_LOG_REQUESTS_PER_MINUTE",
             "peers=15s,peers=20s": "'peers' needs one duration",
             "peers=": "'peers=': no duration",
             "peers=often": "'peers=often': no duration",
