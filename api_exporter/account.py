@@ -102,6 +102,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=self._attempted,
+            on_silent=lambda path: self.network.silent(path),
             make_policy=shared.make_policy,
             large=shared.large,
         )
