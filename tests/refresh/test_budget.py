@@ -150,7 +150,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(LEAST, budget.per_minute)
 
     def test_burst(self) -> None:
-        """From the third limit that was met on, fewer are saved: it may have no burst."""
+        """From the third refusal on fewer are saved: the limit may have no burst."""
         budget, saved = Budget(), []
         for now in (0.0, 1000.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0):
             budget.refused(asked(budget, now), now, None)

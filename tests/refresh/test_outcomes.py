@@ -30,6 +30,16 @@ class OutcomesTests(SynchronousTestCase):
         self.outcomes.failed(LOG, UpstreamError("forbidden", "403: no"), 0.0)
         self.assertIn("cannot refresh access_log: 403: no", book.lines()[1])
 
+    def test_needed_again(self) -> None:
+        """What nothing needed is forgotten once, when it is requested again."""
+        outcomes = self.outcomes
+        outcomes.pointless(LOG)
+        outcomes.needed(LOG)
+        self.assertIsNone(self.telemetry.standings[LOG].supported)
+        outcomes.unsupported(LOG, "this token may not read {resource}", 0.0)
+        outcomes.needed(LOG)
+        self.assertIs(False, self.telemetry.standings[LOG].supported)
+
     def test_complaints_end(self) -> None:
         """What is wrong with records is told again after they were withdrawn."""
         book = logbook(self)

@@ -237,7 +237,7 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["peers"] = DOWN
         bench.advance(120)
         bench.replies["peers"] = PEER
-        bench.advance(31)
+        bench.advance(61)
         self.assertEqual(
             [
                 "warning cannot refresh peers: 500: broken reason=http_5xx",

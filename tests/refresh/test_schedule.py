@@ -322,6 +322,15 @@ class AgainTests(SynchronousTestCase):
         schedule.failed("peers", 0.0, UpstreamError("proxy_auth", "407"))
         self.assertEqual(30.0, schedule.wake_at())
 
+    def test_pace_ends(self) -> None:
+        """Another failure ends the pace of what failed at once."""
+        schedule = fresh(periods={"peers": 300.0})
+        for now, error in ((0.0, BROKEN), (3.5, UpstreamError("tls", "no trust"))):
+            self.assertEqual(["peers"], taken(schedule, now))
+            schedule.failed("peers", now, error)
+        self.assertEqual(63.5, schedule.wake_at())
+        self.assertEqual(300.0, schedule.patience("peers", 63.5))
+
     def test_slow_failures(self) -> None:
         """After a failure that took its time the server rests for as long."""
         schedule = fresh(periods={"peers": 30.0})
@@ -434,6 +443,19 @@ class OutageTests(SynchronousTestCase):
         names = round_of(self.schedule, 420.0)
         self.assertEqual("peers", names[0])
         self.assertEqual({f"r{n}" for n in range(19)}, set(names[1:]))
+
+    def test_under_way_counts_not(self) -> None:
+        """A failure of the outage does not lengthen the wait after the next one."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.failed("peers", 300.0, BROKEN)
+        self.assertEqual(["peers"], taken(schedule, 303.5))
+        schedule.refreshed("peers", 303.5)
+        schedule.failed("groups", 304.0, HUNG)  # began in the outage
+        self.assertEqual(["groups"], taken(schedule, 304.0))
+        schedule.failed("groups", 305.0, HUNG)
+        self.assertEqual(["peers"], round_of(schedule, 334.9))
+        self.assertEqual(["groups"], taken(schedule, 335.0))
 
     def test_under_way(self) -> None:
         """What was under way when the outage ended, and fails, is due at once."""
