@@ -151,7 +151,7 @@ class Account(MultiService):
         self.network.attempted(attempt)
 
     def _silent(self, path: str) -> None:
-        self.network.silent(path)
+        self.network.on_silent(path)
 
     def _certificates(self) -> tuple[float | None, float | None]:
         """When they end: the upstream's, our own."""

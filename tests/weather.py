@@ -147,7 +147,7 @@ class World(Network):
             now=self.now,
             jitter=chance.random,
             observe=self.attempted,
-            on_silent=self.silent,
+            on_silent=self.on_silent,
         )
         super().__init__(
             fetch=upstream.fetch,

@@ -170,7 +170,7 @@ class Network(MultiService):
         self.telemetry.attempted(attempt)
         self._budget.observe(attempt, self._clock.seconds())
 
-    def silent(self, path: str) -> None:
+    def on_silent(self, path: str) -> None:
         """A request has no response header yet, see `Refresher.silent`."""
         self._refresher.silent(path)
 

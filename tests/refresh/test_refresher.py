@@ -678,21 +678,21 @@ class RefresherTests(SynchronousTestCase):
         bench = Unreachable().start()
         self.assertEqual(["peers"], bench.asked)
         for path in ("api/peers", "api/elsewhere"):
-            bench.silent(path)
+            bench.on_silent(path)
             bench.advance(0)
             self.assertEqual(["peers"], bench.asked)
-        bench.silent(PROBE)
+        bench.on_silent(PROBE)
         bench.advance(0)
         self.assertIs(True, bench.telemetry.standings["groups"].up)
         bench.stopService()
-        bench.silent(PROBE)
+        bench.on_silent(PROBE)
         self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_silent(self) -> None:
         """A request without a header lets the next resource go, with a query or not."""
         bench = Bench("groups", "routes", groups=Deferred[bytes]()).start()
         self.assertEqual("groups", bench.asked[-1])
-        bench.silent("api/groups?page=1")
+        bench.on_silent("api/groups?page=1")
         bench.advance(0)
         self.assertIs(True, bench.telemetry.standings["routes"].up)
 

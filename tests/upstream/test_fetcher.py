@@ -332,9 +332,7 @@ class FetchTests(SynchronousTestCase):
         """A 401 with a token that has changed since is retried like a server error."""
         for attempts in (1, 3):
             tokens = iter(Token(f"nbp_{number}") for number in range(100))
-            bench = Bench(
-                says(401), attempts=attempts, token=lambda tokens=tokens: next(tokens)
-            )
+            bench = Bench(says(401), attempts=attempts, token=tokens.__next__)
             fetched = bench.fetch()
             self.assertEqual(1, len(bench.api.requests))
             bench.advance(0.25)
