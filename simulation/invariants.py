@@ -116,7 +116,8 @@ class Checker:
         self._watched: list[Request] = []
         self._pauses: dict[str, Pause] = {}
         self._left = self._left_at = 0.0
-        self._busy_at: dict[str, float] = {}
+        self._busy_at: dict[tuple[str, bool], float] = {}
+        self._shut_at = -inf
         self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
 
@@ -135,8 +136,11 @@ class Checker:
         self.requests = [(r, self._asks_again(r)) for r in self.world.asked]
         self.world.asked.clear()
         for request in (*(r for r, _ in self.requests), *self.world.upstream.under_way):
-            if request.path != "api/peers":
-                self._busy_at[request.account] = self.world.seconds()
+            peers = request.path == "api/peers"
+            self._busy_at[request.account, peers] = self.world.seconds()
+
+        if self.world.weather.shuts():
+            self._shut_at = self.world.seconds()
 
     def _asks_again(self, request: Request) -> bool:
         """Whether the same refresh has asked before."""
@@ -319,8 +323,11 @@ class Checker:
                 continue
             if account in {"beta", "gamma"} and self.world.stated:
                 continue  # the budget decides
-            idle = now - max(known.recovered_at, self._busy_at.get(account, 0.0))
+            if now - self._shut_at < known.timeout + IDLE:
+                continue  # a request may be connecting
             for name, standing in standings.items():
+                busy_at = self._busy_at.get((account, name == UP), 0.0)
+                idle = now - max(known.recovered_at, busy_at)
                 asked = name not in _LATER and standing.supported is not False
                 due = known.tried_at.get(name, now) + 1.1 * standing.period
                 if asked and min(idle, now - due) > IDLE:
