@@ -224,6 +224,12 @@ BUGS = (
         "if resource == UP or not finder.reads or changed",
         "if not finder.reads or changed",
     ),
+    Bug(
+        "a long wait inside a refresh keeps all others waiting",
+        "upstream/fetcher.py",
+        "if wait > backoff.LONGEST or deadline",
+        "if deadline",
+    ),
 )
 
 
