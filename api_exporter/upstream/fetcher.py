@@ -160,9 +160,11 @@ class Fetcher:
                 if given_up():
                     raise CancelledError from None
                 refused, token = token, self._token()
-                replaced = refused.reveal() != token.reveal()
-                retryable = error.retryable or (error.reason == "auth" and replaced)
-                if not retryable or number >= self._attempts:
+                retryable, most = error.retryable, self._attempts
+                if error.reason == "auth" and refused.reveal() != token.reveal():
+                    # It was replaced meanwhile, which is worth a second attempt.
+                    retryable, most = True, max(2, most)
+                if not retryable or number >= most:
                     raise
                 wait = backoff.pause(number, self._jitter, error.retry_after)
                 deadline = min(self._timeout, end - self._clock.seconds() - wait)

@@ -582,7 +582,7 @@ class TokenTests(OperatedTestCase):
             self.assertNotIn(token, running.said())
 
     def test_replaced_while_refused(self) -> None:
-        """A 401 for a token that has just been replaced is retried, and is no failure."""
+        """A 401 for a token that has just been replaced is retried, no failure."""
         upstream = Upstream(self, "new")
         file = self.directory / "token"
         file.write_text("old")
