@@ -102,6 +102,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             observe=self._attempted,
+            on_silent=self._silent,
             make_policy=shared.make_policy,
             large=shared.large,
         )
@@ -148,6 +149,9 @@ class Account(MultiService):
 
     def _attempted(self, attempt: Attempt) -> None:
         self.network.attempted(attempt)
+
+    def _silent(self, path: str) -> None:
+        self.network.on_silent(path)
 
     def _certificates(self) -> tuple[float | None, float | None]:
         """When they end: the upstream's, our own."""

@@ -179,8 +179,8 @@ BUGS = (
     Bug(
         "a refresh that failed is never due again",
         "refresh/schedule.py",
-        "self._due[name] = now + again(self._failures[name], period, self._jitter)",
-        "self._due[name] = now + (period if name == self.first else NEVER)",
+        "wait = again(self._failures[name], period, self._jitter, error.retry_after)",
+        "wait = period if name == self.first else NEVER",
     ),
     Bug(
         "an audit event that shows up late is lost",
@@ -223,6 +223,12 @@ BUGS = (
         "attention/watch.py",
         "if resource == UP or not finder.reads or changed",
         "if not finder.reads or changed",
+    ),
+    Bug(
+        "a long wait inside a refresh keeps all others waiting",
+        "upstream/fetcher.py",
+        "if wait > backoff.LONGEST or deadline",
+        "if deadline",
     ),
 )
 

@@ -103,6 +103,13 @@ class Weather:
         now = self._seconds()
         self.spells = [spell for spell in self.spells if spell.end > now]
 
+    def shuts(self) -> bool:
+        """Whether connecting may fail, or take as long as an attempt."""
+        return any(
+            spell.account is None and spell.path is None and {*spell.kinds} & {*DOOR}
+            for spell in self.spells
+        )
+
     def door(self) -> str:
         """What comes of connecting."""
         for spell in self.spells:

@@ -37,7 +37,7 @@ WAYS = """\
 """
 
 FOUND = """\
-The simulation has found nine defects. All are mended:
+The simulation has found ten defects. All are mended:
 
 * `api_exporter_resource_up` stayed 1 over nothing where the object that a resource
   belongs to was deleted.
@@ -54,6 +54,7 @@ The simulation has found nine defects. All are mended:
 * After an outage the exporter made one request more than half of a known burst.
 * A 429 to a retry did not pause the requests where the refresh had begun before an
   earlier pause.
+* A path whose server asked for a long wait kept all others of its account waiting.
 """
 
 PLANTED = """\

@@ -9,7 +9,16 @@ from tests import THOROUGH, tries
 from tests.logbook import logbook
 from tests.parts import limiter as bucket
 from tests.two_days import lived, outages
-from tests.weather import HUNG, REFUSED, RESET, TIMEOUT, WELL, Weather, World
+from tests.weather import (
+    HUNG,
+    REFUSED,
+    RESET,
+    TIMEOUT,
+    WEB_PAGE,
+    WELL,
+    Weather,
+    World,
+)
 
 HOUR = 3600.0
 PEERS = "api/peers"
@@ -65,6 +74,16 @@ class RecoveryTests(SynchronousTestCase):
                 standing = world.telemetry.standings["peers"]
                 self.assertTrue(standing.up, (state, lasting))
 
+    def test_refusals(self) -> None:
+        """Five seconds after 40 s of refusals or web pages all is read."""
+        for state in (401, 403, 404, WEB_PAGE, 502):
+            for begin in (-1.0, 120.0, 123.0, 127.0):
+                end = begin + 40.0
+                world = World(from_to(begin, end, state)).start().until(end)
+                world.until(end + 5.0)
+                for name, standing in world.telemetry.standings.items():
+                    self.assertTrue(standing.up, (state, begin, name))
+
     def test_restarting(self) -> None:
         """The minute begins when a proxy has come back, however long it was gone."""
         for before in (REFUSED, HUNG):
@@ -92,6 +111,22 @@ class RecoveryTests(SynchronousTestCase):
         world.start().until(400)
         asked = [at for at, path, code in world.asked if code == 503 and path == PEERS]
         self.assertGreaterEqual(min(b - a for a, b in pairwise(asked)), 25)
+
+    def test_one_path_asks_to_wait(self) -> None:
+        """A path that asks for a long wait keeps no other path waiting."""
+        path = "api/instance/version"
+        for wait in (70, 300, 3600):
+            world = World(
+                lambda asked, now: 503 if asked == path and now < 10 else WELL,
+                intervals={"groups": 5.0, "users": 5.0},
+            )
+            world.agent.retry_after = wait
+            world.start().until(wait + 12.0)
+            for name in ("groups", "users"):
+                times = [at for at, p, _ in world.asked if p == f"api/{name}"]
+                self.assertLess(max(b - a for a, b in pairwise(times)), 5.7, wait)
+            [refused, again] = [at for at, p, _ in world.asked if p == path]
+            self.assertApproximates(wait, again - refused, 1.0)
 
     def test_long_silence(self) -> None:
         """Two hours in which nothing answers leave no long waits behind."""
@@ -155,13 +190,16 @@ class HungPathsTests(SynchronousTestCase):
         self.assertEqual({"groups", "networks", "users", "access_tokens"}, late)
         world.fresh_at(HOUR, 900 + TIMEOUT)
 
-    def test_one_in_the_first_round(self) -> None:
-        """A path that hangs delays all behind it once, for the time of one attempt."""
-        world = self.hung("api/accounts").until(TIMEOUT + 10)
-        starting = {
-            name for name, s in world.telemetry.standings.items() if s.ended is None
-        }
-        self.assertEqual(set(), starting)
+    def test_first_round(self) -> None:
+        """One path that hangs delays all others by 5 s. Of more, two hang at once, for
+        the time of an attempt. The peers keep their interval.
+        """
+        paths = ("api/accounts", "api/groups", "api/setup-keys")
+        for count, seconds in ((1, 5.0), (2, TIMEOUT), (3, TIMEOUT + 5.0)):
+            world = self.hung(*paths[:count]).until(seconds + 2.0)
+            unread = [p for p in world.telemetry.standings.values() if not p.up]
+            self.assertEqual(count, len(unread), count)
+            self.assertLess(world.oldest, 1.1 * PERIOD + 1.0)
 
     def test_hung_peers(self) -> None:
         """Peers that hang are told as failing when the first attempt is given up."""
@@ -187,6 +225,24 @@ class BudgetTests(SynchronousTestCase):
             self.assertLessEqual(len(refused), 2, seed)
             *_, last = (path for _, path, code in world.asked if code == WELL)
             self.assertNotIn(last, refused, seed)
+
+    def test_refused_at_the_start(self) -> None:
+        """After 25 s of refusals all is read in 90 s where everything is granted. Of a
+        real limit two more are met at most.
+        """
+        for limit, seconds in (((60, 60), 65.0), ((6, 500), 65.0), ((6, 6), 400.0)):
+            world = World(down(25.0, 429), limiter=bucket(*limit)).start()
+            world.until(25.0)
+            begin = len(world.asked)
+            world.fresh_at(25.0, seconds)
+            refused = [code for *_, code in world.asked[begin:] if code == 429]
+            self.assertLessEqual(len(refused), 2, limit)
+
+    def test_no_burst(self) -> None:
+        """A limiter that grants nothing at once is met a few times only."""
+        world = World(down(0), limiter=bucket(6, 1)).start()
+        world.fresh_at(0.0, 1000.0)
+        self.assertLess([code for *_, code in world.asked].count(429), 10)
 
     def test_greedy(self) -> None:
         """Peers every 5 s at six a minute: few refusals, and they are never old."""

@@ -29,7 +29,7 @@ START = 1_800_000_000
 LATENCY = 0.05
 TIMEOUT = 30.0
 
-WELL, REFUSED, HUNG, RESET = 200, 0, -1, -2
+WELL, REFUSED, HUNG, RESET, WEB_PAGE = 200, 0, -1, -2, -3
 """States of the upstream; any other is the status that it answers with."""
 
 Weather = Callable[[str, float], int]
@@ -52,6 +52,9 @@ class _Answers(Resource):
         path = request.path.decode()
         if path not in self._bodies:
             self._bodies[path] = b"".join(self._network.body(path, START) or ())
+        if int(state) == WEB_PAGE:
+            request.setHeader(b"Content-Type", b"text/html")
+            return b"<html>Sign in</html>"
         request.setResponseCode(int(state))
         for wait in request.requestHeaders.getRawHeaders("wait") or ():
             request.setHeader("Retry-After", wait)
@@ -144,6 +147,7 @@ class World(Network):
             now=self.now,
             jitter=chance.random,
             observe=self.attempted,
+            on_silent=self.on_silent,
         )
         super().__init__(
             fetch=upstream.fetch,

@@ -32,12 +32,13 @@ LATELY = 120.0
 LEAST = 3.0
 """Requests a minute that are never undercut: the peers, and something beside them."""
 
-QUICK_GROWTH = 2.0
+QUICK_GROWTH = 1.0
 GROWTH = 0.1
-"""By how many requests a minute the estimate grows in a minute: the first one, which
-is made of next to nothing, and every later one."""
+"""By how many requests a minute the estimate grows in a minute. The first estimate is
+made of next to nothing: it also doubles with each good answer, until a request is
+refused. The second one grows quickly, every later one slowly."""
 
-MOST = 60.0
+MOST = 240.0
 """Requests a minute that are as good as no bound."""
 
 SAVED = 10.0
@@ -69,6 +70,9 @@ class Budget:
         self._free = {True: SLOTS, False: SLOTS}
         self._asked: deque[float] = deque()
         self._most, self._growth, self._later_growth = MOST, QUICK_GROWTH, GROWTH
+        self._doubles = limit is None
+        self._granted = False
+        """Whether a request was granted since the newest pause."""
         self._saved, self._most_saved = 0.0, SAVED
         self._saved_at = self._full_at = 0.0
         if limit is not None:
@@ -158,6 +162,10 @@ class Budget:
         if began > self._paused_at:
             self._pause = SHORTEST_PAUSE
             self._paused_until = min(self._paused_until, began)
+            if self.per_minute is not None:
+                self._granted = True
+                if self._doubles:
+                    self.per_minute = min(self._most, 2.0 * self.per_minute)
 
     def refused(self, began: float, now: float, asked: float | None) -> float:
         """A 429 came; returns for how many seconds we are silent.
@@ -174,8 +182,12 @@ class Budget:
             self._paused_at = self._broken_at = now
             self._paused_until = now + asked
             self._save(now)
-            if self.per_minute is not None:
-                self._growth = self._later_growth
+            if self._granted:
+                if not self._doubles:
+                    self._growth = self._later_growth
+                    self._most_saved = max(1.0, min(self._most_saved, SAVED) / 2)
+                self._doubles = False
+            self._granted = False
             lately = 60.0 / LATELY * sum(at > now - LATELY for at in self._asked)
             known, granted = self.per_minute, min(lately, self.per_minute or lately)
             self.per_minute = min(self._most, max(LEAST, granted / 2))

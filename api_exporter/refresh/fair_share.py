@@ -29,6 +29,7 @@ class Share:
         peers_began: when they were asked for last.
         others_due: when anything else may be asked for at the earliest.
         last_due: the same of the access log, which comes after everything else.
+        others_at_once: requests for anything but the peers that may be under way.
         pressing: from when on the peers of all make room for that; never where it has
             to wait for the peers anyhow.
     """
@@ -38,19 +39,20 @@ class Share:
         self.peers_began = -NEVER
         self.changed = changed
         self._budget = budget
-        self._free = {True: 1, False: 1}
+        self.others_at_once = 1
+        self._running = {True: 0, False: 0}
         budget.shares.append(self)
 
     def leave(self) -> None:
         self._budget.shares.remove(self)
 
     def begin(self, now: float, *, peers: bool) -> None:
-        """A request is made; `end` must follow. An account has one of each kind."""
-        self._free[peers] -= 1
+        """A request is made; `end` must follow."""
+        self._running[peers] += 1
         self._budget.begin(now, peers=peers)
 
     def end(self, *, peers: bool) -> None:
-        self._free[peers] += 1
+        self._running[peers] -= 1
         self._budget.end(peers=peers)
 
     def opens_at(self) -> float:
@@ -76,13 +78,13 @@ class Share:
         return True
 
     def peers_at(self, opening: "_Opening") -> float:
-        at = max(self.peers_due, opening.peers) if self._free[True] else NEVER
+        at = max(self.peers_due, opening.peers) if not self._running[True] else NEVER
         if opening.pressing <= at and self._budget.tight(at):
             return max(at, self.peers_began + opening.squeezed_period)
         return at
 
     def others_at(self, opening: "_Opening") -> float:
-        if not self._free[False]:
+        if self._running[False] >= self.others_at_once:
             return NEVER
         return max(min(self.others_due, self.last_due), opening.others)
 

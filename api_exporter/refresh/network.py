@@ -135,7 +135,7 @@ class Network(MultiService):
             sources={name: s for part in parts for name, s in part.sources.items()},
             account=name,
         )
-        Refresher(
+        self._refresher = Refresher(
             quota=quota,
             metrics_max_age=metrics_max_age,
             pipeline=self.pipeline,
@@ -146,7 +146,8 @@ class Network(MultiService):
             after=self._after,
             reach=reach,
             account=name,
-        ).setServiceParent(self)
+        )
+        self._refresher.setServiceParent(self)
 
     def _attention(
         self, groups: tuple[str, ...], thresholds: Thresholds | None, ends: Ends
@@ -168,6 +169,10 @@ class Network(MultiService):
         """Count one request on the wire, which whoever makes it tells of."""
         self.telemetry.attempted(attempt)
         self._budget.observe(attempt, self._clock.seconds())
+
+    def on_silent(self, path: str) -> None:
+        """A request has no response header yet, see `Refresher.silent`."""
+        self._refresher.silent(path)
 
     @property
     def collectors(self) -> Sequence[Collector]:

@@ -12,8 +12,18 @@ UNSENT_PACE = 5.0
 HUNG_PACE = 14.0
 """Seconds after a request that was given up."""
 
-PACES = ((60.0, 5.0), (300.0, 10.0))
+PACES = ((60.0, 3.5), (300.0, 10.0))
 """Of requests that fail at once: until so many seconds, those between two of them."""
+
+_AT_ONCE: frozenset[Reason] = frozenset(
+    {
+        *("http_5xx", "http_4xx", "connect", "auth", "forbidden", "not_found"),
+        *("redirect", "decode"),
+    }
+)
+"""What a server, or a gateway before it, answers at once while it starts. A proxy's
+login is not among them: many refusals in a row may lock its user out.
+"""
 
 
 class Outage(Struct):
@@ -36,18 +46,22 @@ class Outage(Struct):
     pace: float = NEVER
     failing_at_once: float | None = None
 
-    def paced(self, now: float, error: UpstreamError) -> float:
-        """The pace after a failure of the peers."""
+    def paced(self, now: float, error: UpstreamError, seconds: float) -> float:
+        """The pace after a failure of the peers.
+
+        Args:
+            seconds: duration of the failed refresh: the server rests as long.
+        """
         self.pace = NEVER
         if error.unsent or error.reason == "timeout":
             self.failing_at_once = None
             self.pace = UNSENT_PACE if error.unsent else HUNG_PACE
-        elif error.reason in {"http_5xx", "connect"}:
+        elif error.reason in _AT_ONCE:
             if self.failing_at_once is None:
                 self.failing_at_once = now
             lasting = now - self.failing_at_once
             paces = (pace for until, pace in PACES if lasting < until)
-            self.pace = max(next(paces, NEVER), error.retry_after or 0.0)
+            self.pace = max(next(paces, NEVER), error.retry_after or 0.0, seconds)
         return self.pace
 
     def read(self, began: float) -> None:

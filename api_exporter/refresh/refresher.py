@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.netbird.resources import UP, Resource
+from api_exporter.netbird.resources import PROBE, UP, Resource
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.pipeline import Pipeline
@@ -107,6 +107,17 @@ class Refresher(Service):
         for task in list(self._tasks):
             task.cancel()
         return DeferredList(list(self._tasks))
+
+    def silent(self, path: str) -> None:
+        """A request has no response header yet: do not let the others wait for it."""
+        if not self.running:
+            return
+        if path == PROBE:
+            self._schedule.silent(REACH)
+        for name, state in self._states.items():
+            if state.path and f"{path}?".startswith(f"{state.path}?"):
+                self._schedule.silent(name)
+        self._sleep()
 
     def _wake(self) -> None:
         self._alarm = None

@@ -54,6 +54,7 @@ class Schedule:
         self._share = Share(budget, changed)
         self._due = dict.fromkeys((*periods, REACH) if reach else periods, now)
         self._running: dict[str, float] = {}
+        self._silent: set[str] = set()
         self._failures = dict.fromkeys(periods, 0)
         self._unsupported: set[str] = set()
         self._rests: dict[str, float] = {}
@@ -131,13 +132,14 @@ class Schedule:
         began = self._end(name)
         self._failures[name] += 1
         period = self._periods[name]
-        self._due[name] = now + again(self._failures[name], period, self._jitter)
+        wait = again(self._failures[name], period, self._jitter, error.retry_after)
+        self._due[name] = now + wait
         if error.unsent:
             self._budget.unsent(began)
         if name == self.first:
             if error.unsupported or error.reason == "forbidden":
                 self._doubt()
-            pace = self._fails(now, error.reason).paced(now, error)
+            pace = self._fails(now, error.reason).paced(now, error, now - began)
             self._due[name] = min(self._due[name], now + pace)
             self._tried(began)
         elif began <= self._recovered_at:  # the outage is over, and this was of it
@@ -193,6 +195,11 @@ class Schedule:
         self._budget.unsent(self._end(name))
         self._due[name] = now + spread(self._periods[name], self._jitter)
 
+    def silent(self, name: str) -> None:
+        """A running refresh has no response header yet: another one may start."""
+        if name in self._running and name != self.first:
+            self._silent.add(name)
+
     def rest(self, name: str, until: float) -> None:
         """It is not asked for before, whatever happens: what it costs is too much."""
         self._rests[name] = until
@@ -211,6 +218,7 @@ class Schedule:
         share = self._share
         share.peers_due = self._due.get(self.first, NEVER)
         share.peers_began = self._first_began
+        share.others_at_once = 2 if self._silent and self._outage is None else 1
         others = self._others()
         share.last_due = others.pop(ACCESS_LOG, NEVER)
         due = min(others.values(), default=NEVER)
@@ -236,6 +244,7 @@ class Schedule:
 
     def _end(self, name: str) -> float:
         self._share.end(peers=name == self.first)
+        self._silent.discard(name)
         return self._running.pop(name)
 
     def _answered(self, name: str, began: float, due: float) -> None:

@@ -8,8 +8,10 @@ Jitter = Callable[[], float]
 FIRST = 0.5
 """Seconds: the longest pause after the first attempt; doubled with each further one."""
 
-LONGEST = 10.0
-"""Seconds: no pause of our own is longer."""
+LONGEST = 5.0
+"""The longest pause inside a refresh, in seconds: the refresh holds a slot meanwhile.
+If the server asks for more, the refresh fails and the schedule waits instead.
+"""
 
 
 def pause(failures: int, jitter: Jitter, asked: float | None = None) -> float:
@@ -28,12 +30,19 @@ FIRST_AGAIN = 30.0
 """Seconds from the end of a failed round to the next one; doubled with each further."""
 
 
-def again(failures: int, period: float, jitter: Jitter) -> float:
+def again(
+    failures: int, period: float, jitter: Jitter, asked: float | None = None
+) -> float:
     """Seconds from the end of a failed round to the next, after so many in a row.
 
     Args:
         period: seconds: what is usual between two rounds is never exceeded.
+        asked: seconds that the server asked for (Retry-After). They replace the first
+            wait; the later ones are never shorter.
     """
+    if asked is not None and asked > LONGEST:
+        later = again(failures - 1, period, jitter) if failures > 1 else 0.0
+        return min(max(asked, later), period)
     wanted = FIRST_AGAIN * 2.0 ** min(failures - 1, 16)
     return min(spread(wanted, jitter), period)
 

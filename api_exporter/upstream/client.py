@@ -36,6 +36,7 @@ class Client(Service):
     Args:
         observe: told of every attempt as it ends.
         large: where bodies of all clients of the process wait for each other.
+        on_silent: called with the path of a request that has no response header yet.
 
     Attributes:
         upstream: may be used without starting the service, if that is stopped after it.
@@ -55,6 +56,7 @@ class Client(Service):
         observe: Callable[[Attempt], None],
         make_policy: MakePolicy = TlsPolicy,
         large: LargeBodies | None = None,
+        on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._log = log_of(settings.name, log)
         self._url = settings.upstream_api_url
@@ -91,6 +93,7 @@ class Client(Service):
             account=settings.upstream_account,
             name=settings.name,
             large=large,
+            on_silent=on_silent,
         )
 
     def startService(self) -> None:

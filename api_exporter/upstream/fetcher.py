@@ -34,6 +34,9 @@ _LONGEST_REFUSAL = 64 * 1024
 CLOCKS = 1.0
 """Seconds by which clocks may differ before that is told."""
 
+SILENT = 5.0
+"""Seconds without a response header, after which `on_silent` is called."""
+
 SHORTEST_RETRY = 0.1
 """Of the time for an attempt: a retry that has less left does not begin."""
 
@@ -84,6 +87,7 @@ class Fetcher:
         account: whose data is asked for, where the token may read several.
         name: of the account, for the log.
         large: where bodies of all clients of the process wait for each other.
+        on_silent: called with the path of a request that has no response header yet.
     """
 
     log = Logger()
@@ -106,6 +110,7 @@ class Fetcher:
         account: str | None = None,
         name: str = "",
         large: LargeBodies | None = None,
+        on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._account = account or ""
         self._clocks_differ = False
@@ -123,6 +128,7 @@ class Fetcher:
         self._way = way
         self._secrets = tuple(secrets)
         self._large = LargeBodies(clock) if large is None else large
+        self._on_silent = on_silent
 
     def fetch(self, path: str, patience: float) -> Deferred[bytes]:
         """A path's body; see `ports.Fetch`. Cancelling it leaves nothing behind."""
@@ -154,14 +160,15 @@ class Fetcher:
                 if given_up():
                     raise CancelledError from None
                 refused, token = token, self._token()
+                retryable, most = error.retryable, self._attempts
                 if error.reason == "auth" and refused.reveal() != token.reveal():
-                    wait = 0.0
-                elif error.retryable and number < self._attempts:
-                    wait = backoff.pause(number, self._jitter, error.retry_after)
-                else:
+                    # It was replaced meanwhile, which is worth a second attempt.
+                    retryable, most = True, max(2, most)
+                if not retryable or number >= most:
                     raise
+                wait = backoff.pause(number, self._jitter, error.retry_after)
                 deadline = min(self._timeout, end - self._clock.seconds() - wait)
-                if deadline < SHORTEST_RETRY * self._timeout:
+                if wait > backoff.LONGEST or deadline < SHORTEST_RETRY * self._timeout:
                     raise
             await deferLater(self._clock, wait)
             number += 1
@@ -239,19 +246,24 @@ class Fetcher:
     async def _exchange(self, path: str, token: Token, answer: ResponseBody) -> bytes:
         account, asked = self._account, self._now()
         query = account and f"{'&' if '?' in path else '?'}account={account}"
-        response = await self._http.get(
-            _Address(f"{self._url}/{path}{query}"),
-            headers=Headers(
-                {
-                    b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],
-                    b"User-Agent": [_USER_AGENT],
-                    b"Accept": [b"application/json"],
-                }
-            ),
-            allow_redirects=False,
-            unbuffered=True,
-            reactor=self._clock,  # type: ignore[arg-type]
-        )
+        silence = self._clock.callLater(SILENT, self._on_silent, path)
+        try:
+            response = await self._http.get(
+                _Address(f"{self._url}/{path}{query}"),
+                headers=Headers(
+                    {
+                        b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],
+                        b"User-Agent": [_USER_AGENT],
+                        b"Accept": [b"application/json"],
+                    }
+                ),
+                allow_redirects=False,
+                unbuffered=True,
+                reactor=self._clock,  # type: ignore[arg-type]
+            )
+        finally:
+            if silence.active():
+                silence.cancel()
         answer.status = response.code
         secrets = (token.reveal(), *self._secrets)
         if response.code != 200:

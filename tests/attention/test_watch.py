@@ -111,6 +111,34 @@ class AttentionTests(SynchronousTestCase):
         self.assertLess(steps[0] + 3, len(list(self.attention.look("groups"))))
         self.assertEqual(steps[0], len(list(self.attention.look("groups"))))
 
+    def test_drop_beside(self) -> None:
+        """A look after another resource finds the drop of newer peers, and its end."""
+        there = tuple(Peer(id=f"{n}", connected=True) for n in range(15))
+        lost = tuple(
+            replace(peer, connected=False, last_seen=at(-60)) for peer in there[:10]
+        )
+
+        def drops() -> list[str]:
+            found = self.attention.found.findings
+            return [f.alert for f in found if f.alert == "NetBirdFleetDropped"]
+
+        self.known = Inventory(peers=there, groups=(), users=())
+        self.look("peers")
+        self.known = self.known.with_("peers", (*lost, *there[10:])).with_(
+            "users", None
+        )
+        self.look("users")  # beside it the peers were read
+        self.assertEqual(["NetBirdFleetDropped"], drops())
+        self.known = self.known.with_("peers", None)
+        self.look("groups")
+        self.assertEqual([], drops())
+        self.known = self.known.with_("peers", (*lost, *there[10:]))
+        self.look("peers")
+        self.assertEqual(["NetBirdFleetDropped"], drops())
+        self.time += 2 * 3600
+        self.look("peers")  # the same body, later
+        self.assertEqual([], drops())
+
     def test_ended(self) -> None:
         """A look that is ended halfway leaves nothing behind that breaks others."""
         peers = tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE))

@@ -115,16 +115,53 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(LEAST, budget.per_minute)
 
     def test_grows(self) -> None:
-        """The first estimate grows quickly, a later one by six a minute in an hour."""
+        """The second estimate grows by one a minute in a minute, a later one by six in
+        an hour. What is refused before anything was granted tells nothing new.
+        """
         budget = Budget()
-        budget.refused(asked(budget, 0.0), 0.0, None)
-        asked(budget, 5 * MINUTE)
-        assert budget.per_minute is not None
-        self.assertAlmostEqual(LEAST + 10.0, budget.per_minute)
-        budget.refused(asked(budget, HOUR), HOUR, None)
+        for now, minutes, grown in (
+            (0.0, 5, 5.0),
+            (1.0 * HOUR, 5, 5.0),
+            (2.0 * HOUR, 60, 6.0),
+            (4.0 * HOUR, 60, 6.0),
+        ):
+            for at in (now, now + 20.0):
+                budget.refused(asked(budget, at), at, None)
+                self.assertEqual(LEAST, budget.per_minute)
+            asked(budget, at + minutes * MINUTE)
+            assert budget.per_minute is not None
+            self.assertAlmostEqual(LEAST + grown, budget.per_minute)
+            budget.answered(at + minutes * MINUTE)
+
+    def test_doubles(self) -> None:
+        """The first estimate doubles with each good answer until one is refused."""
+        budget = Budget()
+        for now in (0.0, 15.0, 45.0):
+            budget.refused(asked(budget, now), now, None)
+        begun_before = 40.0
+        budget.answered(begun_before)
         self.assertEqual(LEAST, budget.per_minute)
-        asked(budget, 2 * HOUR)
-        self.assertAlmostEqual(LEAST + 6.0, budget.per_minute)
+        for times in range(1, 10):
+            budget.answered(105.0)
+            self.assertEqual(min(MOST, LEAST * 2**times), budget.per_minute)
+        budget.refused(asked(budget, 200.0), 200.0, None)
+        self.assertEqual(LEAST, budget.per_minute)
+        budget.answered(220.0)
+        self.assertEqual(LEAST, budget.per_minute)
+
+    def test_burst(self) -> None:
+        """From the third refusal on fewer are saved: the limit may have no burst."""
+        budget, saved = Budget(), []
+        for now in (0.0, 1000.0, 2000.0, 3000.0, 4000.0, 5000.0, 6000.0):
+            budget.refused(asked(budget, now), now, None)
+            budget.answered(now + 500.0)
+            asked(budget, now + 900.0)
+            count = 1
+            while budget.opens_at(peers=True) <= now + 900.0:
+                asked(budget, now + 900.0)
+                count += 1
+            saved.append(count)
+        self.assertEqual([10, 10, 5, 2, 1, 1, 1], saved)
 
     def test_saved(self) -> None:
         """What was not asked for may be asked for later, up to a bound."""

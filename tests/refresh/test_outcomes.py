@@ -3,8 +3,10 @@
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.netbird.record_cache import NO_RECORDS
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.outcomes import Outcomes
+from api_exporter.refresh.pipeline import LastBody
 from api_exporter.telemetry.account import AccountTelemetry
 from tests.logbook import logbook
 
@@ -27,6 +29,34 @@ class OutcomesTests(SynchronousTestCase):
         self.assertEqual(1, len(book.lines()))
         self.outcomes.failed(LOG, UpstreamError("forbidden", "403: no"), 0.0)
         self.assertIn("cannot refresh access_log: 403: no", book.lines()[1])
+
+    def test_needed_again(self) -> None:
+        """What nothing needed is forgotten once, when it is requested again."""
+        outcomes = self.outcomes
+        outcomes.pointless(LOG)
+        outcomes.needed(LOG)
+        self.assertIsNone(self.telemetry.standings[LOG].supported)
+        outcomes.unsupported(LOG, "this token may not read {resource}", 0.0)
+        outcomes.needed(LOG)
+        self.assertIs(False, self.telemetry.standings[LOG].supported)
+
+    def test_complaints_end(self) -> None:
+        """What is wrong with records is told again after they were withdrawn."""
+        book = logbook(self)
+        body = LastBody(
+            digest=(),
+            records=1,
+            rejected=1,
+            complaints=("[1]: no id",),
+            recognized=NO_RECORDS,
+        )
+        for _ in range(2):
+            self.outcomes.succeeded("peers", body, 0.0)
+        line = "warning a record is left out: peers[1]: no id"
+        self.assertEqual([line], book.lines())
+        self.outcomes.withdrawn("peers", 300.0)
+        self.outcomes.succeeded("peers", body, 0.0)
+        self.assertEqual(2, book.lines().count(line))
 
     def test_pointless_after_a_failure(self) -> None:
         """The end of a failure is told where there is nothing to ask for, as before."""

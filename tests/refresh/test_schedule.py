@@ -216,6 +216,39 @@ class PeriodTests(SynchronousTestCase):
             self.assertEqual(["peers"], taken(schedule, now))
             schedule.refreshed("peers", now)
 
+    def test_silent(self) -> None:
+        """A request without a header lets one other go; three are under way at most."""
+        schedule = fresh(periods={**PERIODS, "routes": 300.0, "networks": 300.0})
+        self.assertEqual(["peers"], taken(schedule, 0.0))
+        schedule.silent("peers")
+        self.assertEqual([], taken(schedule, 5.0))
+        schedule.refreshed("peers", 5.0)
+        self.assertEqual(["groups"], taken(schedule, 5.0))
+        schedule.silent("users")  # is not under way
+        self.assertEqual([], taken(schedule, 10.0))
+        schedule.silent("groups")
+        self.assertEqual(["users"], taken(schedule, 10.0))
+        schedule.silent("users")
+        self.assertEqual(["peers"], taken(schedule, 35.0))
+        schedule.refreshed("peers", 35.0)
+        schedule.failed("groups", 35.0, HUNG)
+        self.assertEqual(["routes"], taken(schedule, 35.0), "users are still silent")
+        schedule.refreshed("users", 36.0)
+        self.assertEqual([], taken(schedule, 36.0), "nothing is silent any more")
+        schedule.refreshed("routes", 37.0)
+        self.assertEqual(["networks"], taken(schedule, 37.0))
+
+    def test_silent_in_an_outage(self) -> None:
+        """While the peers fail, a silent request makes no room for others."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.failed("peers", 300.0, BROKEN)
+        schedule.silent("groups")
+        schedule.make_due("users", 300.0)
+        self.assertEqual(["peers"], taken(schedule, 340.0))
+        schedule.refreshed("peers", 340.0)
+        self.assertEqual(["users"], taken(schedule, 340.0))
+
 
 class AgainTests(SynchronousTestCase):
     def again(self, name: str, begin: float) -> list[float]:
@@ -236,6 +269,25 @@ class AgainTests(SynchronousTestCase):
         self.assertEqual(now + 300.0, schedule.wake_at())
         return pauses
 
+    def test_asked(self) -> None:
+        """A resource comes again when the server asks for that, others meanwhile."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.refreshed("peers", 300.0)
+        asked = UpstreamError("http_5xx", "503", retryable=True, retry_after=70.0)
+        schedule.failed("groups", 300.0, asked)
+        self.assertEqual(["peers"], round_of(schedule, 330.0))
+        self.assertEqual(["peers"], round_of(schedule, 369.9))
+        self.assertEqual(["groups"], round_of(schedule, 370.0))
+        schedule.make_due("users", 370.0)
+        self.assertEqual(["users"], taken(schedule, 370.0))
+        schedule.failed("users", 370.0, asked)
+        self.assertEqual(["peers"], taken(schedule, 399.9))
+        schedule.failed("peers", 399.9, BROKEN)
+        self.assertEqual(["peers"], taken(schedule, 405.0))
+        schedule.refreshed("peers", 405.0)
+        self.assertEqual(["users"], taken(schedule, 405.0), "the outage is over")
+
     def test_other(self) -> None:
         """After 30 s, 1, 2, 4 minutes from its end, at most the resource's period."""
         self.assertEqual([30, 60, 120, 240, 300, 300], self.again("groups", 1000.0))
@@ -246,20 +298,54 @@ class AgainTests(SynchronousTestCase):
             schedule = fresh(periods={"peers": period})
             for now in (0.0, pause):
                 self.assertEqual(["peers"], taken(schedule, now))
-                schedule.failed("peers", now, LOCKED_OUT)
+                schedule.failed("peers", now, UpstreamError("tls", "no trust"))
             self.assertEqual(2 * pause, schedule.wake_at())
 
     def test_paces(self) -> None:
-        """What fails at once comes every 5 s for a minute, every 10 s for four more."""
+        """What fails at once comes every 3.5 s for a minute, every 10 s for four more.
+
+        So do refusals and web pages, but not the login that a proxy wants.
+        """
+        reasons: tuple[Reason, ...] = ("auth", "forbidden", "not_found", "decode")
+        for reason in ("http_5xx", "connect", "redirect", "http_4xx", *reasons):
+            schedule = fresh(periods={"peers": 30.0})
+            now, times = 0.0, []
+            while now < 400.0:
+                self.assertEqual(["peers"], taken(schedule, now))
+                schedule.failed("peers", now, UpstreamError(reason, ""))
+                times.append(now)
+                now = schedule.wake_at() or 0.0
+            gaps = [b - a for a, b in pairwise(times)]
+            self.assertEqual([3.5] * 18 + [10.0] * 24 + [30.0] * 3, gaps, reason)
         schedule = fresh(periods={"peers": 30.0})
-        now, times = 0.0, []
-        while now < 400.0:
+        taken(schedule, 0.0)
+        schedule.failed("peers", 0.0, UpstreamError("proxy_auth", "407"))
+        self.assertEqual(30.0, schedule.wake_at())
+
+    def test_pace_ends(self) -> None:
+        """Another failure ends the pace of what failed at once."""
+        schedule = fresh(periods={"peers": 300.0})
+        for now, error in ((0.0, BROKEN), (3.5, UpstreamError("tls", "no trust"))):
             self.assertEqual(["peers"], taken(schedule, now))
-            schedule.failed("peers", now, BROKEN)
-            times.append(now)
-            now = schedule.wake_at() or 0.0
-        gaps = [b - a for a, b in pairwise(times)]
-        self.assertEqual([5.0] * 12 + [10.0] * 24 + [30.0] * 3, gaps)
+            schedule.failed("peers", now, error)
+        self.assertEqual(63.5, schedule.wake_at())
+        self.assertEqual(300.0, schedule.patience("peers", 63.5))
+
+    def test_slow_failures(self) -> None:
+        """After a failure that took its time the server rests for as long."""
+        schedule = fresh(periods={"peers": 30.0})
+        taken(schedule, 0.0)
+        schedule.failed("peers", 12.0, UpstreamError("decode", "cut"))
+        self.assertEqual(24.0, schedule.wake_at())
+
+    def test_paces_begin_again(self) -> None:
+        """The minute begins anew after a timeout, and after a request not sent."""
+        for between in (HUNG, REFUSED):
+            schedule = fresh(periods={"peers": 30.0})
+            for now, error in ((0.0, BROKEN), (100.0, between), (200.0, BROKEN)):
+                self.assertEqual(["peers"], taken(schedule, now))
+                schedule.failed("peers", now, error)
+            self.assertEqual(203.5, schedule.wake_at())
 
     def test_no_retries(self) -> None:
         """Meanwhile nothing is tried twice in a round."""
@@ -357,6 +443,19 @@ class OutageTests(SynchronousTestCase):
         names = round_of(self.schedule, 420.0)
         self.assertEqual("peers", names[0])
         self.assertEqual({f"r{n}" for n in range(19)}, set(names[1:]))
+
+    def test_under_way_counts_not(self) -> None:
+        """A failure of the outage does not lengthen the wait after the next one."""
+        schedule = settled()
+        self.assertEqual(["peers", "groups"], taken(schedule, 300.0))
+        schedule.failed("peers", 300.0, BROKEN)
+        self.assertEqual(["peers"], taken(schedule, 303.5))
+        schedule.refreshed("peers", 303.5)
+        schedule.failed("groups", 304.0, HUNG)  # began in the outage
+        self.assertEqual(["groups"], taken(schedule, 304.0))
+        schedule.failed("groups", 305.0, HUNG)
+        self.assertEqual(["peers"], round_of(schedule, 334.9))
+        self.assertEqual(["groups"], taken(schedule, 335.0))
 
     def test_under_way(self) -> None:
         """What was under way when the outage ended, and fails, is due at once."""
@@ -466,13 +565,16 @@ class PauseTests(SynchronousTestCase):
 
     def test_squeezed(self) -> None:
         """With a tight budget the peers go every 30 s, and what is left to others."""
-        schedule = fresh(periods={"peers": 5.0, "groups": 300.0, "users": 300.0})
-        for now in (0.0, 15.0):
-            self.assertEqual(["peers"], taken(schedule, now))
-            schedule.rate_limited("peers", now, None)  # so three a minute
+        budget, now = Budget(), 0.0
+        for now in (0.0, 100.0, 200.0):  # so three a minute, which grow slowly
+            budget.begin(now, peers=True)
+            budget.end(peers=True)
+            budget.refused(now, now, None)
+            budget.answered(now + 15.0)
+        periods = {"peers": 5.0, "groups": 300.0, "users": 300.0}
+        schedule = Schedule(periods, now=now, jitter=lambda: 0.5, budget=budget)
         asked: list[tuple[float, str]] = []
-        now = 0.0
-        while now < 300.0:
+        while now < 500.0:
             wake_at = schedule.wake_at()
             assert wake_at is not None
             now = wake_at

@@ -33,6 +33,7 @@ class UnknownGroupsTests(SynchronousTestCase):
         self.assertEqual([], told(servers, other))
         unknown.warn(known)
         self.assertEqual([line("servers")], told(other))
+        self.assertEqual([line("g2")], told(servers))
 
     def test_off(self) -> None:
         """Where no groups are named, none is missing."""

@@ -18,9 +18,9 @@ def longest(failures: int) -> float:
 
 class PauseTests(SynchronousTestCase):
     def test_ceilings(self) -> None:
-        """The longest pause doubles from half a second up to ten seconds."""
+        """The longest pause doubles from half a second up to five seconds."""
         self.assertEqual(
-            [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0],
+            [0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0],
             [longest(failures) for failures in range(1, 8)],
         )
 
@@ -58,6 +58,19 @@ class AgainTests(SynchronousTestCase):
         ):
             for failures, seconds in enumerate(expected, 1):
                 self.assertEqual(seconds, again(failures, period, lambda: 0.5))
+
+    def test_asked(self) -> None:
+        """A wait that the server asks for replaces the first one, within the period."""
+        for asked, expected in (
+            (None, [30, 60, 120]),
+            (LONGEST, [30, 60, 120]),
+            (LONGEST + 1, [6, 30, 60]),
+            (70.0, [70, 70, 70, 120]),
+            (3600.0, [600, 600]),
+        ):
+            for failures, seconds in enumerate(expected, 1):
+                found = again(failures, 600.0, lambda: 0.5, asked)
+                self.assertEqual(seconds, found, (asked, failures))
 
     @settings(deadline=None)
     @given(failures=FAILURES, period=PERIOD, chance=CHANCE)

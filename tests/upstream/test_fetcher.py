@@ -19,7 +19,7 @@ from zope.interface import implementer
 
 from api_exporter.netbird.resources import BOUNDS
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings.token import Token
+from api_exporter.settings.token import Token, TokenSource
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import Fetcher
 from tests.logbook import logbook
@@ -61,27 +61,30 @@ class Bench:
         longest_body: int = 1000,
         account: str | None = None,
         url: str = "http://upstream.example",
+        token: TokenSource = lambda: Token(SECRET),
     ) -> None:
         self.api = ScriptedApi(peers=list(answers))
         self.clock = Clock()
         self.agent = self.api.agent()
         self.seen: list[Attempt] = []
+        self.silent: list[str] = []
         self.upstream = Fetcher(
             agent=self.agent,
             url=url,
-            token=lambda: Token(SECRET),
+            token=token,
             timeout=TIMEOUT,
             attempts=attempts,
             clock=self.clock,
             now=lambda: 1_800_000_000 + self.clock.seconds(),
             jitter=lambda: 0.5,
             observe=self.seen.append,
+            on_silent=self.silent.append,
             longest_body=longest_body,
             account=account,
         )
 
-    def fetch(self) -> Deferred[bytes]:
-        fetched = self.upstream.fetch("api/peers", 60.0)
+    def fetch(self, patience: float = 60.0) -> Deferred[bytes]:
+        fetched = self.upstream.fetch("api/peers", patience)
         self.agent.flush()
         return fetched
 
@@ -289,18 +292,74 @@ class FetchTests(SynchronousTestCase):
 
     def test_retry_after_is_waited_for(self) -> None:
         """A pause is never shorter than the upstream asks for."""
-        bench = Bench(says(503, retry_after="20"), says(200))
+        bench = Bench(says(503, retry_after="5"), says(200))
         fetched = bench.fetch()
-        bench.advance(19.9)
+        bench.advance(4.9)
         self.assertNoResult(fetched)
         bench.advance(0.2)
         self.successResultOf(fetched)
 
-    def test_patience(self) -> None:
-        """An upstream that asks for more than a minute is left alone at once."""
-        bench = Bench(says(503, retry_after="61"))
-        self.failureResultOf(bench.fetch(), UpstreamError)
-        self.assertEqual(1, len(bench.api.requests))
+    def test_long_wait(self) -> None:
+        """A pause above 5 s is the schedule's: the fetch fails at once and says it."""
+        for asked in (6, 20, 70, 3600):
+            bench = Bench(says(503, retry_after=str(asked)))
+            error = self.failureResultOf(bench.fetch(), UpstreamError).value
+            self.assertEqual(asked, error.retry_after)
+            self.assertEqual(1, len(bench.api.requests))
+            self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_little_time(self) -> None:
+        """A retry begins only if a tenth of the timeout is left for it."""
+        for patience, requests in ((0.25 + 2.9, 1), (0.25 + 3.1, 2)):
+            bench = Bench(says(503), says(200))
+            fetched = bench.fetch(patience)
+            fetched.addErrback(lambda failure: failure.trap(UpstreamError))
+            bench.advance(0.3)
+            self.successResultOf(fetched)
+            self.assertEqual(requests, len(bench.api.requests), patience)
+
+    def test_deadline_of_a_retry(self) -> None:
+        """A retry ends when the next refresh is due."""
+        bench = Bench(says(503), silence)
+        fetched = bench.fetch(10.0)
+        bench.advance(0.25)
+        bench.advance(9.7)
+        self.assertNoResult(fetched)
+        bench.advance(0.1)
+        self.failureResultOf(fetched, UpstreamError)
+
+    def test_ever_new_token(self) -> None:
+        """A 401 is retried like a server error, at least once, where the token has
+        changed since.
+        """
+        for attempts, made in ((1, 2), (3, 3)):
+            tokens = iter(Token(f"nbp_{number}") for number in range(100))
+            bench = Bench(says(401), attempts=attempts, token=tokens.__next__)
+            fetched = bench.fetch()
+            self.assertEqual(1, len(bench.api.requests))
+            bench.advance(0.25)
+            bench.advance(0.5)
+            error = self.failureResultOf(fetched, UpstreamError).value
+            self.assertEqual("auth", error.reason)
+            sent = [headers["authorization"] for _, headers in bench.api.requests]
+            self.assertEqual([f"Bearer nbp_{n}" for n in range(made)], sent)
+            numbers = [attempt.number for attempt in bench.seen]
+            self.assertEqual([*range(1, made + 1)], numbers)
+            self.assertEqual([], bench.clock.getDelayedCalls())
+
+    def test_silent(self) -> None:
+        """A path is reported once when it has had no header for five seconds."""
+        for answer, reported in ((silence, ["api/peers"]), (stall, [])):
+            bench = Bench(answer, attempts=1)
+            fetched = bench.fetch()
+            bench.advance(4.9)
+            self.assertEqual([], bench.silent)
+            bench.advance(0.2)
+            self.assertEqual(reported, bench.silent)
+            fetched.cancel()
+            self.failureResultOf(fetched, CancelledError)
+            bench.advance(10.0)
+            self.assertEqual(reported, bench.silent)
 
     def test_deadline_covers_headers_and_body(self) -> None:
         """Silence, and a body that stops half-way, end with the same deadline."""
