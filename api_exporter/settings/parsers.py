@@ -193,8 +193,6 @@ def intervals(text: str) -> dict[str, float]:
         name, equals, period = (part.strip() for part in item.partition("="))
         if name not in BY_NAME:
             raise ValueError(f"{name!r} is not one of {', '.join(BY_NAME)}")
-        if name == ACCESS_LOG:
-            raise ValueError(f"{item!r}: set ACCESS_LOG_REQUESTS_PER_MINUTE instead")
         if not equals or name in found:
             raise ValueError(f"{name!r} needs one duration")
         if period.lower() == "off":
@@ -202,6 +200,8 @@ def intervals(text: str) -> dict[str, float]:
                 raise ValueError(f"{item!r}: service discovery needs this resource")
             found[name] = OFF
             continue
+        if name == ACCESS_LOG:
+            raise ValueError(f"{item!r}: set ACCESS_LOG_REQUESTS_PER_MINUTE instead")
         try:
             found[name] = duration(period)
         except ValueError as error:
