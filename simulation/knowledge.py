@@ -18,6 +18,7 @@ from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.exposition.pages import Page as OfCollector
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import OF_AGENTS, Inventory
+from api_exporter.netbird.joins import waits
 from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness
@@ -39,7 +40,7 @@ _JOINED = frozenset(
     row.metric.name
     for subject in vars(table).values()
     for row in getattr(subject, "ROWS", ())
-    if len(row.needs) > 1
+    if waits(row.needs)
 )
 """The families that are made of several lists."""
 

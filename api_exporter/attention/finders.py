@@ -14,6 +14,7 @@ from api_exporter.attention import (
     routing,
 )
 from api_exporter.attention.finding import Finding, Snapshot
+from api_exporter.netbird.joins import waits
 
 
 class Finder(Struct, frozen=True):
@@ -94,7 +95,7 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding | None]:
     """What one of them finds. None: still looking, a good place to pause."""
     if _unknown(snapshot, finder) or (finder.single and snapshot.blind):
         return
-    if len(finder.reads) > 1:
+    if waits(finder.reads):
         snapshot = snapshot.joined
     if finder.single:
         yield from snapshot.drop.steps

@@ -25,6 +25,7 @@ from api_exporter.exposition.text import (
 )
 from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.joins import waits
 
 
 class Measure(Protocol):
@@ -124,7 +125,7 @@ def measurement(rows: Iterable[Row]) -> Measure:
             if any(getattr(inventory, name) is None for name in row.needs):
                 continue
             edition = newest.edition(row.needs)
-            known = newest if len(row.needs) == 1 else joined
+            known = joined if waits(row.needs) else newest
             if before.get(row.metric.name) == edition:
                 yield UnchangedFamily(row.metric)
             elif family := (yield from row.make(row.metric, known)):

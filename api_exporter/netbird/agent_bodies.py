@@ -7,6 +7,7 @@ access log only the number of records is read: its one row may hold a prompt.
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from math import fsum
+from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
@@ -97,16 +98,16 @@ def window_end(consumption: Sequence[Consumption], now: float) -> float | None:
     return min((end for end in ends if end > now), default=None)
 
 
-_AMOUNTS = [f.name for f in fields(UsageBucket) if f.type is not str]
+_SUMS = [f.name for f in fields(UsageBucket) if f.type is not str]
 
 
 def added(buckets: Sequence[UsageBucket]) -> UsageBucket:
     """Return the sums: exact, then rounded once."""
-    found: dict[str, float] = {}
-    for name in _AMOUNTS:
-        values = [getattr(bucket, name) for bucket in buckets]
-        found[name] = fsum(values) if name.endswith("_usd") else sum(values)
-    return UsageBucket(**found)
+    sums = {
+        name: (fsum if name.endswith("_usd") else sum)(map(attrgetter(name), buckets))
+        for name in _SUMS
+    }
+    return replace(UsageBucket(), **sums)
 
 
 def wanted_period(usage: Usage | None, now: float) -> tuple[str, str]:

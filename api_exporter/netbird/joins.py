@@ -15,6 +15,7 @@ early. Families and findings of one list do not wait.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 from typing import Any, Protocol
 
@@ -132,6 +133,16 @@ _NAMING = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
 _NAMED = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
 
 
+@cache
+def waits(resources: tuple[str, ...]) -> bool:
+    """Return whether one of these lists names ids of another one of them."""
+    return any(
+        reference.resource in resources
+        and not set(resources).isdisjoint(reference.targets)
+        for reference in REFERENCES
+    )
+
+
 class Reading(Struct, frozen=True, gc=False):
     """When a list was read: numbers that grow, by which readings are ordered."""
 
@@ -210,6 +221,8 @@ def advance(
         lists: all lists as they are now.
         reading: None for a withdrawal.
     """
+    if reading is not None and before is lists[name] and name not in state.due:
+        return replace(state, readings={**state.readings, name: reading})
     settling = _Settling(state, lists)
     if reading is not None and lists[name] is not None:
         settling.readings[name] = reading
@@ -354,18 +367,27 @@ class _Settling:
             *(one.previous for one in held.values() if one.previous is not None),
             *(one.record for one in removed.values()),
         ]
-        named, every = _ids(reference, instead), None
-        began = self.readings[source].began
+        began, removed_ids = self.readings[source].began, set[str]()
+        older: dict[str, set[str]] = {}
         for i, one in self._removed[name].items():
-            has = set(reference.has(one.record))
-            if began <= one.at:
-                if every is None:
-                    every = _ids(reference, self._lists[source] or ())
-                if not every.isdisjoint(has):
-                    self._due.add(source)
-                    found.setdefault(name, {})[i] = one
-            if not named.isdisjoint(has):
+            older[i] = set(reference.has(one.record)) if began <= one.at else set()
+            removed_ids |= older[i]
+        named = _named(reference, removed_ids, self._lists[source] or ())
+        instead_ids = set(chain.from_iterable(map(reference.ids, instead)))
+        for i, one in self._removed[name].items():
+            if not older[i].isdisjoint(named):
+                self._due.add(source)
                 found.setdefault(name, {})[i] = one
+            elif instead_ids and not instead_ids.isdisjoint(reference.has(one.record)):
+                found.setdefault(name, {})[i] = one
+
+
+def _named(
+    reference: Reference, ids: set[str], records: Iterable[Any]
+) -> frozenset[str]:
+    """Return which of these ids the records name."""
+    named = chain.from_iterable(map(reference.ids, records if ids else ()))
+    return frozenset(ids.intersection(named))
 
 
 def _emptied(name: str, before: Any, after: Any) -> bool:
@@ -377,10 +399,6 @@ def _emptied(name: str, before: Any, after: Any) -> bool:
         for record in (before, after)
     ]
     return named == [True, False]
-
-
-def _ids(reference: Reference, records: Iterable[Any]) -> set[str]:
-    return set(chain.from_iterable(map(reference.ids, records)))
 
 
 def joined(
@@ -409,13 +427,11 @@ def _used(
 ) -> Iterator[Any]:
     """Yield the records of a list that joins use."""
     waiting, gone = held.get(name, {}), removed.get(name, {})
-    for record in lists[name] or ():
-        if record.id in gone:
-            continue
-        if record.id not in waiting:
-            yield record
-        elif waiting[record.id].previous is not None:
-            yield waiting[record.id].previous
+    instead = {**waiting, **gone}
+    yield from [r for r in lists[name] or () if r.id not in instead]
+    for i, held_ in waiting.items():
+        if i not in gone and held_.previous is not None:
+            yield held_.previous
     for one in gone.values():
         yield one.record
 
