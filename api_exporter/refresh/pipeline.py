@@ -213,7 +213,13 @@ class Pipeline:
         is published where all of it together would be too long.
         """
         inventory = replace(self.inventory.with_(name, records), now=self._now())
-        readers = [c for c in self._collectors if name in c.reads]
+        before = self.inventory.changes
+        changed = {
+            resource
+            for resource, change in inventory.changes.items()
+            if change is not before.get(resource)
+        }
+        readers = [c for c in self._collectors if not changed.isdisjoint(c.reads)]
         # What is withdrawn must go: it is never too long.
         room = inf if records is None else self._page_max_bytes
         lengths = self._pages.lengths()

@@ -193,10 +193,15 @@ class Refresher(Service):
         name, state = resource.name, self._states[resource.name]
         begin = self._clock.seconds()
         state.path = path = self._pipeline.located(resource)
-        if resource.pointless(self._pipeline.inventory):
-            state.expires = inf
+        inventory = self._pipeline.inventory
+        restricted = name in inventory.withheld
+        if restricted or resource.pointless(inventory):
+            state.expires, state.ends = inf, inf
             self._pipeline.forget(name)
-            self._outcomes.pointless(name)
+            if restricted:
+                self._outcomes.restricted(name)
+            else:
+                self._outcomes.pointless(name)
         elif path is not None:
             self._outcomes.needed(name)
         if path is None or not self._pipeline.wanted(name):
@@ -246,13 +251,14 @@ class Refresher(Service):
 
     def _locate(self, now: float) -> None:
         """Ask for what has another path by now, or has one at last. What has become
-        dormant goes.
+        dormant or is withheld goes.
         """
         self._forget()
         dormant = self._pipeline.inventory.dormant
+        withheld = self._pipeline.inventory.withheld
         for name, state in self._states.items():
             located = self._pipeline.located(self._resources[name])
-            if located not in {None, state.path}:
+            if located not in {None, state.path} or (state.path and name in withheld):
                 self._schedule.make_due(name, now)
             elif state.path and dormant(name) and self._schedule.waits(name):
                 state.path, state.expires, state.ends = None, inf, inf
