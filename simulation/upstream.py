@@ -10,7 +10,7 @@ from random import Random
 from msgspec import Struct
 from twisted.internet.error import ConnectionDone, ConnectionLost
 
-from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER
 from api_exporter.serving.token_bucket import TokenBucket
 from simulation.account import PATHS, Account
 from simulation.link import LATENCY, Answer
@@ -138,6 +138,8 @@ class Upstream:
             if _TOKENS.fullmatch(path):
                 found = self._refusal(403)
             return Answer([(wait, found)]), None
+        if resource == CURRENT_USER:  # the token's user is a service user
+            return Answer([(wait, self._refusal(403))]), None
         body = self.accounts[name].body(resource, query)
         if state in {"null", "empty"}:
             body = b"null" if state == "null" else b""

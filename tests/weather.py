@@ -16,7 +16,7 @@ from twisted.web.server import Request
 from zope.interface import implementer
 
 from api_exporter.demo.simulation import SimulatedNetwork
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import BY_NAME, CURRENT_USER, UP
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import Network
 from api_exporter.serving.token_bucket import TokenBucket
@@ -24,6 +24,8 @@ from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
 from tests.parts import quota
+
+_CURRENT_USER = f"/{BY_NAME[CURRENT_USER].path}"
 
 START = 1_800_000_000
 LATENCY = 0.05
@@ -50,6 +52,8 @@ class _Answers(Resource):
     def render(self, request: Request) -> bytes:
         [state] = request.requestHeaders.getRawHeaders("state") or [""]
         path = request.path.decode()
+        if state == str(WELL) and path == _CURRENT_USER:
+            state = "403"
         if path not in self._bodies:
             self._bodies[path] = b"".join(self._network.body(path, START) or ())
         request.setResponseCode(int(state))

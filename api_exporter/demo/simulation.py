@@ -14,7 +14,7 @@ from api_exporter.demo.go_json import array, encode
 from api_exporter.demo.people import EXPORTER_ID
 from api_exporter.demo.resource import Moment, Record, Template
 from api_exporter.netbird.bodies import Document
-from api_exporter.netbird.resources import CURRENT_USER, RESOURCES
+from api_exporter.netbird.resources import RESOURCES
 
 Content = Callable[[Moment, Template], Iterable[Record] | Record]
 """A resource's records at an instant, or its one object."""
@@ -62,7 +62,6 @@ _RESOURCES: Mapping[str, tuple[str, Content]] = {
         ),
     )
     for resource in RESOURCES
-    if resource.name != CURRENT_USER  # the API refuses it to service users
 }
 
 PATHS = tuple(_RESOURCES)

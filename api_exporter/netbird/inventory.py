@@ -139,11 +139,6 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Known[records.Peer],
         ApiEndpoint("api/peers", 30, Listing(records.Peer, nullable=False)),
     ] = None
-    # Before all others: it says which of them are a part.
-    current_user: Annotated[
-        Known[records.CurrentUser],
-        ApiEndpoint("api/users/current", body=Document(records.CurrentUser)),
-    ] = None
     # The first one counts.
     accounts: Annotated[
         Known[records.Account],
@@ -281,6 +276,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         ),
     ] = None
     access_log: tuple[()] | None = None
+    current_user: Known[records.CurrentUser] = None
     changes: Mapping[str, object] = {}
 
     def with_(self, resource: str, records: object) -> "Inventory":

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 from msgspec.structs import asdict
 
-from api_exporter.netbird.bodies import Body, Listing, Page
+from api_exporter.netbird.bodies import Body, Document, Listing, Page
 from api_exporter.netbird.inventory import ApiEndpoint, Inventory
+from api_exporter.netbird.records import CurrentUser
 from api_exporter.ports import UpstreamError
 
 UP = "peers"
@@ -111,7 +112,12 @@ RESOURCES: tuple[Resource, ...] = tuple(
 BOUNDS = {resource.path: resource.longest for resource in RESOURCES if resource.longest}
 """Bytes of the bodies that have a bound of their own, by path."""
 
-LOGS = (
+BESIDE = (
+    Resource(
+        name=CURRENT_USER,
+        path="api/users/current",
+        body=Document(CurrentUser),
+    ),
     Resource(  # a page of it, of which `events.access_log` knows which
         name=ACCESS_LOG,
         path="api/events/proxy",
@@ -122,4 +128,8 @@ LOGS = (
 )
 """What no collector reads."""
 
-BY_NAME = {resource.name: resource for resource in (*RESOURCES, *LOGS)}
+BY_NAME = {
+    resource.name: resource
+    for resource in (RESOURCES[0], BESIDE[0], *RESOURCES[1:], *BESIDE[1:])
+}
+"""In the order of the first round: permissions before all that they may withhold."""

@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.netbird.resources import UP, Resource
+from api_exporter.netbird.resources import CURRENT_USER, UP, Resource
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.pipeline import Pipeline
@@ -194,11 +194,12 @@ class Refresher(Service):
         begin = self._clock.seconds()
         state.path = path = self._pipeline.located(resource)
         inventory = self._pipeline.inventory
-        restricted = name in inventory.withheld
+        restricted = name in inventory.withheld and not inventory.dormant(name)
         if restricted or resource.pointless(inventory):
             state.expires, state.ends = inf, inf
             self._pipeline.forget(name)
             if restricted:
+                self._telemetry.wake(name, self._periods[name])
                 self._outcomes.restricted(name)
             else:
                 self._outcomes.pointless(name)
@@ -258,11 +259,11 @@ class Refresher(Service):
         withheld = self._pipeline.inventory.withheld
         for name, state in self._states.items():
             located = self._pipeline.located(self._resources[name])
-            if located not in {None, state.path} or (state.path and name in withheld):
-                self._schedule.make_due(name, now)
-            elif state.path and dormant(name) and self._schedule.waits(name):
+            if state.path and dormant(name) and self._schedule.waits(name):
                 state.path, state.expires, state.ends = None, inf, inf
                 self._telemetry.sleep(name)
+            elif located not in {None, state.path} or (state.path and name in withheld):
+                self._schedule.make_due(name, now)
 
     def _forget(self) -> None:
         """What went with something else, as the tokens of another user, is not up."""
@@ -275,6 +276,8 @@ class Refresher(Service):
             self._failed(resource.name, error, begin)
         elif resource.refused(error):
             why = "this token may not read {resource}"
+            if resource.name == CURRENT_USER:
+                why = "NetBird refuses {resource} to service users, which may read all"
             self._unsupported(resource.name, begin, why)
         elif resource.absent(error):
             why = "the NetBird API does not have {resource}"

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.checking.survey import ResourceCheck, survey
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.network import Network
-from tests.parts import quota
+from tests.parts import CURRENT_USER, SERVICE_USER, quota
 
 ME = b'[{"id":"other","role":"user"},{"id":"me","is_current":true}]'
 
@@ -33,7 +33,8 @@ class SurveyTests(SynchronousTestCase):
     async def fetch(self, path: str, _patience: float) -> bytes:
         self.asked.append(path)
         self.clock.advance(self.seconds)
-        answer = self.answers.get(path.removeprefix("api/"), b"[]")
+        default = SERVICE_USER if path == CURRENT_USER else b"[]"
+        answer = self.answers.get(path.removeprefix("api/"), default)
         if isinstance(answer, Exception):
             raise answer
         return answer
