@@ -18,6 +18,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from tests.bodies import FOLDER, NOON, body
 from tests.markdown import table
+from tests.parts import CURRENT_USER as CURRENT_PATH
 from tests.parts import SERVICE_USER, quota
 
 SERVICE = "service user"
@@ -35,26 +36,32 @@ ROLES = (
     "billing_admin",
 )
 
-_OWN_ROWS = {"agent_providers", "agent_usage", "agent_denials", "users"}
+_OWN_ROWS = {"agent_usage", "agent_denials", "users"}
 """What a human without the permission gets with 200: a part."""
 
 _RECORDED = {SERVICE, "owner", "admin", "auditor", "network_admin", "user"}
 """Roles that were tried on all paths of the Agent Network, on NetBird 0.77.1."""
 
-_INTRODUCTION = """\
-## Which role reads what
+HEADING = "## Which role reads what\n"
 
-Made from the code by `make docs`. Use the token of a service user: it reads everything, whatever its role.
+_INTRODUCTION = """
+This section is made from the code by `make docs`. Use the token of a service user: it
+reads everything, whatever its role.
 
-The exporter reads the permissions of a human's token from `/api/users/current`. A cell has the result, and how it is known:
+The exporter reads the permissions of a human's token from `/api/users/current`. A cell
+has the result, and how it is known:
 
-* **whole**: all objects. **part**: only the user's own peers, or none; a finding says so. **withheld**: NetBird refuses the path,
-  or sends only the user's own objects. The exporter publishes nothing of it.
-* **r**: recorded on NetBird 0.77.1. **c**: read in NetBird's code. **u**: unknown, because versions of that code differ.
+* **whole**: all objects. **part**: only the user's own peers, or none; a finding says
+  so. **withheld**: NetBird refuses the path, or sends only the user's own objects. The
+  exporter publishes nothing of it.
+* **r**: recorded on NetBird 0.77.1. **c**: read in NetBird's code. **u**: unknown,
+  because versions of that code differ.
 
-`restricted_user` is the role `user` with `is_restricted`. `agent_network_admin` and `usage_viewer` exist from 0.78 on. In 0.77.1 NetBird refuses all paths to `billing_admin`. From 0.78 on,
-NetBird sends the user's own rows of providers, usage and access logs of the Agent Network where 0.77.1 refuses them. Where
-`/api/users/current` fails, is refused or is missing, the exporter publishes what NetBird sends.
+The role `restricted_user` is `user` with `is_restricted`. The roles
+`agent_network_admin` and `usage_viewer` exist from 0.78 on. NetBird 0.77.1 refuses all
+paths to `billing_admin`. It refuses all paths of the Agent Network to other roles where
+0.78 sends the user's own rows. If `/api/users/current` fails, is refused or is missing,
+the exporter publishes what NetBird sends.
 
 """
 
@@ -83,6 +90,8 @@ def answer(role: str, path: str) -> bytes | UpstreamError:
         return b"[]" if "end_date" in path else body(name)
     if name == UP:
         return b"[]"
+    if name == "agent_providers":  # those that the user's policies allow
+        return body(name)
     if name in _OWN_ROWS:
         return b'{"data":[],"total_records":0}' if name == "agent_denials" else b"[]"
     return UpstreamError("forbidden", "403: permission denied")
@@ -94,30 +103,52 @@ def _users(role: str) -> bytes:
     return json.dumps([*others, json.loads(permissions(role))]).encode()
 
 
-def network(role: str) -> Network:
-    """An exporter with a token of that role, after its first minutes."""
-    clock = Clock()
+class Watched:
+    """An exporter, and a NetBird that answers by the role of its token.
 
-    async def fetch(path: str, _patience: float) -> bytes:
-        clock.advance(0.001)
-        found = answer(role, path)
+    Attributes:
+        failure: the answer of `/api/users/current`, where that fails.
+        asked: the paths of all requests.
+    """
+
+    def __init__(self, role: str, failure: UpstreamError | None = None) -> None:
+        self.role, self.failure = role, failure
+        self.asked: list[str] = []
+        self._clock = Clock()
+        self.network = Network(
+            fetch=self._fetch,
+            quota=quota([collector.name for collector in COLLECTORS]),
+            clock=self._clock,
+            now=lambda: NOON + self._clock.seconds(),
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
+        )
+        self.network.startService()
+        self.advance(30)
+
+    async def _fetch(self, path: str, _patience: float) -> bytes:
+        self.asked.append(path)
+        self._clock.advance(0.001)
+        found = answer(self.role, path)
+        if path == CURRENT_PATH and self.failure is not None:
+            found = self.failure
         if isinstance(found, UpstreamError):
             raise found
         return found
 
-    exporter = Network(
-        fetch=fetch,
-        quota=quota([collector.name for collector in COLLECTORS]),
-        clock=clock,
-        now=lambda: NOON + clock.seconds(),
-        jitter=lambda: 0.5,
-        registry=CollectorRegistry(),
-    )
-    exporter.startService()
-    for _ in range(300):
-        clock.advance(0.1)
-    exporter.stopService()
-    return exporter
+    def advance(self, seconds: float) -> None:
+        for _ in range(300):
+            self._clock.advance(seconds / 300)
+
+    def state(self, name: str) -> str:
+        return self.network.telemetry.standings[name].state(
+            NOON + self._clock.seconds()
+        )
+
+
+def network(role: str) -> Network:
+    """An exporter with a token of that role, after its first requests."""
+    return Watched(role).network
 
 
 def results(role: str) -> dict[str, str]:
@@ -166,6 +197,6 @@ def roles_table() -> str:
         )
         for i, (_, resources) in enumerate(_rows())
     )
-    return _INTRODUCTION + table(
+    return HEADING + _INTRODUCTION + table(
         ("paths below `/api/`", *(", ".join(names) for names in columns.values())), rows
     )

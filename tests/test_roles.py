@@ -4,7 +4,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import MODULES, OF_AGENTS
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
-from tests.roles import ROLES, SERVICE, granted, network, results
+from api_exporter.ports import UpstreamError
+from tests.parts import SERVICE_USER
+from tests.roles import ROLES, SERVICE, Watched, granted, network, results
 
 
 class RolesTests(SynchronousTestCase):
@@ -52,3 +54,63 @@ class RolesTests(SynchronousTestCase):
         for role in (SERVICE, "auditor"):
             found = network(role).attention.found.findings
             self.assertNotIn("token's user", " ".join(f.text for f in found))
+
+
+class ChangesTests(SynchronousTestCase):
+    def test_role_changes(self) -> None:
+        """What the new role may read only in part ends with the next reading."""
+        watched = Watched("admin")
+        self.assertIn("\nnetbird_api_agent_denied_requests", self.text(watched))
+        watched.role = "network_admin"
+        watched.advance(630)
+        text = self.text(watched)
+        for family in ("agent_", "services"):
+            self.assertNotIn(f"\nnetbird_api_{family}", text)
+        self.assertIn("\nnetbird_api_routes", text)
+        self.assertEqual("restricted", watched.state("proxy_services"))
+        asked = len(watched.asked)
+        watched.advance(3600)
+        self.assertNotIn("reverse-proxies", " ".join(watched.asked[asked:]))
+        watched.role = "admin"
+        watched.advance(660)
+        self.assertIn("\nnetbird_api_agent_denied_requests", self.text(watched))
+        self.assertEqual("fresh", watched.state("proxy_services"))
+
+    def test_unknown(self) -> None:
+        """Where the permissions are unknown, all is published as it was before."""
+        for failure in (
+            SERVICE_USER,
+            UpstreamError("http_4xx", "405"),
+            UpstreamError("not_found", "404", unsupported=True),
+            UpstreamError("not_found", "404: user", said="user"),
+            UpstreamError("http_5xx", "500"),
+        ):
+            watched = Watched("network_admin", failure)
+            self.assertIn("\nnetbird_api_agent_usage_cost_usd{", self.text(watched))
+            state = "failing" if failure.reason == "http_5xx" else "unsupported"
+            self.assertEqual(state, watched.state(CURRENT_USER))
+            self.assertEqual("unsupported", watched.state("proxy_services"))
+
+    def test_fails_later(self) -> None:
+        """A refresh of the permissions that fails changes nothing."""
+        watched = Watched("network_admin")
+        watched.failure = UpstreamError("http_5xx", "500")
+        watched.advance(1200)
+        self.assertEqual("failing", watched.state(CURRENT_USER))
+        self.assertEqual("restricted", watched.state("proxy_services"))
+
+    def test_another_token(self) -> None:
+        """A token of another user ends what the permissions of the last one withhold."""
+        watched = Watched("network_admin")
+        watched.role = SERVICE
+        watched.advance(700)
+        self.assertEqual("fresh", watched.state("proxy_services"))
+
+    def test_awakened(self) -> None:
+        """What providers awaken is withheld where the role may read only a part."""
+        watched = Watched("usage_viewer")
+        self.assertEqual("restricted", watched.state("agent_denials"))
+        self.assertEqual("fresh", watched.state("agent_usage"))
+
+    def text(self, watched: Watched) -> str:
+        return watched.network.text().decode()

@@ -16,16 +16,15 @@ from twisted.web.server import Request
 from zope.interface import implementer
 
 from api_exporter.demo.simulation import SimulatedNetwork
-from api_exporter.netbird.resources import BY_NAME, CURRENT_USER, UP
+from api_exporter.netbird.resources import UP
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import Network
 from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
-from tests.parts import quota
-
-_CURRENT_USER = f"/{BY_NAME[CURRENT_USER].path}"
+from tests.bodies import body
+from tests.parts import CURRENT_USER, quota
 
 START = 1_800_000_000
 LATENCY = 0.05
@@ -47,13 +46,14 @@ class _Answers(Resource):
         super().__init__()
         self._network = SimulatedNetwork(20)
         # No provider, as most have none: what needs one is dormant.
-        self._bodies = {"/api/agent-network/providers": b"[]"}
+        self._bodies = {
+            "/api/agent-network/providers": b"[]",
+            f"/{CURRENT_USER}": body("current_user"),
+        }
 
     def render(self, request: Request) -> bytes:
         [state] = request.requestHeaders.getRawHeaders("state") or [""]
         path = request.path.decode()
-        if state == str(WELL) and path == _CURRENT_USER:
-            state = "403"
         if path not in self._bodies:
             self._bodies[path] = b"".join(self._network.body(path, START) or ())
         request.setResponseCode(int(state))
