@@ -133,13 +133,12 @@ class Upstream:
             page = _plain(200, b"<html>Sign in</html>", "text/html")
             return Answer([(wait, page)]), None
         resource = PATHS.get(path)
-        if resource is None:
+        if resource in {None, CURRENT_USER}:
             found = _plain(404, b"404 page not found\n", "text/plain")
-            if _TOKENS.fullmatch(path):
+            # The tokens of another user; and the token's user is a service user.
+            if resource or _TOKENS.fullmatch(path):
                 found = self._refusal(403)
             return Answer([(wait, found)]), None
-        if resource == CURRENT_USER:  # the token's user is a service user
-            return Answer([(wait, self._refusal(403))]), None
         body = self.accounts[name].body(resource, query)
         if state in {"null", "empty"}:
             body = b"null" if state == "null" else b""

@@ -197,6 +197,11 @@ def roles_table() -> str:
         )
         for i, (_, resources) in enumerate(_rows())
     )
-    return HEADING + _INTRODUCTION + table(
-        ("paths below `/api/`", *(", ".join(names) for names in columns.values())), rows
+    return (
+        HEADING
+        + _INTRODUCTION
+        + table(
+            ("paths below `/api/`", *(", ".join(names) for names in columns.values())),
+            rows,
+        )
     )

@@ -100,7 +100,7 @@ class ChangesTests(SynchronousTestCase):
         self.assertEqual("restricted", watched.state("proxy_services"))
 
     def test_another_token(self) -> None:
-        """A token of another user ends what the permissions of the last one withhold."""
+        """A token of another user ends what the last permissions withhold."""
         watched = Watched("network_admin")
         watched.role = SERVICE
         watched.advance(700)

@@ -291,7 +291,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             if after.current_user_id != self.current_user_id:
                 gone.add("access_tokens")
             gone |= after.withheld
-        if resource == "agent_providers" and not records or "agent_providers" in gone:
+        idle = resource == "agent_providers" and not records
+        if idle or "agent_providers" in gone:
             gone.update(OF_AGENTS)
         return after._replace(dict.fromkeys(gone)) if gone else after
 
@@ -369,13 +370,15 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
 
     def _denied(self, module: str) -> bool:
         """Whether the permissions deny a module. An unknown one concludes nothing."""
-        return self._permissions.modules.get(module, {}).get("read") is False
+        modules = self._permissions.modules or {}
+        return modules.get(module, {}).get("read") is False
 
     @property
     def role(self) -> str:
         """The role of the token's user; "" if it is unknown."""
-        known = (*(self.current_user or ()), *(self.users or ()))
-        return next((u.role for u in known if u.id == self.current_user_id), "")
+        me = self.current_user_id
+        named = [u.role for u in self.current_user or () if u.id == me]
+        return (named or [u.role for u in self.users or () if u.id == me] or [""])[0]
 
     @property
     def service_names(self) -> Mapping[str, str] | None:

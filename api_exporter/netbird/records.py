@@ -192,7 +192,7 @@ class Permissions(Struct, frozen=True, gc=False, kw_only=True):
     """
 
     is_restricted: bool = False
-    modules: dict[str, dict[str, bool]] = {}
+    modules: dict[str, dict[str, bool]] | None = None
 
 
 class CurrentUser(Struct, frozen=True, gc=False, kw_only=True):

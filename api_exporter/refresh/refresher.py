@@ -193,18 +193,7 @@ class Refresher(Service):
         name, state = resource.name, self._states[resource.name]
         begin = self._clock.seconds()
         state.path = path = self._pipeline.located(resource)
-        inventory = self._pipeline.inventory
-        restricted = name in inventory.withheld and not inventory.dormant(name)
-        if restricted or resource.pointless(inventory):
-            state.expires, state.ends = inf, inf
-            self._pipeline.forget(name)
-            if restricted:
-                self._telemetry.wake(name, self._periods[name])
-                self._outcomes.restricted(name)
-            else:
-                self._outcomes.pointless(name)
-        elif path is not None:
-            self._outcomes.needed(name)
+        self._note_need(resource, path)
         if path is None or not self._pipeline.wanted(name):
             self._schedule.skipped(name, begin)
             return
@@ -230,6 +219,22 @@ class Refresher(Service):
             self._schedule.refreshed(name, now)
             self._watch_end(resource)
             self._locate(now)
+
+    def _note_need(self, resource: Resource, path: str | None) -> None:
+        """Record whether a resource is requested, and why it is not."""
+        name, inventory = resource.name, self._pipeline.inventory
+        restricted = name in inventory.withheld and not inventory.dormant(name)
+        if restricted or resource.pointless(inventory):
+            state = self._states[name]
+            state.expires, state.ends = inf, inf
+            self._pipeline.forget(name)
+        if restricted:
+            self._telemetry.wake(name, self._periods[name])
+            self._outcomes.restricted(name)
+        elif resource.pointless(inventory):
+            self._outcomes.pointless(name)
+        elif path is not None:
+            self._outcomes.needed(name)
 
     def _rested(self, resource: Resource, begin: float, records: int = 1) -> float:
         """Let it rest; returns the seconds from one request to the next."""
