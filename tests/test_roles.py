@@ -2,9 +2,11 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import MODULES, OF_AGENTS
+from api_exporter.netbird.inventory import MODULES, OF_AGENTS, Inventory
+from api_exporter.netbird.records import CurrentUser, Permissions, User
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
 from api_exporter.ports import UpstreamError
+from tests.logbook import logbook
 from tests.parts import SERVICE_USER
 from tests.roles import ROLES, SERVICE, Watched, granted, network, results
 
@@ -76,6 +78,19 @@ class ChangesTests(SynchronousTestCase):
         self.assertIn("\nnetbird_api_agent_denied_requests", self.text(watched))
         self.assertEqual("fresh", watched.state("proxy_services"))
 
+    def test_log(self) -> None:
+        """One line for each resource that is withheld; none for a service user."""
+        book = logbook(self)
+        watched = Watched("network_admin")
+        watched.advance(3 * 3600)
+        line = (
+            "info proxy_services is withheld: the token's user may not read all of it"
+        )
+        self.assertEqual(1, book.lines().count(line))
+        said = len(book.lines())
+        Watched(SERVICE).advance(3 * 3600)
+        self.assertEqual([], [li for li in book.lines()[said:] if "current_user" in li])
+
     def test_unknown(self) -> None:
         """Where the permissions are unknown, all is published as it was before."""
         for failure in (
@@ -105,6 +120,29 @@ class ChangesTests(SynchronousTestCase):
         watched.role = SERVICE
         watched.advance(700)
         self.assertEqual("fresh", watched.state("proxy_services"))
+
+    def test_people(self) -> None:
+        """A permission that is absent, and one of a service user, conclude nothing."""
+        denied = {"routes": {"read": False}, "users": {"create": False}}
+        for modules, service, withheld in (
+            (denied, False, {"routes"}),
+            (denied, True, set()),
+            (None, False, set()),
+        ):
+            user = CurrentUser(
+                id="me",
+                role="custom",
+                is_service_user=service,
+                permissions=Permissions(modules=modules),
+            )
+            found = Inventory(current_user=(user,))
+            self.assertEqual(withheld, found.withheld)
+            self.assertEqual(("custom", False), (found.role, found.partial))
+        other = Inventory(
+            current_user=(user,), users=(User(id="you", role="user", is_current=True),)
+        )
+        self.assertEqual(("user", True), (other.role, other.partial))
+        self.assertEqual("", Inventory().role)
 
     def test_awakened(self) -> None:
         """What providers awaken is withheld where the role may read only a part."""

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from twisted.logger import Logger
 
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import CURRENT_USER, UP
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.pipeline import LastBody
 from api_exporter.telemetry.account import AccountTelemetry
@@ -83,11 +83,11 @@ class Outcomes:
         self, name: str, why: str, seconds: float, *, restricted: bool = False
     ) -> None:
         """The upstream does not have it, or not for us: no failure, said once, and
-        again where it ends one.
+        again where it ends one. NetBird refuses the current user to all service users.
         """
         standing = self._telemetry.standings[name]
         known = standing.supported is False and standing.restricted == restricted
-        if name in self._told or not known:
+        if name in self._told or not (known or name == CURRENT_USER):
             self.log.info(why, resource=name)
         self._told.discard(name)
         self._telemetry.unsupported(

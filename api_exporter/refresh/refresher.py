@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.netbird.resources import CURRENT_USER, UP, Resource
+from api_exporter.netbird.resources import UP, Resource
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.outcomes import Outcomes
 from api_exporter.refresh.pipeline import Pipeline
@@ -281,8 +281,6 @@ class Refresher(Service):
             self._failed(resource.name, error, begin)
         elif resource.refused(error):
             why = "this token may not read {resource}"
-            if resource.name == CURRENT_USER:
-                why = "NetBird refuses {resource} to service users, which may read all"
             self._unsupported(resource.name, begin, why)
         elif resource.absent(error):
             why = "the NetBird API does not have {resource}"
