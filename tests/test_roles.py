@@ -139,7 +139,8 @@ class ChangesTests(SynchronousTestCase):
             self.assertEqual(withheld, found.withheld)
             self.assertEqual(("custom", False), (found.role, found.partial))
         other = Inventory(
-            current_user=(user,), users=(User(id="you", role="user", is_current=True),)
+            current_user=(CurrentUser(id="me"),),
+            users=(User(id="you", role="user", is_current=True),),
         )
         self.assertEqual(("user", True), (other.role, other.partial))
         self.assertEqual("", Inventory().role)
