@@ -67,6 +67,7 @@ _EXPIRED = re.compile(r"metrics of (\w+) have expired")
 _AGAIN = re.compile(r"(\w+) can be refreshed again")
 _UNSUPPORTED = re.compile(
     r"this token may not read (\w+)|does not have (\w+)|(\w+) is not requested"
+    r"|(\w+) is withheld"
 )
 
 _OF_A_PEER = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)

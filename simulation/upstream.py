@@ -10,7 +10,7 @@ from random import Random
 from msgspec import Struct
 from twisted.internet.error import ConnectionDone, ConnectionLost
 
-from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER
 from api_exporter.serving.token_bucket import TokenBucket
 from simulation.account import PATHS, Account
 from simulation.link import LATENCY, Answer
@@ -133,9 +133,10 @@ class Upstream:
             page = _plain(200, b"<html>Sign in</html>", "text/html")
             return Answer([(wait, page)]), None
         resource = PATHS.get(path)
-        if resource is None:
+        if resource in {None, CURRENT_USER}:
             found = _plain(404, b"404 page not found\n", "text/plain")
-            if _TOKENS.fullmatch(path):
+            # The tokens of another user; and the token's user is a service user.
+            if resource or _TOKENS.fullmatch(path):
                 found = self._refusal(403)
             return Answer([(wait, found)]), None
         body = self.accounts[name].body(resource, query)

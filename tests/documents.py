@@ -40,6 +40,7 @@ from tests.correctness import correctness
 from tests.manual import manual, plain
 from tests.markdown import table
 from tests.parts import process_telemetry
+from tests.roles import HEADING, roles_table
 
 ROOT = Path(__file__).parent.parent
 
@@ -316,10 +317,17 @@ def _lines(setting: Setting) -> str:
     return f"\n{comment}{line or f'{setting.name}={value}'}\n"
 
 
+def compatibility() -> str:
+    """The document as it is written, with its last section made anew."""
+    text = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
+    return text.partition(HEADING)[0] + roles_table()
+
+
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/metrics.md": metrics,
     "docs/configuration.md": configuration,
     "docs/correctness.md": correctness,
+    "docs/compatibility.md": compatibility,
     "deploy/debian/api-exporter.1": manual,
     "deploy/api-exporter.env.example": example,
 }

@@ -9,6 +9,7 @@ from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import selection
+from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.slices import Slicer
@@ -34,6 +35,12 @@ def process_telemetry(version: str = "0") -> ProcessTelemetry:
 def limiter(per_minute: float, burst: int) -> TokenBucket:
     """The upstream's."""
     return TokenBucket(60 / per_minute, burst)
+
+
+CURRENT_USER = "api/users/current"
+
+SERVICE_USER = UpstreamError("forbidden", "403: permission denied")
+"""The answer to a service user on that path."""
 
 
 def quota(

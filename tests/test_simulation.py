@@ -14,8 +14,9 @@ from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
 from tests import THOROUGH, tries
+from tests.bodies import body as made_up
+from tests.parts import CURRENT_USER, quota
 from tests.parts import limiter as bucket
-from tests.parts import quota
 
 HOUR = 3600
 START = 1_800_000_000
@@ -59,6 +60,8 @@ class World(Network):
             return fail(UpstreamError("rate_limited", "429: too many requests"))
         if path == PROVIDERS:
             return succeed(b"[]")
+        if path == CURRENT_USER:
+            return succeed(made_up("current_user"))
         body = self.network.body(f"/{path}", self.now())
         assert body is not None
         return succeed(b"".join(body))

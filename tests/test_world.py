@@ -63,7 +63,7 @@ class PlantedTests(SynchronousTestCase):
         """What is up over nothing is found, with the step and what happened last."""
         self.patch(AccountTelemetry, "forget", lambda *_: None)
         self.patch(AccountTelemetry, "sleep", lambda *_: None)
-        made = run(8, 0.2)
+        made = run(11, 0.2)
         assert made.found is not None, "the bug is not found"
         self.assertEqual("up", made.found.name)
         self.assertIn("request", made.recent[-1])

@@ -23,7 +23,8 @@ from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
-from tests.parts import quota
+from tests.bodies import body
+from tests.parts import CURRENT_USER, quota
 
 START = 1_800_000_000
 LATENCY = 0.05
@@ -45,7 +46,10 @@ class _Answers(Resource):
         super().__init__()
         self._network = SimulatedNetwork(20)
         # No provider, as most have none: what needs one is dormant.
-        self._bodies = {"/api/agent-network/providers": b"[]"}
+        self._bodies = {
+            "/api/agent-network/providers": b"[]",
+            f"/{CURRENT_USER}": body("current_user"),
+        }
 
     def render(self, request: Request) -> bytes:
         [state] = request.requestHeaders.getRawHeaders("state") or [""]

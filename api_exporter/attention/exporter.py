@@ -5,11 +5,7 @@ from collections.abc import Iterator
 from api_exporter.attention.finding import Finding, Snapshot, counted, plain
 from api_exporter.netbird.resources import UP
 
-PARTIAL = (
-    "may be incomplete: the token's user has the role user and sees only their"
-    " own peers. Use the token of a service user with the role auditor."
-)
-"""What that means, and what to do about it."""
+_ADVICE = "Use the token of a service user with the role auditor."
 
 
 def blind(snapshot: Snapshot) -> Iterator[Finding]:
@@ -67,9 +63,21 @@ def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def partial(snapshot: Snapshot) -> Iterator[Finding]:
-    """A list of peers that may not hold all of them."""
-    if snapshot.inventory.partial:
-        yield Finding(severity="warning", object="The list of peers", message=PARTIAL)
+    """A token whose user may read only a part."""
+    inventory = snapshot.inventory
+    missing = [name for name in snapshot.standings if name in inventory.withheld]
+    if not (inventory.partial or missing):
+        return
+    sentences = [f"has the role {plain(inventory.role)} and may not read everything."]
+    if inventory.partial:
+        sentences.append("The list of peers may be incomplete.")
+    if missing:
+        sentences.append(f"The exporter withholds {', '.join(missing)}.")
+    yield Finding(
+        severity="warning",
+        object="The token's user",
+        message=" ".join([*sentences, _ADVICE]),
+    )
 
 
 def detail(snapshot: Snapshot) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ class Finder(Struct, frozen=True):
 FINDERS = (
     Finder(exporter.blind),
     Finder(exporter.fleet, ("peers",)),
-    Finder(exporter.partial, ("users",)),
+    Finder(exporter.partial),
     Finder(exporter.detail, ("groups",)),
     Finder(exporter.unwatched),
     Finder(exporter.rejected),

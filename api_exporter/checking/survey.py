@@ -32,6 +32,7 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         records: how many could be read, None for none at all.
         rejected: how many could not be.
         complaints: the places of the first ones of them, and what was wrong.
+        restricted: whether it is withheld: the token's user may not read all of it.
     """
 
     resource: Resource
@@ -40,11 +41,14 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
     records: int | None = None
     rejected: int = 0
     complaints: tuple[str, ...] = ()
+    restricted: bool = False
 
     @property
     def outcome(self) -> str:
         if self.error is not None:
             return self.error.reason
+        if self.restricted:
+            return "restricted"
         return "skipped" if self.records is None else "ok"
 
     def standing(self, now: float) -> Freshness:
@@ -52,6 +56,8 @@ class ResourceCheck(Struct, frozen=True, kw_only=True):
         standing = Freshness(
             period=self.resource.period, ended=now, rejected=self.rejected
         )
+        if self.restricted:
+            return replace(standing, supported=False, restricted=True)
         if self.error is None:
             return replace(standing, last_success=now, supported=True)
         if self.resource.refused(self.error) or self.resource.absent(self.error):
@@ -80,7 +86,8 @@ async def _read(
 ) -> ResourceCheck:
     path = network.pipeline.located(resource)
     if path is None:
-        return ResourceCheck(resource=resource)
+        withheld = resource.name in network.inventory.withheld
+        return ResourceCheck(resource=resource, restricted=withheld)
     begin = clock.seconds()
     try:
         body = await network.pipeline.read(resource, path, PATIENCE)

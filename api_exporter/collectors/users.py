@@ -30,7 +30,7 @@ Token = tuple[str, AccessToken]
 
 @in_one_step
 def _tokens(inventory: Inventory) -> Iterable[Token]:
-    user, tokens = inventory.current_user, inventory.access_tokens or ()
+    user, tokens = inventory.current_user_id, inventory.access_tokens or ()
     return [] if user is None else [(user, token) for token in tokens]
 
 

@@ -16,6 +16,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.demo import access_log
 from api_exporter.demo.go_json import encode, xid
 from api_exporter.demo.simulation import PATHS, SimulatedNetwork
+from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
 from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.token_bucket import TokenBucket
@@ -24,6 +25,8 @@ _BUFFERED = 2048
 """Bytes up to which a body is sent at once, with its length."""
 
 _TOKENS_OF_A_USER = re.compile(r"/api/users/[^/]+/tokens")
+
+_CURRENT_USER = f"/{BY_NAME[CURRENT_USER].path}"
 
 _ACCESS_TOKEN = re.compile(r"nbp_[0-9A-Za-z]{36}")
 """A well-formed one. That its last six characters are a checksum is not looked at."""
@@ -61,7 +64,7 @@ class DemoApi(Resource):
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
         known = (
             path in PATHS
-            or path == access_log.PATH
+            or path in {access_log.PATH, _CURRENT_USER}
             or _TOKENS_OF_A_USER.fullmatch(path)
         )
         if not known or request.method != b"GET":
@@ -76,6 +79,8 @@ class DemoApi(Resource):
         at = self._now()
         if self._buckets and self._buckets[token].wait(at):
             return _refuse(request, 429, "too many requests")
+        if path == _CURRENT_USER:  # all tokens belong to service users
+            return _refuse(request, 403, "permission denied")
         query = request.uri.partition(b"?")[2].decode(errors="replace")
         if path == access_log.PATH:
             return access_log.page(query, self._services(token, at), at)

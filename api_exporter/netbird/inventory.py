@@ -84,6 +84,45 @@ OF_AGENTS = (
 OF_THE_TIME = frozenset({"agent_consumption", "agent_usage", "agent_denials"})
 """What means something else by the time alone: those with `ends`."""
 
+MODULES = {
+    "accounts": "settings",
+    "groups": "groups",
+    "setup_keys": "setup_keys",
+    "networks": "networks",
+    "network_routers": "networks",
+    "network_resources": "networks",
+    "routes": "routes",
+    "users": "users",
+    "access_tokens": "pats",
+    "policies": "policies",
+    "posture_checks": "policies",
+    "nameservers": "nameservers",
+    "dns_settings": "dns",
+    "dns_zones": "dns",
+    "proxy_services": "services",
+    "proxy_domains": "services",
+    "proxy_clusters": "services",
+    "proxy_tokens": "services",
+    "events": "events",
+    "user_invites": "users",
+    "identity_providers": "identity_providers",
+    "agent_providers": "agent_network.providers",
+    "agent_policies": "agent_network.policies",
+    "agent_budget_rules": "agent_network.budgets",
+    "agent_guardrails": "agent_network.guardrails",
+    "agent_settings": "agent_network.settings",
+    "agent_consumption": "agent_network.usage",
+    "agent_usage": "agent_network.usage",
+    "agent_denials": "agent_network.logs",
+    "access_log": "services",
+}
+"""The permission module of each resource that may be withheld.
+
+Without the permission NetBird answers some with 403, and others with 200 and the
+objects of the token's user alone. The list of peers is one of the latter. It is
+published all the same, because it tells whether the NetBird API works.
+"""
+
 
 class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     """What may be told of the network.
@@ -247,6 +286,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         ),
     ] = None
     access_log: tuple[()] | None = None
+    current_user: Known[records.CurrentUser] = None
     changes: Mapping[str, object] = {}
     joins: JoinState = SETTLED
 
@@ -254,14 +294,20 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         """The same with a resource's records replaced; None forgets them.
 
         Another current user has other access tokens: those that were known go. So does
-        what needs a provider with the last one.
+        what needs a provider with the last one, and what its permissions withhold.
         """
         after = self._replace({resource: records})
-        if resource == "users" and after.current_user != self.current_user:
-            return after._replace({"access_tokens": None})
-        if resource == "agent_providers" and not records:
-            return after._replace(dict.fromkeys(OF_AGENTS))
-        return after
+        gone: set[str] = set()
+        if resource in {"users", "current_user"}:
+            if after.current_user_id != self.current_user_id:
+                gone.add("access_tokens")
+            gone |= after.withheld
+            if after.partial != self.partial:  # joins conclude more, or less
+                after = replace(after, changes={**after.changes, "peers": object()})
+        idle = resource == "agent_providers" and not records
+        if idle or "agent_providers" in gone:
+            gone.update(OF_AGENTS)
+        return after._replace(dict.fromkeys(gone)) if gone else after
 
     def _replace(self, records: Mapping[str, object]) -> "Inventory":
         changes = {name: object() for name in records}
@@ -338,12 +384,41 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(sorted(self.detail - there))
 
     @cached_property  # asked for after every round
-    def current_user(self) -> str | None:
+    def current_user_id(self) -> str | None:
         """The id of the user to whom the exporter's own token belongs.
 
         Of several the lowest one: the upstream has another order at each reading.
         """
-        return min((u.id for u in self.users or () if u.is_current), default=None)
+        current = [u.id for u in self.users or () if u.is_current]
+        return min(current or [u.id for u in self.current_user or ()], default=None)
+
+    @cached_property
+    def withheld(self) -> frozenset[str]:
+        """The resources that the token's user may not read, or only in part."""
+        return frozenset(n for n, module in MODULES.items() if self._denied(module))
+
+    @cached_property
+    def _permissions(self) -> records.Permissions:
+        """The permissions of the token's user; empty ones deny nothing.
+
+        The list of users may already name another current user.
+        """
+        for user in self.current_user or ():
+            if user.id == self.current_user_id and not user.is_service_user:
+                return user.permissions
+        return records.Permissions()
+
+    def _denied(self, module: str) -> bool:
+        """Whether the permissions deny a module. An unknown one concludes nothing."""
+        modules = self._permissions.modules or {}
+        return modules.get(module, {}).get("read") is False
+
+    @property
+    def role(self) -> str:
+        """The role of the token's user; "" if it is unknown."""
+        me = self.current_user_id
+        named = [u.role for u in self.current_user or () if u.id == me]
+        return (named or [u.role for u in self.users or () if u.id == me] or [""])[0]
 
     @property
     def service_names(self) -> Mapping[str, str] | None:
@@ -356,8 +431,10 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     def partial(self) -> bool:
         """Whether the list of peers may not hold all of them.
 
-        Fact: a human with the role `user` gets 200 and only their own peers.
+        Fact: a human without the permission gets 200 and only their own peers, or none.
         """
+        if self._permissions.is_restricted or self._denied("peers"):
+            return True
         return any(
             user.is_current and not user.is_service_user and user.role == "user"
             for user in self.users or ()

@@ -184,6 +184,29 @@ class User(Struct, frozen=True, gc=False, kw_only=True):
     auto_groups: tuple[str, ...] | None = None
 
 
+class Permissions(Struct, frozen=True, gc=False, kw_only=True):
+    """The permissions of a user, by module and operation, such as `peers` and `read`.
+
+    Attributes:
+        is_restricted: whether NetBird shows this user no peers.
+    """
+
+    is_restricted: bool = False
+    modules: dict[str, dict[str, bool]] | None = None
+
+
+class CurrentUser(Struct, frozen=True, gc=False, kw_only=True):
+    """The user of the exporter's token (`/api/users/current`).
+
+    Fact: a service user gets 403. It may read everything, whatever its role.
+    """
+
+    id: str
+    role: str = ""
+    is_service_user: bool = False
+    permissions: Permissions = Permissions()
+
+
 class UserInvite(Struct, frozen=True, gc=False, kw_only=True):
     """An invitation that nobody has accepted (`/api/users/invites`)."""
 

@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 from msgspec.structs import asdict
 
-from api_exporter.netbird.bodies import Body, Listing, Page
+from api_exporter.netbird.bodies import Body, Document, Listing, Page
 from api_exporter.netbird.inventory import ApiEndpoint, Inventory
+from api_exporter.netbird.records import CurrentUser
 from api_exporter.ports import UpstreamError
 
 UP = "peers"
@@ -16,7 +17,10 @@ UP = "peers"
 ACCESS_LOG = "access_log"
 """The resource that is asked for after everything else that is due."""
 
-ALWAYS = frozenset({UP, "groups"})
+CURRENT_USER = "current_user"
+"""The resource that says what the token's user may read; a service user has none."""
+
+ALWAYS = frozenset({UP, CURRENT_USER, "groups"})
 """What is read whatever is published: service discovery is made of it."""
 
 OFF = math.inf
@@ -44,27 +48,29 @@ class Resource(ApiEndpoint, frozen=True, kw_only=True):
     @property
     def optional(self) -> bool:
         """Whether a refusal is to be expected and no failure."""
-        return _CURRENT_USER in self.path
+        return self.name == CURRENT_USER or _CURRENT_USER in self.path
 
     def refused(self, error: UpstreamError) -> bool:
         """Whether the upstream knows the path, and that is all we are to know."""
         if error.unsupported or self.name == UP:
             return False
+        if self.name == CURRENT_USER and error.reason == "http_4xx":
+            return True  # 405: before NetBird 0.41.1
         if error.reason == "forbidden" or error.said.startswith(_ROLE_UNKNOWN):
             return True
         return self.optional and error.reason == "not_found"
 
     def located(self, inventory: Inventory, now: float) -> str | None:
-        """The path to ask for; None while it is dormant, or while what the path is made
-        of is unknown.
+        """The path to ask for; None while it is dormant or withheld, or while what the
+        path is made of is unknown.
         """
-        if inventory.dormant(self.name):
+        if inventory.dormant(self.name) or self.name in inventory.withheld:
             return None
         if self.of and not any(getattr(inventory, name) for name in self.of):
             return None
-        if not self.optional:
+        if _CURRENT_USER not in self.path:
             return self.path + self.query(inventory, now)
-        user = inventory.current_user
+        user = inventory.current_user_id
         if user in {None, ".", ".."}:  # dots would lead to another path
             return None
         return self.path.replace(_CURRENT_USER, quote(user, safe=""))
@@ -106,7 +112,12 @@ RESOURCES: tuple[Resource, ...] = tuple(
 BOUNDS = {resource.path: resource.longest for resource in RESOURCES if resource.longest}
 """Bytes of the bodies that have a bound of their own, by path."""
 
-LOGS = (
+BESIDE = (
+    Resource(
+        name=CURRENT_USER,
+        path="api/users/current",
+        body=Document(CurrentUser),
+    ),
     Resource(  # a page of it, of which `events.access_log` knows which
         name=ACCESS_LOG,
         path="api/events/proxy",
@@ -117,4 +128,8 @@ LOGS = (
 )
 """What no collector reads."""
 
-BY_NAME = {resource.name: resource for resource in (*RESOURCES, *LOGS)}
+BY_NAME = {
+    resource.name: resource
+    for resource in (RESOURCES[0], BESIDE[0], *RESOURCES[1:], *BESIDE[1:])
+}
+"""In the order of the first round: permissions before all that they may withhold."""

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from twisted.logger import Logger
 
-from api_exporter.netbird.resources import UP
+from api_exporter.netbird.resources import CURRENT_USER, UP
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.pipeline import LastBody
 from api_exporter.telemetry.account import AccountTelemetry
@@ -79,14 +79,28 @@ class Outcomes:
                 **traced,
             )
 
-    def unsupported(self, name: str, why: str, seconds: float) -> None:
+    def unsupported(
+        self, name: str, why: str, seconds: float, *, restricted: bool = False
+    ) -> None:
         """The upstream does not have it, or not for us: no failure, said once, and
-        again where it ends one.
+        again where it ends one. NetBird refuses the current user to all service users.
         """
-        if name in self._told or self._telemetry.standings[name].supported is not False:
+        standing = self._telemetry.standings[name]
+        known = standing.supported is False and standing.restricted == restricted
+        if name in self._told or not (known or name == CURRENT_USER):
             self.log.info(why, resource=name)
         self._told.discard(name)
-        self._telemetry.unsupported(name, seconds=seconds, at=self._now())
+        self._telemetry.unsupported(
+            name, seconds=seconds, at=self._now(), restricted=restricted
+        )
+
+    def restricted(self, name: str) -> None:
+        """Log once that a resource is withheld, and count no further refreshes."""
+        standing = self._telemetry.standings[name]
+        if not standing.restricted or standing.error is not None:
+            why = "{resource} is withheld: the token's user may not read all of it"
+            self.unsupported(name, why, 0.0, restricted=True)
+            self._pointless.add(name)
 
     def pointless(self, name: str) -> None:
         """There is nothing of it: no failure, said once, and it is not asked for."""

@@ -209,7 +209,8 @@ class Refresher(Service):
         """What is due, and what is to be said of it."""
         name, state = resource.name, self._states[resource.name]
         begin = self._clock.seconds()
-        path = self._path(resource)
+        state.path = path = self._pipeline.located(resource)
+        self._note_need(resource, path)
         if path is None or not self._pipeline.wanted(name):
             self._schedule.skipped(name, begin)
             return
@@ -246,17 +247,21 @@ class Refresher(Service):
                 at = self._early_at.get(name, -inf) + EARLY
                 self._schedule.make_due(name, max(now, at))
 
-    def _path(self, resource: Resource) -> str | None:
-        """Where it is asked for; None where there is nothing to ask for."""
-        name, state = resource.name, self._states[resource.name]
-        state.path = path = self._pipeline.located(resource)
-        if resource.pointless(self._pipeline.inventory):
-            state.expires = inf
+    def _note_need(self, resource: Resource, path: str | None) -> None:
+        """Record whether a resource is requested, and why it is not."""
+        name, inventory = resource.name, self._pipeline.inventory
+        restricted = name in inventory.withheld and not inventory.dormant(name)
+        if restricted or resource.pointless(inventory):
+            state = self._states[name]
+            state.expires, state.ends = inf, inf
             self._pipeline.forget(name)
+        if restricted:
+            self._telemetry.wake(name, self._periods[name])
+            self._outcomes.restricted(name)
+        elif resource.pointless(inventory):
             self._outcomes.pointless(name)
         elif path is not None:
             self._outcomes.needed(name)
-        return path
 
     def _rested(self, resource: Resource, begin: float, records: int = 1) -> float:
         """Let it rest; returns the seconds from one request to the next."""
@@ -279,17 +284,18 @@ class Refresher(Service):
 
     def _locate(self, now: float) -> None:
         """Ask for what has another path by now, or has one at last. What has become
-        dormant goes.
+        dormant or is withheld goes.
         """
         self._forget()
         dormant = self._pipeline.inventory.dormant
+        withheld = self._pipeline.inventory.withheld
         for name, state in self._states.items():
             located = self._pipeline.located(self._resources[name])
-            if located not in {None, state.path}:
-                self._schedule.make_due(name, now)
-            elif state.path and dormant(name) and self._schedule.waits(name):
+            if state.path and dormant(name) and self._schedule.waits(name):
                 state.path, state.expires, state.ends = None, inf, inf
                 self._telemetry.sleep(name)
+            elif located not in {None, state.path} or (state.path and name in withheld):
+                self._schedule.make_due(name, now)
 
     def _forget(self) -> None:
         """What went with something else, as the tokens of another user, is not up."""

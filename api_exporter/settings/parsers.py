@@ -197,7 +197,7 @@ def intervals(text: str) -> dict[str, float]:
             raise ValueError(f"{name!r} needs one duration")
         if period.lower() == "off":
             if name in ALWAYS:
-                raise ValueError(f"{item!r}: service discovery needs this resource")
+                raise ValueError(f"{item!r}: the exporter always needs this resource")
             found[name] = OFF
             continue
         if name == ACCESS_LOG:

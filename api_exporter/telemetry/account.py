@@ -182,6 +182,7 @@ class AccountTelemetry:
             **_WELL,
             withdrawn=False,
             supported=True,
+            restricted=False,
             last_success=at,
             records=records,
             rejected=rejected,
@@ -202,9 +203,13 @@ class AccountTelemetry:
             failing_since=at if before.error is None else before.failing_since,
         )
 
-    def unsupported(self, resource: str, *, seconds: float, at: float) -> None:
+    def unsupported(
+        self, resource: str, *, seconds: float, at: float, restricted: bool = False
+    ) -> None:
         """The upstream does not have the path, which is no failure."""
-        self._ended(resource, seconds, at, **_WELL, supported=False)
+        self._ended(
+            resource, seconds, at, **_WELL, supported=False, restricted=restricted
+        )
 
     def sleep(self, resource: str) -> None:
         """There is nothing to ask for: nothing is told of it."""

@@ -21,7 +21,9 @@ others are overdue."""
 SHORTEST_MAX_AGE = 300.0
 """Seconds for which metrics stay, at least, although they cannot be refreshed."""
 
-State = Literal["starting", "fresh", "late", "failing", "ended", "unsupported"]
+State = Literal[
+    "starting", "fresh", "late", "failing", "ended", "unsupported", "restricted"
+]
 """The same in one word."""
 
 
@@ -50,6 +52,8 @@ class Freshness(Struct, frozen=True, kw_only=True):
         failing_since: when the first of the failures in a row ended.
         withdrawn: whether its metrics have ended, because they were too old.
         supported: whether this upstream has the path; None while unknown.
+        restricted: whether it is not supported because the token's user may not read
+            all of it.
         last_success: seconds since the epoch.
         records: in the newest good answer.
         rejected: records of that answer that could not be decoded.
@@ -63,6 +67,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
     failing_since: float | None = None
     withdrawn: bool = False
     supported: bool | None = None
+    restricted: bool = False
     last_success: float | None = None
     records: int = 0
     rejected: int = 0
@@ -79,7 +84,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
     def state(self, now: float) -> State:
         """The state at a time in seconds since the epoch."""
         if self.supported is False:
-            return "unsupported"
+            return "restricted" if self.restricted else "unsupported"
         if self.error is not None:
             return "failing"
         if self.withdrawn:

@@ -3,7 +3,6 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.exporter import PARTIAL
 from api_exporter.attention.finders import unknown
 from api_exporter.attention.groups import presence
 from api_exporter.attention.thresholds import Groups, shipped
@@ -623,7 +622,13 @@ class ExporterTests(SynchronousTestCase):
         """A list that may lack peers is told with what to do about it."""
         user = User(id="me", role="user", is_current=True)
         finding = only(seen(Inventory(users=(user,))))
-        self.assertEqual((PARTIAL, ""), (finding.message, finding.runbook("x")))
+        self.assertEqual(
+            "The token's user has the role user and may not read everything. The list"
+            " of peers may be incomplete. Use the token of a service user with the role"
+            " auditor.",
+            finding.text,
+        )
+        self.assertEqual("", finding.runbook("x"))
         admin = Inventory(users=(replace(user, role="admin"),))
         self.assertEqual([], found(seen(admin)))
 

@@ -16,14 +16,16 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.bodies import DecodeContext, Decoded
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
 
 T = TypeVar("T")
 
 FOLDER = Path(__file__).parent
 
-EVERYTHING = selection([c.name for c in COLLECTORS], {}).resources
-"""What is read where all collectors are on."""
+_SELECTED = selection([c.name for c in COLLECTORS], {}).resources
+
+EVERYTHING = tuple(r for r in _SELECTED if r.name != CURRENT_USER)
+"""What collectors read where all are on."""
 
 
 def body(name: str) -> bytes:

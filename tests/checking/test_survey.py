@@ -8,7 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.checking.survey import ResourceCheck, survey
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.network import Network
-from tests.parts import quota
+from tests.parts import CURRENT_USER, SERVICE_USER, quota
+from tests.roles import permissions
 
 ME = b'[{"id":"other","role":"user"},{"id":"me","is_current":true}]'
 
@@ -33,10 +34,21 @@ class SurveyTests(SynchronousTestCase):
     async def fetch(self, path: str, _patience: float) -> bytes:
         self.asked.append(path)
         self.clock.advance(self.seconds)
-        answer = self.answers.get(path.removeprefix("api/"), b"[]")
+        default = SERVICE_USER if path == CURRENT_USER else b"[]"
+        answer = self.answers.get(path.removeprefix("api/"), default)
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def test_restricted(self) -> None:
+        """What the token's user may read only in part is not requested."""
+        found = self.surveyed(**{"users/current": permissions("user")})
+        outcomes = {check.resource.name: check.outcome for check in found}
+        self.assertEqual("ok", outcomes["current_user"])
+        self.assertEqual("restricted", outcomes["routes"])
+        self.assertNotIn("api/routes", self.asked)
+        [routes] = [check for check in found if check.resource.name == "routes"]
+        self.assertEqual("restricted", routes.standing(0.0).state(0.0))
 
     def surveyed(self, **answers: bytes | Exception) -> list[ResourceCheck]:
         """How it went with each of the resources."""

@@ -64,9 +64,9 @@ class HistoryTests(SynchronousTestCase):
     def test_current_user(self) -> None:
         """Of two current users the same is asked for tokens, in whatever order."""
         answer: Answer = {"users": USERS, "access_tokens": [{"id": "t"}]}
-        self.assertEqual("u1", after(answer).current_user)
+        self.assertEqual("u1", after(answer).current_user_id)
         for before in (USERS[1:], [USERS[1], USERS[0]]):
-            self.assertEqual("u1", after({"users": before}, answer).current_user)
+            self.assertEqual("u1", after({"users": before}, answer).current_user_id)
 
     def test_accounts(self) -> None:
         """Of two accounts the first says when logins end."""

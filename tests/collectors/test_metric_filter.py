@@ -146,13 +146,14 @@ class MetricsTests(SynchronousTestCase):
         self.assertEqual([name for name in EVERY if name != "users"], names)
 
     def test_resources(self) -> None:
-        """What no measured collector reads is not fetched; peers and groups are."""
+        """What no measured collector reads is not fetched; three always are."""
         only = chosen(MetricFilter(allow=("netbird_api_setup_key*",)))
         self.assertEqual(
-            ["peers", "groups", "setup_keys"], [r.name for r in only.resources]
+            ["peers", "current_user", "groups", "setup_keys"],
+            [r.name for r in only.resources],
         )
         self.assertEqual(
-            ["peers", "groups"],
+            ["peers", "current_user", "groups"],
             [r.name for r in chosen(MetricFilter(deny=("*",))).resources],
         )
 

@@ -6,7 +6,7 @@ from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.netbird.records import GroupedPeer
-from api_exporter.netbird.resources import OFF, RESOURCES
+from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, OFF
 from tests.bodies import finish
 
 
@@ -16,15 +16,17 @@ class SelectionTests(SynchronousTestCase):
         selected = selection({"groups", "peers"}, {})
         self.assertEqual(["peers", "groups"], [c.name for c in selected.collectors])
         self.assertEqual(
-            ["peers", "accounts", "groups"], [r.name for r in selected.resources]
+            ["peers", "current_user", "accounts", "groups"],
+            [r.name for r in selected.resources],
         )
 
     def test_always(self) -> None:
-        """Peers and groups are always asked for: service discovery tells of them."""
+        """Peers, groups and permissions are always read, whatever is published."""
         for names, more in ((set[str](), []), ({"setup_keys"}, ["setup_keys"])):
             selected = selection(names, {})
             self.assertEqual(
-                ["peers", "groups", *more], [r.name for r in selected.resources]
+                ["peers", "current_user", "groups", *more],
+                [r.name for r in selected.resources],
             )
             self.assertEqual(more, [c.name for c in selected.collectors])
 
@@ -32,7 +34,8 @@ class SelectionTests(SynchronousTestCase):
         """All collectors together read everything there is."""
         selected = selection([c.name for c in COLLECTORS], {})
         self.assertEqual(
-            [r.name for r in RESOURCES], [r.name for r in selected.resources]
+            [r.name for r in BY_NAME.values() if r.name != ACCESS_LOG],
+            [r.name for r in selected.resources],
         )
 
     def test_bodies(self) -> None:
@@ -46,7 +49,14 @@ class SelectionTests(SynchronousTestCase):
         """What is omitted is not asked for, although a collector would read it."""
         selected = selection({"users"}, {}, {"access_tokens"})
         self.assertEqual(
-            ["peers", "groups", "users", "user_invites", "identity_providers"],
+            [
+                "peers",
+                "current_user",
+                "groups",
+                "users",
+                "user_invites",
+                "identity_providers",
+            ],
             [r.name for r in selected.resources],
         )
         self.assertNotIn("access_tokens", selected.periods)
@@ -66,5 +76,6 @@ class SelectionTests(SynchronousTestCase):
         """Intervals are for what is named, and only for what is read."""
         selected = selection({"peers"}, {"peers": 15, "events": 5})
         self.assertEqual(
-            {"peers": 15, "accounts": 300, "groups": 300}, selected.periods
+            {"peers": 15, "current_user": 600, "accounts": 300, "groups": 300},
+            selected.periods,
         )

@@ -264,6 +264,7 @@ class StatusPageTests(TestCase):
         watched.bodies["api/users"] = b'[{"id":"somebody"}]'
         watched.faults["api/groups"] = MARKUP
         watched.faults["api/routes"] = ABSENT
+        watched.faults["api/users/current"] = ABSENT
         watched.start()
         watched.silent.add("api/peers")
         browser = await self.opened(watched.advance(60))

@@ -72,7 +72,7 @@ class InventoryTests(SynchronousTestCase):
             ((you, me), "me"),
             ((me, User(id="me too", is_current=True)), "me"),
         ):
-            self.assertEqual(current, Inventory(users=users).current_user)
+            self.assertEqual(current, Inventory(users=users).current_user_id)
 
     def test_partial(self) -> None:
         """A person with the role `user` sees only their own peers, and nobody else."""

@@ -278,6 +278,16 @@ class PartialTests(SynchronousTestCase):
         self.assertEqual(["r"], lists.used("routes"))
         self.assertEqual(["p", "q"], lists.used("peers"))
 
+    def test_known_later(self) -> None:
+        """What is made of the peers is made again when a part turns out to be all."""
+        me = User(id="me", is_current=True, role="user")
+        lists = Lists().read(peers=PEERS, users=(me,))
+        before = lists.inventory.changes["peers"]
+        lists.read(users=(me,))
+        self.assertIs(before, lists.inventory.changes["peers"])
+        lists.read(users=(User(id="me", is_current=True, role="admin"),))
+        self.assertIsNot(before, lists.inventory.changes["peers"])
+
     def test_all_seen(self) -> None:
         """Where all ids are there nothing is left out."""
         me = User(id="me", is_current=True, role="user")

@@ -14,7 +14,7 @@ from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from tests.bodies import recorded
-from tests.parts import quota
+from tests.parts import CURRENT_USER, SERVICE_USER, quota
 
 NOON = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC).timestamp()
 MINUTE, HOUR = 60, 3600
@@ -38,6 +38,7 @@ class Agents(Network):
         self.replies: dict[str, Reply] = dict(recorded("recorded_agents"))
         for name, reply in replies.items():
             self.replies[BY_NAME[name].path] = reply
+        self.replies.setdefault(CURRENT_USER, SERVICE_USER)
         self.took: dict[str, float] = {}
         self.asked: list[tuple[float, str]] = []
         self.clock = Clock()

@@ -7,6 +7,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.selection import selection
+from api_exporter.netbird.resources import OFF
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import AccountPart, Network
@@ -38,9 +39,10 @@ class NetworkTests(SynchronousTestCase):
         ending = AccountPart(
             ended=lambda name, _, *, failed: self.ended.append((name, failed))
         )
+        off = {"current_user": OFF}
         network = Network(
             fetch=self.fetch,
-            quota=Quota(Budget(), selection(collectors, {}, beside=beside)),
+            quota=Quota(Budget(), selection(collectors, off, beside=beside)),
             clock=self.clock,
             now=self.clock.seconds,
             jitter=lambda: 0.5,

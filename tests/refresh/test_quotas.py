@@ -75,7 +75,9 @@ class QuotaTests(SynchronousTestCase):
         some = {"METRICS_ALLOW": "netbird_api_peers*", "PEER_DETAIL": "groups:servers"}
         [a, b] = of(a={}, b=some)
         self.assertIn("users", a.selection.periods)
-        self.assertEqual({"peers", "accounts", "groups"}, set(b.selection.periods))
+        self.assertEqual(
+            {"peers", "current_user", "accounts", "groups"}, set(b.selection.periods)
+        )
 
     def test_events(self) -> None:
         """Where they are written, events are asked for every minute or as is said."""

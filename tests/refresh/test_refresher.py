@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resources import PROBE, RESOURCES
+from api_exporter.netbird.resources import OFF, PROBE, RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.refresh.refresher import WITHDRAWN_AGAIN
@@ -46,7 +46,11 @@ class Bench(Network):
         self.clock = Clock()
         super().__init__(
             fetch=self.fetch,
-            quota=quota(collectors or ("peers", "groups"), choice=self.choice),
+            quota=quota(
+                collectors or ("peers", "groups"),
+                {"current_user": OFF},
+                choice=self.choice,
+            ),
             clock=self.clock,
             now=lambda: 1_800_000_000 + self.clock.seconds(),
             jitter=lambda: 0.5,

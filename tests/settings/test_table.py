@@ -583,7 +583,7 @@ class RefusedTests(SynchronousTestCase):
     def test_refresh_intervals(self) -> None:
         """Unknown resources, doubled ones and what is no period are refused."""
         for text, words in {
-            "pears=15s": "'pears' is not one of peers, accounts, groups, ",
+            "pears=15s": "'pears' is not one of peers, current_user, accounts, ",
             "=15s": "'' is not one of peers, ",
             "peers": "'peers' needs one duration",
             "access_log=5s": "'access_log=5s': set ACCESS_LOG_REQUESTS_PER_MINUTE",
@@ -592,8 +592,8 @@ class RefusedTests(SynchronousTestCase):
             "peers=often": "'peers=often': no duration",
             "groups=1m,peers=15": "'peers=15': add a unit: 15s?",
             "peers=999ms": "'peers=999ms': at least 1s",
-            "peers=off": "'peers=off': service discovery needs this resource",
-            "groups=off": "'groups=off': service discovery needs this resource",
+            "peers=off": "'peers=off': the exporter always needs this resource",
+            "groups=off": "'groups=off': the exporter always needs this resource",
         }.items():
             self.refuses("REFRESH_INTERVALS", [text], words)
 

@@ -56,7 +56,12 @@ class PagesTests(ServedTestCase):
                 "version": VERSION,
                 "uptime_seconds": 12.346,
                 "upstream": {"url": URL, "reachable": None},
-                "resources": {"peers": unknown, "accounts": unknown, "groups": unknown},
+                "resources": {
+                    "peers": unknown,
+                    "current_user": unknown,
+                    "accounts": unknown,
+                    "groups": unknown,
+                },
             },
             json.loads(body),
         )

@@ -29,6 +29,8 @@ _LEGEND = {
     "waiting": "no refresh while the refresh of the peers fails",
     "unsupported": "the NetBird API does not offer this resource to this token, or"
     " lists no object that needs it; next attempt within an hour",
+    "restricted": "the token's user may read only a part, so the exporter publishes"
+    " none of it; see the finding",
     "off": "no enabled collector reads this resource",
 }
 

@@ -11,6 +11,7 @@ from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import page
+from tests.roles import permissions
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import NOON, URL, VERSION, Watched
 
@@ -147,6 +148,7 @@ class StatusTests(ServedTestCase):
         watched = Watched(collectors=("peers", "groups", "users", "routes"))
         watched.bodies["api/users"] = b'[{"id":"somebody"}]'
         watched.faults |= {"api/groups": MARKUP, "api/routes": ABSENT}
+        watched.faults["api/users/current"] = ABSENT
         watched.start()
         watched.silent.add("api/peers")
         self.watch(watched.advance(60))
@@ -163,6 +165,18 @@ class StatusTests(ServedTestCase):
         text = self.text()
         for word in ("late", "unsupported", "starting", "off"):
             self.assertIn(f"{word}: ", text)
+
+    def test_restricted(self) -> None:
+        """What the token's user may read only in part has a word of its own."""
+        watched = Watched(collectors=("peers", "reverse_proxy"))
+        watched.bodies["api/users/current"] = permissions("network_admin")
+        self.watch(watched.start())
+        rows = self.rows("Resources")
+        self.assertEqual("restricted", rows["proxy_services"][0])
+        self.assertEqual("fresh", rows["groups"][0])
+        text = self.text()
+        self.assertIn("restricted: the token's user may read only a part", text)
+        self.assertIn("The exporter withholds proxy_services", text)
 
     def test_failing(self) -> None:
         """A failure is told in plain words, with what to do about it, said once."""

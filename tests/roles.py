@@ -1,0 +1,207 @@
+"""What a token of each role reads: the table of `docs/compatibility.md`.
+
+The bodies of `/api/users/current` are in `tests/bodies/roles`, made from NetBird's
+code. The server here answers by them as NetBird does, and a real `Network` reads it.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.task import Clock
+
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.inventory import MODULES
+from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh.network import Network
+from tests.bodies import FOLDER, NOON, body
+from tests.markdown import table
+from tests.parts import CURRENT_USER as CURRENT_PATH
+from tests.parts import SERVICE_USER, quota
+
+SERVICE = "service user"
+
+ROLES = (
+    SERVICE,
+    "owner",
+    "admin",
+    "auditor",
+    "network_admin",
+    "agent_network_admin",
+    "usage_viewer",
+    "user",
+    "restricted_user",
+    "billing_admin",
+)
+
+_OWN_ROWS = {"agent_usage", "agent_denials", "users"}
+"""What a human without the permission gets with 200: a part."""
+
+_RECORDED = {SERVICE, "owner", "admin", "auditor", "network_admin", "user"}
+"""Roles that were tried on all paths of the Agent Network, on NetBird 0.77.1."""
+
+HEADING = "## Which role reads what\n"
+
+_INTRODUCTION = """
+This section is made from the code by `make docs`. Use the token of a service user: it
+reads everything, whatever its role.
+
+The exporter reads the permissions of a human's token from `/api/users/current`. A cell
+has the result, and how it is known:
+
+* **whole**: all objects. **part**: only the user's own peers, or none; a finding says
+  so. **withheld**: NetBird refuses the path, or sends only the user's own objects. The
+  exporter publishes nothing of it.
+* **r**: recorded on NetBird 0.77.1. **c**: read in NetBird's code. **u**: unknown,
+  because versions of that code differ.
+
+The role `restricted_user` is `user` with `is_restricted`. The roles
+`agent_network_admin` and `usage_viewer` exist from 0.78 on. NetBird 0.77.1 refuses all
+paths to `billing_admin`. It refuses all paths of the Agent Network to other roles where
+0.78 sends the user's own rows. If `/api/users/current` fails, is refused or is missing,
+the exporter publishes what NetBird sends.
+
+"""
+
+
+def permissions(role: str) -> bytes:
+    """The body of `/api/users/current`."""
+    return (FOLDER / "roles" / f"{role}.json").read_bytes()
+
+
+def granted(role: str, module: str) -> bool:
+    if role == SERVICE:
+        return True
+    modules = json.loads(permissions(role))["permissions"]["modules"]
+    return bool(modules[module]["read"])
+
+
+def answer(role: str, path: str) -> bytes | UpstreamError:
+    """The answer of NetBird 0.78 to a token of that role."""
+    plain = path.partition("?")[0]
+    name = next((r.name for r in BY_NAME.values() if r.path == plain), "access_tokens")
+    if name == CURRENT_USER:
+        return SERVICE_USER if role == SERVICE else permissions(role)
+    if granted(role, MODULES.get(name, "peers" if name == UP else "pats")):
+        if name == "users" and role != SERVICE:
+            return _users(role)
+        return b"[]" if "end_date" in path else body(name)
+    if name == UP:
+        return b"[]"
+    if name == "agent_providers":  # those that the user's policies allow
+        return body(name)
+    if name in _OWN_ROWS:
+        return b'{"data":[],"total_records":0}' if name == "agent_denials" else b"[]"
+    return UpstreamError("forbidden", "403: permission denied")
+
+
+def _users(role: str) -> bytes:
+    """The list of users, in which the human is the current one."""
+    others = [user for user in json.loads(body("users")) if not user["is_current"]]
+    return json.dumps([*others, json.loads(permissions(role))]).encode()
+
+
+class Watched:
+    """An exporter, and a NetBird that answers by the role of its token.
+
+    Attributes:
+        failure: the answer of `/api/users/current`, where that fails.
+        asked: the paths of all requests.
+    """
+
+    def __init__(self, role: str, failure: UpstreamError | None = None) -> None:
+        self.role, self.failure = role, failure
+        self.asked: list[str] = []
+        self._clock = Clock()
+        self.network = Network(
+            fetch=self._fetch,
+            quota=quota([collector.name for collector in COLLECTORS]),
+            clock=self._clock,
+            now=lambda: NOON + self._clock.seconds(),
+            jitter=lambda: 0.5,
+            registry=CollectorRegistry(),
+        )
+        self.network.startService()
+        self.advance(30)
+
+    async def _fetch(self, path: str, _patience: float) -> bytes:
+        self.asked.append(path)
+        self._clock.advance(0.001)
+        found = answer(self.role, path)
+        if path == CURRENT_PATH and self.failure is not None:
+            found = self.failure
+        if isinstance(found, UpstreamError):
+            raise found
+        return found
+
+    def advance(self, seconds: float) -> None:
+        for _ in range(300):
+            self._clock.advance(seconds / 300)
+
+    def state(self, name: str) -> str:
+        return self.network.telemetry.standings[name].state(
+            NOON + self._clock.seconds()
+        )
+
+
+def network(role: str) -> Network:
+    """An exporter with a token of that role, after its first requests."""
+    return Watched(role).network
+
+
+def results(role: str) -> dict[str, str]:
+    """The result for each resource that a role may be refused."""
+    exporter = network(role)
+    found = {UP: "part" if exporter.inventory.partial else "whole"}
+    for name in MODULES:
+        if name == ACCESS_LOG:
+            continue
+        restricted = name in exporter.inventory.withheld
+        known = getattr(exporter.inventory, name) is not None
+        assert not (restricted and known), name
+        found[name] = "withheld" if restricted else "whole" if known else "unknown"
+    return found
+
+
+def _ground(role: str, module: str) -> str:
+    if role == "usage_viewer" and module == "agent_network.logs":
+        return "u"
+    agents = module.startswith("agent_network") and role in _RECORDED
+    return "r" if role == SERVICE or agents else "c"
+
+
+def _rows() -> Iterator[tuple[str, list[str]]]:
+    """Modules and their resources."""
+    names = sorted(MODULES, key=lambda n: MODULES[n])
+    yield "peers", [UP]
+    for module, of in groupby(names, key=lambda name: MODULES[name]):
+        yield module, list(of)
+
+
+def roles_table() -> str:
+    """A column for each role; roles with the same results share one."""
+    by_role: Mapping[str, dict[str, str]] = {role: results(role) for role in ROLES}
+    columns: dict[tuple[str, ...], list[str]] = {}
+    for role in ROLES:
+        cells = tuple(
+            f"{by_role[role][resources[0]]} {_ground(role, module)}"
+            for module, resources in _rows()
+        )
+        columns.setdefault(cells, []).append(role)
+    rows = (
+        (
+            ", ".join(f"`{BY_NAME[n].path.removeprefix('api/')}`" for n in resources),
+            *(cells[i] for cells in columns),
+        )
+        for i, (_, resources) in enumerate(_rows())
+    )
+    return (
+        HEADING
+        + _INTRODUCTION
+        + table(
+            ("paths below `/api/`", *(", ".join(names) for names in columns.values())),
+            rows,
+        )
+    )

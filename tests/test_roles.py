@@ -1,0 +1,155 @@
+"""A token whose user may read only a part: nothing of it is published as the whole."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.inventory import MODULES, OF_AGENTS, Inventory
+from api_exporter.netbird.records import CurrentUser, Permissions, User
+from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
+from api_exporter.ports import UpstreamError
+from tests.logbook import logbook
+from tests.parts import SERVICE_USER
+from tests.roles import ROLES, SERVICE, Watched, granted, network, results
+
+
+class RolesTests(SynchronousTestCase):
+    def test_never_half(self) -> None:
+        """What a role may not read is withheld, and nothing else is."""
+        for role in ROLES:
+            for name, result in results(role).items():
+                whole = granted(role, MODULES.get(name, UP))
+                expected = "part" if name == UP else "withheld"
+                self.assertEqual("whole" if whole else expected, result, (role, name))
+
+    def test_modules(self) -> None:
+        """Each resource has its permission module, or is for every login."""
+        every = {UP, CURRENT_USER, "instance_version"}
+        self.assertEqual(every, set(BY_NAME) - set(MODULES))
+        self.assertIn(ACCESS_LOG, MODULES)
+
+    def test_own_rows(self) -> None:
+        """Without the grants, the page has neither cost nor denials of agents."""
+        text = network("admin").text().decode()
+        for family in ("agent_denied_requests", "users{"):
+            self.assertIn(f"\nnetbird_api_{family}", text)
+        for role in ("network_admin", "user", "billing_admin"):
+            text = network(role).text().decode()
+            self.assertNotIn("\nnetbird_api_agent", text)
+
+    def test_states(self) -> None:
+        """The state is `restricted`, as unsupported as after a refusal."""
+        telemetry = network("network_admin").telemetry
+        standing = telemetry.standings["proxy_services"]
+        self.assertEqual("restricted", standing.state(0.0))
+        self.assertEqual((False, None), (standing.supported, standing.up))
+        self.assertEqual(set(), set(OF_AGENTS) & set(telemetry.standings))
+
+    def test_finding(self) -> None:
+        """One finding names the role and what is missing; a service user has none."""
+        [finding] = [
+            f.text
+            for f in network("usage_viewer").attention.found.findings
+            if "token's user" in f.object
+        ]
+        self.assertIn("has the role usage_viewer and may not read everything.", finding)
+        self.assertIn("setup_keys, networks, network_routers", finding)
+        self.assertNotIn("list of peers", finding)
+        for role in (SERVICE, "auditor"):
+            found = network(role).attention.found.findings
+            self.assertNotIn("token's user", " ".join(f.text for f in found))
+
+
+class ChangesTests(SynchronousTestCase):
+    def test_role_changes(self) -> None:
+        """What the new role may read only in part ends with the next reading."""
+        watched = Watched("admin")
+        self.assertIn("\nnetbird_api_agent_denied_requests", self.text(watched))
+        watched.role = "network_admin"
+        watched.advance(630)
+        text = self.text(watched)
+        for family in ("agent_", "services"):
+            self.assertNotIn(f"\nnetbird_api_{family}", text)
+        self.assertIn("\nnetbird_api_routes", text)
+        self.assertEqual("restricted", watched.state("proxy_services"))
+        asked = len(watched.asked)
+        watched.advance(3600)
+        self.assertNotIn("reverse-proxies", " ".join(watched.asked[asked:]))
+        watched.role = "admin"
+        watched.advance(660)
+        self.assertIn("\nnetbird_api_agent_denied_requests", self.text(watched))
+        self.assertEqual("fresh", watched.state("proxy_services"))
+
+    def test_log(self) -> None:
+        """One line for each resource that is withheld; none for a service user."""
+        book = logbook(self)
+        watched = Watched("network_admin")
+        watched.advance(3 * 3600)
+        line = (
+            "info proxy_services is withheld: the token's user may not read all of it"
+        )
+        self.assertEqual(1, book.lines().count(line))
+        said = len(book.lines())
+        Watched(SERVICE).advance(3 * 3600)
+        self.assertEqual([], [li for li in book.lines()[said:] if "current_user" in li])
+
+    def test_unknown(self) -> None:
+        """Where the permissions are unknown, all is published as it was before."""
+        for failure in (
+            SERVICE_USER,
+            UpstreamError("http_4xx", "405"),
+            UpstreamError("not_found", "404", unsupported=True),
+            UpstreamError("not_found", "404: user", said="user"),
+            UpstreamError("http_5xx", "500"),
+        ):
+            watched = Watched("network_admin", failure)
+            self.assertIn("\nnetbird_api_agent_usage_cost_usd{", self.text(watched))
+            state = "failing" if failure.reason == "http_5xx" else "unsupported"
+            self.assertEqual(state, watched.state(CURRENT_USER))
+            self.assertEqual("unsupported", watched.state("proxy_services"))
+
+    def test_fails_later(self) -> None:
+        """A refresh of the permissions that fails changes nothing."""
+        watched = Watched("network_admin")
+        watched.failure = UpstreamError("http_5xx", "500")
+        watched.advance(1200)
+        self.assertEqual("failing", watched.state(CURRENT_USER))
+        self.assertEqual("restricted", watched.state("proxy_services"))
+
+    def test_another_token(self) -> None:
+        """A token of another user ends what the last permissions withhold."""
+        watched = Watched("network_admin")
+        watched.role = SERVICE
+        watched.advance(700)
+        self.assertEqual("fresh", watched.state("proxy_services"))
+
+    def test_people(self) -> None:
+        """A permission that is absent, and one of a service user, conclude nothing."""
+        denied = {"routes": {"read": False}, "users": {"create": False}}
+        for modules, service, withheld in (
+            (denied, False, {"routes"}),
+            (denied, True, set()),
+            (None, False, set()),
+        ):
+            user = CurrentUser(
+                id="me",
+                role="custom",
+                is_service_user=service,
+                permissions=Permissions(modules=modules),
+            )
+            found = Inventory(current_user=(user,))
+            self.assertEqual(withheld, found.withheld)
+            self.assertEqual(("custom", False), (found.role, found.partial))
+        other = Inventory(
+            current_user=(CurrentUser(id="me"),),
+            users=(User(id="you", role="user", is_current=True),),
+        )
+        self.assertEqual(("user", True), (other.role, other.partial))
+        self.assertEqual("", Inventory().role)
+
+    def test_awakened(self) -> None:
+        """What providers awaken is withheld where the role may read only a part."""
+        watched = Watched("usage_viewer")
+        self.assertEqual("restricted", watched.state("agent_denials"))
+        self.assertEqual("fresh", watched.state("agent_usage"))
+
+    def text(self, watched: Watched) -> str:
+        return watched.network.text().decode()
