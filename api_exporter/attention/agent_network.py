@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from api_exporter.attention.finding import Finding, Snapshot, counted, listed, plain
 from api_exporter.netbird.facts.agents import (
     Limit,
+    Misses,
     Used,
     enabled_providers,
     listed_ids,
@@ -86,24 +87,36 @@ def policies(snapshot: Snapshot) -> Iterator[Finding | None]:
 
 
 def references(snapshot: Snapshot) -> Iterator[Finding | None]:
-    """Enabled policies and rules that name what is gone."""
+    """Enabled policies and rules that name objects that do not exist."""
     ids = yield from listed_ids(snapshot.inventory)
     for policy in snapshot.inventory.agent_policies or ():
         if policy.enabled and (missing := policy_misses(ids, policy)):
+            guarded = any(kind == "guardrail" for kind, _ in missing)
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
                 f"Agent policy {plain(policy.name or policy.id)}",
-                f"names {counted(missing, 'missing object')}. A policy without its only"
-                " allow-list is unrestricted.",
+                f"names {_missing(missing)}.{_UNRESTRICTED if guarded else ''}",
             )
     for rule in snapshot.inventory.agent_budget_rules or ():
         if rule.enabled and (missing := rule_misses(ids, rule)):
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
                 f"Budget rule {plain(rule.name or rule.id)}",
-                f"names {counted(missing, 'missing object')}. The rule applies to fewer"
+                f"names {_missing(missing)}. The rule applies to fewer"
                 " groups or users than it names.",
             )
+
+
+_UNRESTRICTED = (
+    " A guardrail has the allow-list of models: a policy without its only guardrail is"
+    " unrestricted."
+)
+
+
+def _missing(missing: Misses) -> str:
+    """Such as `1 missing object: group abc`."""
+    names = listed(f"{kind} {id_}" for kind, id_ in missing)
+    return f"{counted(len(missing), 'missing object')}{names}"
 
 
 def prompts(snapshot: Snapshot) -> Iterator[Finding]:
