@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from api_exporter.attention.finding import Finding, Snapshot, counted, listed, plain
+from api_exporter.attention.finding import Finding, Snapshot, listed, plain
 from api_exporter.netbird.facts.agents import (
     Limit,
     Misses,
@@ -16,8 +16,9 @@ from api_exporter.netbird.facts.agents import (
     rule_misses,
     used,
 )
+from api_exporter.plurals import counted, duration
 
-_OF = {"policy": "agent policy", "budget_rule": "budget rule"}
+_OF = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
 
 def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
@@ -30,15 +31,17 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
         spent = found.most >= 1
         yield snapshot.finding(
             "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
-            f"The budget of {_OF[limit.of]} {plain(limit.name or limit.id)}",
+            f"{_OF[limit.of]} {plain(limit.name or limit.id)}",
             _words(snapshot, limit, found, 1.0 if spent else share),
         )
 
 
 def _words(snapshot: Snapshot, limit: Limit, found: Used, share: float) -> str:
     over = [id_ for id_, used in found.by.items() if used >= share]
-    cap = f"{limit.cap:,} tokens" if limit.unit == "tokens" else f"{limit.cap:,.2f} USD"
-    window = counted(limit.window, "second")
+    cap = f"{limit.cap:,.2f} USD"
+    if limit.unit == "tokens":
+        cap = counted(int(limit.cap), "token")
+    window = duration(limit.window)
     names = {group.id: group.name for group in snapshot.inventory.groups or ()}
     which = listed(names[id_] or id_ for id_ in over) if limit.per == "group" else ""
     verb = "has" if len(over) == 1 else "have"

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, counted, plain
+from api_exporter.attention.finding import Finding, Snapshot, plain
 from api_exporter.netbird.resources import UP
+from api_exporter.plurals import counted
 
 PARTIAL = (
     "may be incomplete: the token's user has the role user and sees only their"

@@ -31,12 +31,12 @@ class BudgetTests(SynchronousTestCase):
                 (
                     "The budget of agent policy Engineering",
                     "is used up: 1 user has used 100% or more of 500,000 tokens in"
-                    " 86,400 seconds.",
+                    " 1 day.",
                 ),
                 (
-                    "The budget of budget rule Gone and Ben",
+                    "Budget rule Gone and Ben",
                     "is used up: 1 user has used 100% or more of 50,000 tokens in"
-                    " 3,600 seconds.",
+                    " 1 hour.",
                 ),
             ],
             of(every, "NetBirdAgentBudgetExhausted"),
@@ -44,14 +44,14 @@ class BudgetTests(SynchronousTestCase):
         self.assertEqual(
             [
                 (
-                    "The budget of budget rule Contractors",
+                    "Budget rule Contractors",
                     "is nearly used up: 1 group has used 90% or more of 100,000 tokens"
-                    " in 86,400 seconds: contractors.",
+                    " in 1 day: contractors.",
                 ),
                 (
-                    "The budget of budget rule Contractors",
+                    "Budget rule Contractors",
                     "is nearly used up: 1 group has used 90% or more of 10.00 USD in"
-                    " 86,400 seconds: contractors.",
+                    " 1 day: contractors.",
                 ),
             ],
             of(every, "NetBirdAgentBudgetNearlyUsed"),

@@ -79,7 +79,7 @@ class NamesTests(SynchronousTestCase):
         """Whatever things are called, a finding is one line that ends."""
         fine = seen(named("fine"), chosen=("servers",))
         alerts = {one.alert for one in findings(fine)}
-        self.assertEqual(8, len(alerts))
+        self.assertEqual(7, len(alerts))
         for name in HOSTILE:
             every = findings(seen(named(name), chosen=("servers",)))
             self.assertEqual(alerts, {one.alert for one in every})

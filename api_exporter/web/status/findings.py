@@ -55,10 +55,9 @@ def counts(found: FindingList) -> str | None:
 
 
 def when(finding: Finding, now: float) -> str:
-    """Such as `since 12:03 UTC`, nothing where nobody knows or it is yet to come."""
+    """Such as `since 12:03 UTC`, nothing where it is unknown or yet to come."""
     if finding.until is not None:
-        word = "until" if finding.until > now else "expired"
-        return f"{word} {formatting.clock(finding.until, now)}"
+        return f"until {formatting.clock(finding.until, now)}"
     if finding.since is not None and finding.since <= now:
         return f"since {formatting.clock(finding.since, now)}"
     return ""

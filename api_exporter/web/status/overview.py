@@ -6,7 +6,7 @@ from html import escape
 from twisted.web.server import Request
 from twisted.web.template import tags
 
-from api_exporter.attention.finding import counted
+from api_exporter.plurals import counted
 from api_exporter.refresh.network import Network
 from api_exporter.serving.page import may_know
 from api_exporter.serving.visibility import ALL, Accounts

@@ -5,10 +5,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import counted
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
+from api_exporter.plurals import counted
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
