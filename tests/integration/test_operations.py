@@ -398,7 +398,7 @@ class ReportTests(OperatedTestCase):
         self.assertEqual([], [row for row in rows if not row.startswith("api/")])
 
     def test_strict(self) -> None:
-        """The status says how bad it is: of the findings, or that there is no answer."""
+        """The status says how severe the findings are, or that there is no answer."""
         command = [*self.exporter, "--check", "--strict"]
         ended = self.ended([*command, "--demo"], self.settings())
         worst = 2 if "\ncritical: " in ended.stdout else 1

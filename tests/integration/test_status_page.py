@@ -487,7 +487,7 @@ class StatusPageTests(TestCase):
         many = Watched(collectors=default, peers=4000)
         many.clock.advance(GATEWAYS_UPDATE.start(many.now() + WEEK) + 300 - many.now())
         browser = await self.opened(few)
-        await browser.screen(1080, 1600)
+        await browser.screen(1080, 1900)
         for name, watched, words in (
             ("few", few.start(700), "Network depot"),
             ("many", many.start(60), "Network hq cannot be reached"),
