@@ -43,17 +43,25 @@ def makeService(options: Options) -> MultiService:
     return service.makeService(options)
 
 
+_STRICT = (
+    "With --check: exit with 1 for warnings or unread resources, 2 for critical"
+    " findings, 3 if NetBird cannot be read."
+)
+
+
 class CommandOptions(Options):
     """What the daemon takes, and what only makes sense at a terminal."""
 
     synopsis = (
-        f"{Options.synopsis} [--check | --once] [--account NAME]\n"
+        f"{Options.synopsis} [--check [--strict] | --once]"
+        " [--account NAME]\n"
         "       api-exporter --rules [--config FILE]\n"
         "       api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
     )
     optFlags: ClassVar = [
         *Options.optFlags,
         ["check", None, "Read everything once, print a report, and exit."],
+        ["strict", None, _STRICT],
         ["once", None, "Read everything once, print the metrics, and exit."],
         ["rules", None, "Print recording rules and alerts, and exit."],
         ["health", None, "Check that a running exporter works, and exit."],
@@ -84,6 +92,8 @@ def main() -> None:
         reading = options["check"] or options["once"]
         if options["account"] is not None and not reading:
             raise usage.UsageError("--account requires --check or --once")  # noqa: TRY301
+        if options["strict"] and not options["check"]:
+            raise usage.UsageError("--strict requires --check")  # noqa: TRY301
         if reading:
             react(_report, [options])
         if options["rules"]:

@@ -125,7 +125,8 @@ class Exporter:
         spent = time.process_time() - cpu
         gc.callbacks.clear()
         await self.network.stopService()
-        failed = [n for n, s in self.network.telemetry.standings.items() if not s.up]
+        standings = self.network.telemetry.standings.items()
+        failed = [n for n, s in standings if not s.up and s.supported is not False]
         if failed:
             raise RuntimeError(f"not refreshed: {failed}")
         return {

@@ -31,12 +31,14 @@ _PAGES: tuple[tuple[str, set[int], str | None], ...] = (
     ("/metrics", {200}, None),
     ("/sd/accounts", {200}, None),
     ("/runbooks", {200}, None),
+    ("/findings", {400}, None),
     ("/nowhere", {404}, None),
     ("/metrics?account=nobody", {404}, None),
     *(
         (path.format(name), statuses, name)
         for path, statuses in (
             ("/?account={}", {200}),
+            ("/findings?account={}", {200}),
             ("/health?account={}", {200}),
             ("/ready?account={}", {200, 503}),
             ("/metrics?account={}", {200}),

@@ -59,6 +59,11 @@ could not read the peers; waiting may mend it.
 .B 2
 .B \\-\\-health
 found the exporter not well.
+.PP
+With
+.BR \\-\\-check " " \\-\\-strict :
+1 for a warning or a resource that could not be read, 2 for a critical finding, 3 where
+the peers could not be read.
 .TP
 .B 78
 A setting or an option is wrong, which no waiting mends.

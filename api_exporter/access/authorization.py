@@ -39,4 +39,4 @@ def authorize(
         return "status_only"
     if path in LISTS:
         return "full"
-    return "forbidden" if path in {metrics_path, "/sd"} else "not_found"
+    return "forbidden" if path in {metrics_path, "/sd", "/findings"} else "not_found"

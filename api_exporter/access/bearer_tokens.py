@@ -13,6 +13,7 @@ from msgspec import Struct
 from api_exporter.access.credentials import Credentials
 from api_exporter.access.reloading import Read, Reloader, unreadable
 from api_exporter.access.ways_in import REALM, Identity, WayIn
+from api_exporter.plurals import counted
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.settings.errors import ConfigurationError
 
@@ -78,7 +79,7 @@ class BearerTokens(WayIn):
     def describe(self) -> str:
         known = self._tokens.value.known
         limited = sum(accounts is not ALL for _, accounts in known)
-        return f"{len(known)} tokens, {limited} limited to some accounts"
+        return f"{counted(len(known), 'token')}, {limited} limited to some accounts"
 
 
 def load_tokens(

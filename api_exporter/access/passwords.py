@@ -25,6 +25,7 @@ from api_exporter.access.ways_in import (
     QueueFull,
     WayIn,
 )
+from api_exporter.plurals import counted
 from api_exporter.serving.visibility import ALL
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Passwords(WayIn):
 
     def describe(self) -> str:
         users = self._web.value.users
-        return f"passwords of {len(users)} users" if users else ""
+        return f"passwords of {counted(len(users), 'user')}" if users else ""
 
 
 class _Comparison:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, counted, plain
+from api_exporter.attention.finding import Finding, Snapshot, plain
 from api_exporter.attention.thresholds import HOUR
 from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
@@ -14,6 +14,7 @@ from api_exporter.netbird.facts.policies import (
     sizes,
 )
 from api_exporter.netbird.records import Peer
+from api_exporter.plurals import counted
 
 
 def peer_approvals(snapshot: Snapshot) -> Iterator[Finding | None]:

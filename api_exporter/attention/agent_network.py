@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from api_exporter.attention.finding import Finding, Snapshot, counted, listed, plain
+from api_exporter.attention.finding import Finding, Snapshot, listed, plain
 from api_exporter.netbird.facts.agents import (
     Limit,
+    Misses,
     Used,
     enabled_providers,
     listed_ids,
@@ -15,8 +16,9 @@ from api_exporter.netbird.facts.agents import (
     rule_misses,
     used,
 )
+from api_exporter.plurals import counted, duration
 
-_OF = {"policy": "agent policy", "budget_rule": "budget rule"}
+_OF = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
 
 def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
@@ -29,15 +31,17 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
         spent = found.most >= 1
         yield snapshot.finding(
             "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
-            f"The budget of {_OF[limit.of]} {plain(limit.name or limit.id)}",
+            f"{_OF[limit.of]} {plain(limit.name or limit.id)}",
             _words(snapshot, limit, found, 1.0 if spent else share),
         )
 
 
 def _words(snapshot: Snapshot, limit: Limit, found: Used, share: float) -> str:
     over = [id_ for id_, used in found.by.items() if used >= share]
-    cap = f"{limit.cap:,} tokens" if limit.unit == "tokens" else f"{limit.cap:,.2f} USD"
-    window = counted(limit.window, "second")
+    cap = f"{limit.cap:,.2f} USD"
+    if limit.unit == "tokens":
+        cap = counted(int(limit.cap), "token")
+    window = duration(limit.window)
     names = {group.id: group.name for group in snapshot.inventory.groups or ()}
     which = listed(names[id_] or id_ for id_ in over) if limit.per == "group" else ""
     verb = "has" if len(over) == 1 else "have"
@@ -86,24 +90,36 @@ def policies(snapshot: Snapshot) -> Iterator[Finding | None]:
 
 
 def references(snapshot: Snapshot) -> Iterator[Finding | None]:
-    """Enabled policies and rules that name what is gone."""
+    """Enabled policies and rules that name objects that do not exist."""
     ids = yield from listed_ids(snapshot.inventory)
     for policy in snapshot.inventory.agent_policies or ():
         if policy.enabled and (missing := policy_misses(ids, policy)):
+            guarded = any(kind == "guardrail" for kind, _ in missing)
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
                 f"Agent policy {plain(policy.name or policy.id)}",
-                f"names {counted(missing, 'missing object')}. A policy without its only"
-                " allow-list is unrestricted.",
+                f"names {_missing(missing)}.{_UNRESTRICTED if guarded else ''}",
             )
     for rule in snapshot.inventory.agent_budget_rules or ():
         if rule.enabled and (missing := rule_misses(ids, rule)):
             yield snapshot.finding(
                 "NetBirdAgentReferenceMissing",
                 f"Budget rule {plain(rule.name or rule.id)}",
-                f"names {counted(missing, 'missing object')}. The rule applies to fewer"
+                f"names {_missing(missing)}. The rule applies to fewer"
                 " groups or users than it names.",
             )
+
+
+_UNRESTRICTED = (
+    " A guardrail has the allow-list of models: a policy without its only guardrail is"
+    " unrestricted."
+)
+
+
+def _missing(missing: Misses) -> str:
+    """Such as `1 missing object: group abc`."""
+    names = listed(f"{kind} {id_}" for kind, id_ in missing)
+    return f"{counted(len(missing), 'missing object')}{names}"
 
 
 def prompts(snapshot: Snapshot) -> Iterator[Finding]:

@@ -1,14 +1,15 @@
-"""Findings about what expires soon: logins, setup keys, tokens, certificates."""
+"""Findings about what expires soon, or has expired: logins, keys and certificates."""
 
 from collections.abc import Iterator
 from math import ceil
 
-from api_exporter.attention.finding import Finding, Snapshot, counted, plain
+from api_exporter.attention.finding import Finding, Snapshot, plain
 from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.account import login_end, login_lifetime
 from api_exporter.netbird.records import Peer
+from api_exporter.plurals import counted
 
 
 def logins(snapshot: Snapshot) -> Iterator[Finding | None]:
@@ -65,11 +66,13 @@ def setup_keys(snapshot: Snapshot) -> Iterator[Finding]:
                 until=end,
             )
         spent = key.usage_limit and key.used_times / key.usage_limit >= share
+        nearly = "nearly " if key.used_times < key.usage_limit else ""
         if spent and (in_use or key.state == "valid"):
             yield snapshot.finding(
                 "NetBirdSetupKeyUsedUp",
                 named,
-                f"is nearly used up: {key.used_times:,} of {key.usage_limit:,} uses.",
+                f"is {nearly}used up: {key.used_times:,} of"
+                f" {counted(key.usage_limit, 'use')}.",
                 since=used,
             )
 
@@ -82,15 +85,17 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         if end is None or used is None or snapshot.now - used >= DAY:
             continue
         if end - snapshot.now < days["access_token_very_soon"] * DAY:
-            alert, soon = "ApiExporterTokenExpiresVerySoon", "very soon"
+            alert, soon = "ApiExporterTokenExpiresVerySoon", "expires very soon"
         elif end - snapshot.now < days["access_token_soon"] * DAY:
-            alert, soon = "ApiExporterTokenExpiresSoon", "soon"
+            alert, soon = "ApiExporterTokenExpiresSoon", "expires soon"
         else:
             continue
+        if end <= snapshot.now:
+            soon = "has expired"
         yield snapshot.finding(
             alert,
             f"Access token {plain(token.name or token.id)}",
-            f"of the exporter's user expires {soon}: create a new token.",
+            f"of the exporter's user {soon}: create a new token.",
             until=end,
         )
 
@@ -109,7 +114,9 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "NetBirdProxyTokenExpiresSoon",
                 f"Proxy token {plain(token.name or token.id)}",
-                "expires soon: the proxy that uses this token stops then.",
+                "expires soon: the proxy that uses this token stops then."
+                if end > snapshot.now
+                else "has expired: the proxy that uses this token cannot connect.",
                 until=end,
             )
 
@@ -121,13 +128,17 @@ def certificates(snapshot: Snapshot) -> Iterator[Finding]:
         yield snapshot.finding(
             "ApiExporterUpstreamCertificateExpiresSoon",
             "The certificate of the NetBird API",
-            "expires soon: peers and this exporter cannot connect after that.",
+            "expires soon: peers and this exporter cannot connect after that."
+            if snapshot.upstream_ends > snapshot.now
+            else "has expired: peers and this exporter cannot connect.",
             until=snapshot.upstream_ends,
         )
     if snapshot.own_ends is not None and snapshot.own_ends < soon:
         yield snapshot.finding(
             "ApiExporterClientCertificateExpiresSoon",
             "The exporter's client certificate",
-            "expires soon: the gateway of the NetBird API refuses requests after that.",
+            "expires soon: the gateway of the NetBird API refuses requests after that."
+            if snapshot.own_ends > snapshot.now
+            else "has expired: the gateway of the NetBird API refuses requests.",
             until=snapshot.own_ends,
         )

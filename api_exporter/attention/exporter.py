@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Snapshot, counted, plain
+from api_exporter.attention.finding import Finding, Snapshot, plain
 from api_exporter.netbird.resources import UP
+from api_exporter.plurals import counted
 
 _ADVICE = "Use the token of a service user with the role auditor."
 

@@ -134,7 +134,11 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         since: float | None = None,
         until: float | None = None,
     ) -> Finding:
-        """What an alert tells of, as severe as the alert."""
+        """What an alert tells of, as severe as the alert. An end that has passed is a
+        beginning.
+        """
+        if until is not None and until <= self.now:
+            since, until = until, None
         return Finding(
             alert=alert,
             severity=self.thresholds.severities[alert],
@@ -189,8 +193,3 @@ _BREAKING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 """Scripts and pictures are written with them."""
-
-
-def counted(number: int, noun: str) -> str:
-    """Such as `1 peer` or `1,234 peers`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import Finding, Members, Snapshot, counted, plain
+from api_exporter.attention.finding import Finding, Members, Snapshot, plain
 from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.members import Steps, named
 from api_exporter.netbird.records import Group
+from api_exporter.plurals import counted
 
 
 def presence(snapshot: Snapshot) -> Iterator[Finding | None]:

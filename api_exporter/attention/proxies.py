@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Snapshot, plain
-from api_exporter.netbird.facts.proxies import authenticated, restricted
+from api_exporter.netbird.facts.proxies import authenticated, restricted, unrestricting
+from api_exporter.netbird.records import ProxyService
 
 _FAILED = {
     "certificate_failed": (
@@ -33,8 +34,15 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
             yield snapshot.finding(
                 "NetBirdProxyServiceOpen",
                 named,
-                "is open to the internet: it requires no authentication.",
+                "is open to the internet: it requires no authentication"
+                f"{_open(service)}.",
             )
+
+
+def _open(service: ProxyService) -> str:
+    """Why an access list does not restrict the clients, "" where there is none."""
+    everyone = unrestricting(service)
+    return f", and its access list allows {everyone}" if everyone else ""
 
 
 def clusters(snapshot: Snapshot) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from api_exporter.attention.finding import Finding, Snapshot, counted, listed, plain
+from api_exporter.attention.finding import Finding, Snapshot, listed, plain
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
@@ -10,8 +10,10 @@ from api_exporter.netbird.facts.routing import (
     network_of,
     network_routing_peers,
     route_routing_peers,
+    routers_of,
 )
 from api_exporter.netbird.records import NetworkResource, Route
+from api_exporter.plurals import counted
 
 Found = Generator[Finding | None, None, None]
 
@@ -26,6 +28,7 @@ def networks(snapshot: Snapshot) -> Found:
         if resource.enabled and resource.id in home:
             lost.setdefault(home[resource.id], []).append(resource)
     enabled = {r.id for r in inventory.network_resources or () if r.enabled}
+    routers = {router.id: router for router in inventory.network_routers or ()}
     for network in inventory.networks or ():
         behind = routing[network.id]
         since = timestamp(behind.gone)
@@ -40,19 +43,15 @@ def networks(snapshot: Snapshot) -> Found:
         if behind.connected:
             continue
         if not enabled.isdisjoint(network.resources or ()):
-            yield snapshot.finding(
-                "NetBirdNetworkUnreachable",
-                named,
-                f"cannot be reached: {_none(behind)}.",
-                since=since,
-            )
-        if resources := lost.get(network.id):
+            disabled = [r for r in routers_of(network, routers) if not r.enabled]
+            resources = lost.get(network.id, ())
             number = counted(len(resources), "unreachable resource")
             names = listed(r.name or r.address or r.id for r in resources)
             yield snapshot.finding(
-                "NetBirdResourceUnreachable",
+                "NetBirdNetworkUnreachable",
                 named,
-                f"has {number}{names}.",
+                f"cannot be reached: {_none(behind, len(disabled))}"
+                + (f"; {number}{names}." if resources else "."),
                 since=since,
             )
 
@@ -86,7 +85,9 @@ def routes(snapshot: Snapshot) -> Found:
             )
 
 
-def _none(behind: RoutingPeers) -> str:
+def _none(behind: RoutingPeers, disabled: int = 0) -> str:
+    if not behind.peers and disabled:
+        return f"it has no enabled routing peer ({disabled:,} disabled)"
     if not behind.peers:
         return "it has no routing peer"
     if behind.peers == 1:

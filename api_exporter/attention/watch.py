@@ -1,21 +1,19 @@
 """The findings of one account, looked for again after each refresh."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
 from api_exporter.attention.finders import FINDERS, Finder, find, unknown
 from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.fleet import dropped
-from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
+from api_exporter.attention.thresholds import SEVERITIES, Severity, Thresholds, shipped
 from api_exporter.exposition.memo import MemoResult
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
 from api_exporter.telemetry.freshness import Freshness
-
-MOST = 20
-"""Findings that are listed; all others are counted."""
 
 Ends = Callable[[], tuple[float | None, float | None]]
 """When certificates end: the upstream's, our own; None for one that is not known."""
@@ -25,7 +23,8 @@ class FindingList(Struct, frozen=True, kw_only=True):
     """What was found at some time.
 
     Attributes:
-        findings: the worst first, at most MOST.
+        findings: the worst first. All are kept: a finder makes at most three for each
+            record that it looks at, of 0.5 kB each, and none of them for each peer.
         unknown: resources in which nothing could be looked for.
         counts: of all severities, the worst first; empty while nothing is known at all.
     """
@@ -34,23 +33,15 @@ class FindingList(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
     counts: Mapping[str, int] = {}
 
-    @property
-    def more(self) -> int:
-        """How many there are beside those that are listed."""
-        return max(0, sum(self.counts.values()) - len(self.findings))
-
 
 class FinderResult:
-    """What one finder has found: all are counted, the first of each severity kept."""
+    """What one finder has found, by severity."""
 
     def __init__(self) -> None:
-        self.counts: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
-        self.kept: list[Finding] = []
+        self.by_severity: dict[Severity, list[Finding]] = {}
 
     def add(self, finding: Finding) -> None:
-        self.counts[finding.severity] += 1
-        if self.counts[finding.severity] <= MOST:
-            self.kept.append(finding)
+        self.by_severity.setdefault(finding.severity, []).append(finding)
 
 
 NOTHING_FOUND = FinderResult()
@@ -138,7 +129,7 @@ class Attention:
                 if finding is not None:
                     few.add(finding)
                 yield
-            by[finder] = few if few.kept else NOTHING_FOUND
+            by[finder] = few if few.by_severity else NOTHING_FOUND
             yield
 
     def _dropped(self, inventory: Inventory, now: float) -> MemoResult[float | None]:
@@ -165,14 +156,11 @@ class Attention:
 
 
 def _sum(snapshot: Snapshot, by: Mapping[Finder, FinderResult]) -> FindingList:
-    every = [by[finder] for finder in FINDERS if finder in by]
-    counts: dict[str, int] = {
-        s: sum(few.counts[s] for few in every) for s in SEVERITIES
-    }
-    kept = [finding for few in every for finding in few.kept]
-    kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    every = [by[finder].by_severity for finder in FINDERS if finder in by]
+    lists = {s: [few[s] for few in every if s in few] for s in SEVERITIES}
+    counts: dict[str, int] = {s: sum(map(len, few)) for s, few in lists.items()}
     return FindingList(
-        findings=tuple(kept[:MOST]),
+        findings=tuple(chain.from_iterable(chain.from_iterable(lists.values()))),
         unknown=unknown(snapshot),
         counts=counts if snapshot.standings[UP].up is not None else {},
     )

@@ -11,6 +11,7 @@ from collections.abc import (
     Mapping,
 )
 from io import TextIOWrapper
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -20,13 +21,20 @@ from twisted.logger import Logger, globalLogBeginner
 
 from api_exporter import service
 from api_exporter.account import Account, SharedState
-from api_exporter.checking.survey import ResourceCheck, attention_lines, survey
+from api_exporter.checking.survey import (
+    ResourceCheck,
+    attention_lines,
+    found,
+    severity,
+    survey,
+)
 from api_exporter.daemon import logs
 from api_exporter.daemon.life import refusal
 from api_exporter.daemon.threads import own_threads
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.network import Network
+from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
 from api_exporter.upstream.advice import advice
@@ -38,12 +46,17 @@ if TYPE_CHECKING:
 
 log = Logger()
 
+UNREAD = 3
+"""The status of an account whose peers could not be read."""
+
 READER_GONE = 128 + signal.SIGPIPE
 """The status that a shell sees of whoever writes on after its reader has gone."""
 
 
 async def run(reactor: PosixReactorBase, options: Options) -> None:
-    """Read every enabled resource once; raises SystemExit(1) without the peers."""
+    """Read every enabled resource once; raises SystemExit(1) without the peers, and
+    with `--strict` the status of the worst account.
+    """
     if isinstance(sys.stdout, TextIOWrapper):  # a page is UTF-8 in any locale
         sys.stdout.reconfigure(encoding="utf-8")
     try:
@@ -69,19 +82,22 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
         replace(settings, accounts=wanted), reactor, shared
     )
     if not options["once"]:
-        for line in doors(configured.access):
+        for line in doors(configured.access, settings.listen_address):
             _print(line)
     if configured.simulation is not None:
         configured.simulation.startService()
-    good = {
+    statuses = {
         name: await _report(account, reactor, runbooks, once_only=options["once"])
         for name, account in accounts.items()
     }
     if settings.several and not options["once"] and options["account"] is None:
-        _summary(good)
+        _summary(statuses)
     if configured.simulation is not None:
         await maybeDeferred(configured.simulation.stopService)
-    if not all(good.values()):
+    worst = max(statuses.values(), default=0)
+    if options["strict"] and worst:
+        raise SystemExit(worst)
+    if worst == UNREAD:
         raise SystemExit(1)
 
 
@@ -113,16 +129,17 @@ def chosen(
 _NONE = "this shard has no accounts"
 
 
-def _summary(good: Mapping[str, bool]) -> None:
-    _print("" if good else _NONE)
-    for name, fine in good.items():
+def _summary(statuses: Mapping[str, int]) -> None:
+    _print("" if statuses else _NONE)
+    for name, status in statuses.items():
+        fine = status != UNREAD
         _print(f"{name}: {'ok' if fine else 'the peers cannot be read'}")
 
 
 async def _report(
     account: Account, reactor: PosixReactorBase, runbooks: str, *, once_only: bool
-) -> bool:
-    """Of one account; returns whether its peers could be read.
+) -> int:
+    """Of one account; returns its status: 0, 1, 2 or UNREAD.
 
     Args:
         runbooks: where they are.
@@ -130,7 +147,7 @@ async def _report(
     client, network = account.client, account.network
     checks = survey(network, reactor)
     if once_only:
-        good = await once(network, checks)
+        status = 0 if await once(network, checks) else UNREAD
     else:
         if network.account:
             _print(f"\naccount: {network.account}")
@@ -139,20 +156,31 @@ async def _report(
         unreachable = await reached(client.upstream.reach)
         if (shown := client.shown) is not None:
             _print(f"certificate: {shown}")
-        good = await check(
-            unreachable,
-            checks,
-            lambda found: attention_lines(network, found, account.now(), runbooks),
-        )
+        status = await check(unreachable, checks, network, account.now, runbooks)
     await account.stopService()
-    return good
+    return status
 
 
-def doors(access: "AccessControl | None") -> list[str]:
-    """How somebody comes in, a line each."""
-    return [f"access: {door}" for door in (access.describe() if access else [])] or [
-        "access: no authentication: anyone who can connect can read all pages"
-    ]
+def doors(
+    access: "AccessControl | None", listening: Iterable[Address | Endpoint]
+) -> list[str]:
+    """The authentication in force, a line each. That there is none is a risk where
+    other machines can connect, else no line.
+    """
+    if known := access.describe() if access else []:
+        return [f"access: {door}" for door in known]
+    if all(map(_local, listening)):
+        return []
+    return ["access: no authentication: anyone who can connect can read all pages"]
+
+
+def _local(listening: Address | Endpoint) -> bool:
+    if isinstance(listening, Endpoint):
+        return listening.startswith("unix:")
+    try:
+        return ip_address(listening.host).is_loopback
+    except ValueError:
+        return listening.host == "localhost"
 
 
 async def reached(reach: Callable[[], Awaitable[str]]) -> str:
@@ -169,33 +197,35 @@ async def reached(reach: Callable[[], Awaitable[str]]) -> str:
 async def check(
     unreachable: str,
     checks: AsyncIterator[ResourceCheck],
-    attending: Callable[[list[ResourceCheck]], Iterable[str]],
-) -> bool:
+    network: Network,
+    now: Now,
+    runbooks: str,
+) -> int:
     """A table with a line for each resource, what to do about the failures, then what
     needs attention.
 
     Args:
         unreachable: why the upstream cannot be reached, "" where it can.
-        attending: lines about what needs attention.
+        runbooks: where they are.
 
     Returns:
-        Whether the peers could be read.
+        UNREAD without the peers, else how severe the worst finding is.
     """
     _print(f"reachable: {unreachable or 'yes'}")
     _print(_ROW.format("path", "outcome", "records", "ms"))
-    found = []
+    checked = []
     async for one in checks:
         _print(_row(one))
-        found.append(one)
+        checked.append(one)
         if unreachable:  # once is enough
             break
-    for one in found:
+    for one in checked:
         for complaint in one.complaints:
             _print(f"left out: {one.resource.name}{complaint}")
         if more := one.rejected - len(one.complaints):
             _print(f"left out: {more} more of {one.resource.name}")
     failures: dict[str, tuple[UpstreamError, list[str]]] = {}
-    for one in found:
+    for one in checked:
         if one.error is not None and not one.resource.optional:
             _, names = failures.setdefault(str(one.error), (one.error, []))
             names.append(one.resource.name)
@@ -203,9 +233,10 @@ async def check(
         which = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} resources"
         traced = f" Request id: {error.request_id}." if error.request_id else ""
         _print(f"{which}: {str(error).rstrip('.')}. {advice(error)}{traced}")
-    for line in attending(found):
+    every = found(network, checked, now())
+    for line in attention_lines(every, now(), runbooks):
         _print(line)
-    return _has_peers(found)
+    return severity(every) if _has_peers(checked) else UNREAD
 
 
 async def once(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
@@ -214,17 +245,17 @@ async def once(network: Network, checks: AsyncIterator[ResourceCheck]) -> bool:
     Returns:
         Whether the peers could be read.
     """
-    found = []
+    checked = []
     async for one in checks:
-        found.append(one)
+        checked.append(one)
         if one.error is not None and one.error.reason in UNREACHABLE:
             break  # once is enough
-    for one in found:
+    for one in checked:
         if one.error is not None and not one.resource.optional:
             sys.stderr.write(f"{one.resource.name}: {one.error}\n")
     # Line by line: of one large write that a reader breaks off, nobody hears.
     sys.stdout.writelines(network.text().decode().splitlines(keepends=True))
-    return _has_peers(found)
+    return _has_peers(checked)
 
 
 _NAMED = 3
@@ -239,8 +270,8 @@ def _row(one: ResourceCheck) -> str:
     return _ROW.format(one.resource.path, one.outcome, records, time).rstrip()
 
 
-def _has_peers(found: list[ResourceCheck]) -> bool:
-    return any(f.resource.name == UP and f.error is None for f in found)
+def _has_peers(checked: list[ResourceCheck]) -> bool:
+    return any(one.resource.name == UP and one.error is None for one in checked)
 
 
 def _print(line: str) -> None:

@@ -8,6 +8,7 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
@@ -113,25 +114,40 @@ async def _read(
     )
 
 
-def attention_lines(
-    network: Network, checks: list[ResourceCheck], now: float, runbooks: str
-) -> Iterator[str]:
-    """What needs attention, in the lines of the status page.
+def found(network: Network, checks: list[ResourceCheck], now: float) -> FindingList:
+    """All findings.
 
     Args:
         checks: at least the one of the peers.
         now: seconds since the epoch.
-        runbooks: where they are.
     """
     standings = {check.resource.name: check.standing(now) for check in checks}
-    found = network.attention.of(network.inventory, standings, now)
+    return network.attention.of(network.inventory, standings, now)
+
+
+def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:
+    """What needs attention, in the words of the status page.
+
+    Args:
+        now: seconds since the epoch.
+        runbooks: where they are.
+    """
     if not found.findings:
         yield f"needs attention: {findings.QUIET}"
     else:
         yield "needs attention:"
     for finding in found.findings:
-        yield findings.line(finding, now, runbooks)
-    if found.more:
-        yield findings.more(found)
+        yield findings.line(finding, now)
+    if any(finding.alert for finding in found.findings):
+        yield f"what to do: see the section of the name in brackets in {runbooks}"
     if found.unknown:
-        yield findings.missing(found)
+        yield findings.unknown(found)
+
+
+def severity(found: FindingList) -> int:
+    """1 for a warning or a resource that could not be read, 2 for a critical finding,
+    else 0.
+    """
+    if found.counts.get("critical"):
+        return 2
+    return 1 if found.counts.get("warning") or found.unknown else 0

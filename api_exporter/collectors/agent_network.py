@@ -260,7 +260,7 @@ ROWS: tuple[Row, ...] = (
         "agent-network/policies[].{source_groups,destination_provider_ids,"
         "guardrail_ids} among groups[], agent-network/{providers,guardrails}[]",
         listed_ids,
-        policy_misses,
+        lambda ids, policy: len(policy_misses(ids, policy)),
         needs=("agent_providers", "agent_guardrails", "groups"),
         alert="above 0: a policy without its only allow-list is unrestricted",
     ),
@@ -275,7 +275,7 @@ ROWS: tuple[Row, ...] = (
         "agent-network/budget-rules[].{target_groups,target_users} among groups[],"
         " users[], peers[]",
         listed_ids,
-        rule_misses,
+        lambda ids, rule: len(rule_misses(ids, rule)),
         needs=("groups", "users", "peers"),
         alert="above 0: the rule applies to fewer groups or users than it names",
     ),

@@ -4,6 +4,7 @@ from msgspec import Struct
 from twisted.logger import Logger
 
 from api_exporter.netbird.resources import CURRENT_USER, UP
+from api_exporter.plurals import counted
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.pipeline import LastBody
 from api_exporter.telemetry.account import AccountTelemetry
@@ -60,7 +61,7 @@ class Outcomes:
             self._rejected(name, body)
         if name in self._told:
             self._told.discard(name)
-            after = f" after {failures} failures" if failures else ""
+            after = f" after {counted(failures, 'failure')}" if failures else ""
             self.log.info("{resource} can be refreshed again" + after, resource=name)
 
     def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
@@ -149,7 +150,7 @@ class Outcomes:
             )
         if more := body.rejected - len(body.complaints):
             self.log.warn(
-                "{count} more records of {resource} are left out",
-                count=more,
+                "{count} of {resource} left out",
+                count=counted(more, "more record"),
                 resource=name,
             )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from api_exporter.plurals import counted
 from api_exporter.settings.errors import ConfigurationError
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
@@ -67,7 +68,7 @@ def lines(path: Path) -> list[Line]:
         found.append(Line(number, name, value))
     if problems:
         if more := len(problems[MOST_PROBLEMS:]):
-            problems[MOST_PROBLEMS:] = [f"{path}: {more} more lines are wrong"]
+            problems[MOST_PROBLEMS:] = [f"{path}: {counted(more, 'more wrong line')}"]
         raise ConfigurationError(*problems)
     return found
 

@@ -318,8 +318,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     )
     metrics_path: str = setting(
         parsers.metrics_path,
-        "a path such as /metrics, other than /, /health, /ready, /runbooks, /sd and"
-        " /debug",
+        "a path such as /metrics, other than /, /health, /ready, /findings, /runbooks,"
+        " /sd and /debug",
         "Path of the metrics.",
         default="/metrics",
     )

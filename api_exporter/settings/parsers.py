@@ -90,7 +90,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-_TAKEN = re.compile(r"/(health|ready|debug|sd|runbooks)(/.*)?")
+_TAKEN = re.compile(r"/(health|ready|debug|findings|sd|runbooks)(/.*)?")
 
 
 def metrics_path(text: str) -> str:

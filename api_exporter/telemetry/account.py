@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Histogram
 
 from api_exporter.netbird.resources import BY_NAME, UP
+from api_exporter.plurals import counted
 from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import CallbackMetric, Value, resource_gauges
@@ -148,7 +149,8 @@ class AccountTelemetry:
             return f"peers {state}"
         failing = [name for name, s in self.standings.items() if s.up is False]
         others = f", failing: {', '.join(failing)}" if failing else ""
-        return f"peers {state}, {peers.records} peers, {peers.seconds:.1f} s{others}"
+        records = counted(peers.records, "peer")
+        return f"peers {state}, {records}, {peers.seconds:.1f} s{others}"
 
     def attempted(self, attempt: Attempt) -> None:
         """Count one request on the wire; any answer to it proves an upstream there.
@@ -273,4 +275,4 @@ def _code(status: int | None) -> str:
 def summary(accounts: Collection[AccountTelemetry]) -> str:
     """Their state in one line, such as `48 of 50 accounts up`."""
     up = sum(telemetry.standings[UP].up is True for telemetry in accounts)
-    return f"{up} of {len(accounts)} accounts up"
+    return f"{up} of {counted(len(accounts), 'account')} up"

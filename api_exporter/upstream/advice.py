@@ -46,13 +46,15 @@ ADVICE: Mapping[Reason, str] = {
     "dns": "The host name in UPSTREAM_API_URL has no address."
     " Check its spelling, then ask the resolver of this machine with `getent hosts`.",
     "connect": "The connection failed or broke."
-    " Check that the management server runs, that UPSTREAM_API_URL has the right port"
-    " and that no firewall blocks the connection.",
-    "tls": "TLS failed: a certificate is not trusted or not usable, or the server does"
-    " not speak TLS 1.2 or later."
-    " Check name, expiry and issuer of the server's certificate. If your own"
-    " certificate authority issued it, set UPSTREAM_CA_FILE. If a gateway requires a"
-    " client certificate, set UPSTREAM_CLIENT_CERT_FILE.",
+    " Check that the management server runs, that UPSTREAM_API_URL has the right port,"
+    " and https where the server speaks TLS. Check that no firewall blocks the"
+    " connection.",
+    "tls": "TLS failed: a certificate is not trusted or not usable, or only one side"
+    " speaks TLS 1.2 or later."
+    " Write http:// in UPSTREAM_API_URL if the server speaks plain HTTP, and https://"
+    " if it speaks TLS. Check name, expiry and issuer of the server's certificate. If"
+    " your own certificate authority issued it, set UPSTREAM_CA_FILE. If a gateway"
+    " requires a client certificate, set UPSTREAM_CLIENT_CERT_FILE.",
     "decode": "The response is not what the NetBird API promises."
     " Check that UPSTREAM_API_URL names the API and not a web page. If it does, the"
     " management server may be newer than this exporter: update the exporter.",

@@ -42,6 +42,15 @@ _BASIC = "Basic"
 _SCHEMES = (_BASIC, "Digest", "NTLM", "Negotiate", "Kerberos", "Bearer")
 """Ways to log in that are named: a proxy might say anything."""
 
+_TO_TLS = re.compile(
+    rb"HTTP request to an HTTPS server|HTTP request was sent to HTTPS port"
+    rb"|speaking plain HTTP to an SSL-enabled server port"
+)
+"""How Go (NetBird, Traefik, Caddy), nginx and Apache answer a request without TLS."""
+
+_PLAIN = "wrong version number"
+"""What OpenSSL says of an answer that is not TLS: mostly it is plain HTTP."""
+
 _NOT_MODIFIED = (
     "a cache in front of the NetBird API answers without a body; exclude /api/ from"
     " the cache"
@@ -58,6 +67,12 @@ def refusal(
     status: int, headers: Headers, body: bytes, *, now: float, secrets: Sequence[str]
 ) -> UpstreamError:
     """What an answer other than 200 means, and how the upstream's log calls it."""
+    if status == 400 and _TO_TLS.search(body):
+        return UpstreamError(
+            "tls",
+            "400: the server speaks TLS on this port, not plain HTTP; set"
+            " UPSTREAM_API_URL to its https address",
+        )
     error = _refusal(status, headers, body, now=now, secrets=secrets)
     error.request_id = request_id(headers)
     return error
@@ -190,6 +205,11 @@ def explained(cause: BaseException | None) -> str:
         message = (
             ", ".join(text for *_, text in cause.args[0] if text) if cause.args else ""
         )
+        if _PLAIN in message:
+            message = (
+                "the server speaks plain HTTP on this port, or another protocol"
+                f" without TLS ({message})"
+            )
     elif isinstance(cause, (VerificationError, ResponseFailed, error.ConnectionClosed)):
         message = ""
     else:

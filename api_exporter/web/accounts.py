@@ -31,6 +31,7 @@ def summary(accounts: Mapping[str, Network], context: SiteContext) -> SummaryPag
         discovery=Refusal(
             400, "account is missing: ask for /sd?account=NAME&port=9100"
         ),
+        findings=Refusal(400, "account is missing: ask for /findings?account=NAME"),
         targets=AccountTargets(accounts, metrics_path=context.metrics_path),
     )
 

@@ -11,10 +11,12 @@ from api_exporter.refresh.network import Network
 from api_exporter.serving.page import NO_ACCOUNT, ReadOnlyPage, Refusal
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.page import Discovery
+from api_exporter.web.findings import Findings
 from api_exporter.web.health import Health
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ready import Ready
 from api_exporter.web.runbooks import RUNBOOKS, Runbooks
+from api_exporter.web.status.findings import FINDINGS
 from api_exporter.web.status.page import Status
 
 
@@ -26,6 +28,7 @@ class SummaryPages(Struct, frozen=True, kw_only=True):
     ready: IResource
     metrics: IResource
     discovery: IResource
+    findings: IResource
     targets: IResource
 
 
@@ -61,6 +64,8 @@ def tree(
     root.putChild(b"ready", page(lambda v: Ready(v, context), lambda s: s.ready))
     discovery = page(lambda v: Discovery(v, context), lambda s: s.discovery)
     root.putChild(b"sd", discovery)
+    every = page(lambda v: Findings(v, context), lambda s: s.findings)
+    root.putChild(FINDINGS.encode(), every)
     if summary is not None:
         discovery.putChild(b"accounts", summary.targets)
     root.putChild(RUNBOOKS.encode(), Runbooks())

@@ -231,7 +231,7 @@ class ConfigurationTests(SynchronousTestCase):
                     "ACCOUNTS_DIR": str(accounts),
                 },
                 [
-                    "passwords of 1 users",
+                    "passwords of 1 user",
                     "2 tokens, 1 limited to some accounts",
                     "no password or token required: /sd, /sd/accounts",
                 ],

@@ -240,8 +240,9 @@ OPS = ("ops",)
 THINGS = (
     Thing(
         "a network without a router",
-        "NetBirdNetworkUnreachable NetBirdResourceUnreachable",
+        "NetBirdNetworkUnreachable",
         network("srv-ci"),
+        others="NetBirdResourceUnreachable",
     ),
     Thing(
         "a network with its last router",
@@ -371,10 +372,11 @@ THINGS = (
     ),
     Thing(
         "servers are lost while a network is",
-        "NetBirdFleetDropped NetBirdNetworkUnreachable NetBirdResourceUnreachable",
+        "NetBirdFleetDropped NetBirdNetworkUnreachable",
         LOST,
         base=network("srv-ci"),
-        before="NetBirdNetworkUnreachable NetBirdResourceUnreachable",
+        before="NetBirdNetworkUnreachable",
+        others="NetBirdResourceUnreachable",
     ),
     Thing(
         "an important peer is offline",

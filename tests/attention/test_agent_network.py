@@ -31,12 +31,12 @@ class BudgetTests(SynchronousTestCase):
                 (
                     "The budget of agent policy Engineering",
                     "is used up: 1 user has used 100% or more of 500,000 tokens in"
-                    " 86,400 seconds.",
+                    " 1 day.",
                 ),
                 (
-                    "The budget of budget rule Gone and Ben",
+                    "Budget rule Gone and Ben",
                     "is used up: 1 user has used 100% or more of 50,000 tokens in"
-                    " 3,600 seconds.",
+                    " 1 hour.",
                 ),
             ],
             of(every, "NetBirdAgentBudgetExhausted"),
@@ -44,14 +44,14 @@ class BudgetTests(SynchronousTestCase):
         self.assertEqual(
             [
                 (
-                    "The budget of budget rule Contractors",
+                    "Budget rule Contractors",
                     "is nearly used up: 1 group has used 90% or more of 100,000 tokens"
-                    " in 86,400 seconds: contractors.",
+                    " in 1 day: contractors.",
                 ),
                 (
-                    "The budget of budget rule Contractors",
+                    "Budget rule Contractors",
                     "is nearly used up: 1 group has used 90% or more of 10.00 USD in"
-                    " 86,400 seconds: contractors.",
+                    " 1 day: contractors.",
                 ),
             ],
             of(every, "NetBirdAgentBudgetNearlyUsed"),
@@ -84,15 +84,38 @@ class BudgetTests(SynchronousTestCase):
 
 class OpenTests(SynchronousTestCase):
     def test_missing(self) -> None:
-        """References that are gone, of what is enabled."""
+        """Kind and id of what is missing, of what is enabled."""
+        fewer = "The rule applies to fewer groups or users than it names."
         self.assertEqual(
             [
-                "Agent policy Support",
-                "Budget rule Contractors",
-                "Budget rule Gone and Ben",
+                (
+                    "Agent policy Support",
+                    "names 1 missing object: guardrail ainguard_dc1diatqmd2oq13d8khg."
+                    " A guardrail has the allow-list of models: a policy without its"
+                    " only guardrail is unrestricted.",
+                ),
+                (
+                    "Budget rule Contractors",
+                    f"names 1 missing object: group dc1di05qmd2oq13d8k90. {fewer}",
+                ),
+                (
+                    "Budget rule Gone and Ben",
+                    "names 1 missing object: user"
+                    " CiQ1ZTVjOTkyOC03ZGFmLTRlN2ItODEyOC0zZjBjM2MwNTg5NWQSBW…."
+                    f" {fewer}",
+                ),
             ],
-            [o for o, _ in of(looked(known()), "NetBirdAgentReferenceMissing")],
+            of(looked(known()), "NetBirdAgentReferenceMissing"),
         )
+
+    def test_missing_provider(self) -> None:
+        """Only a missing guardrail makes a policy less strict."""
+        inventory = known()
+        others = [replace(p, id=f"x{p.id}") for p in inventory.agent_providers or ()]
+        inventory = inventory.with_("agent_providers", tuple(others))
+        every = of(looked(inventory), "NetBirdAgentReferenceMissing")
+        [words] = [words for object_, words in every if object_.endswith("Engineering")]
+        self.assertRegex(words, r"^names \d missing objects?: provider [^.]*\.$")
 
     def test_verification(self) -> None:
         """An enabled provider whose certificate is not verified."""

@@ -27,7 +27,6 @@ STANDING = {
     "NetBirdPeersOutdated",
     "NetBirdPolicyEmpty",
     "NetBirdPostureCheckUnused",
-    "NetBirdResourceUnreachable",
     "NetBirdUserAwaitsApproval",
 }
 """At every instant: there is always something to look at. What began before the whole

@@ -88,7 +88,7 @@ class RoutingTests(SynchronousTestCase):
         for states, words in (
             ((False, False), "none of its 2 routing peers is connected"),
             ((False,), "its only routing peer is offline"),
-            ((), "it has no routing peer"),
+            ((), "it has no enabled routing peer (1 disabled)"),
         ):
             looked = seen(self.depot(*states))
             self.assertEqual(
@@ -96,12 +96,7 @@ class RoutingTests(SynchronousTestCase):
                     (
                         "NetBirdNetworkUnreachable",
                         "Network depot",
-                        f"cannot be reached: {words}.",
-                    ),
-                    (
-                        "NetBirdResourceUnreachable",
-                        "Network depot",
-                        "has 1 unreachable resource: printer.",
+                        f"cannot be reached: {words}; 1 unreachable resource: printer.",
                     ),
                 ],
                 found(looked),
@@ -410,6 +405,34 @@ class EndingsTests(SynchronousTestCase):
             usage_limit=10, used_times=10, state="overused", last_used=at(0)
         )
         self.assertEqual("NetBirdSetupKeyUsedUp", only(seen(spent)).alert)
+        self.assertEqual("is used up: 10 of 10 uses.", only(seen(spent)).message)
+        once = self.key(usage_limit=1, used_times=1)
+        self.assertEqual("is used up: 1 of 1 use.", only(seen(once)).message)
+
+    def test_expired(self) -> None:
+        """What has expired does not expire soon: it has, since then."""
+        key = SetupKey(
+            id="k", type="reusable", expires=at(-HOUR), last_used=at(-2 * HOUR)
+        )
+        looked = seen(
+            Inventory(
+                users=(),
+                access_tokens=(
+                    AccessToken(id="t", expiration_date=at(-HOUR), last_used=at(-60)),
+                ),
+                proxy_tokens=(
+                    ProxyToken(id="p", expires_at=at(-HOUR), last_used=at(-60)),
+                ),
+                setup_keys=(key,),
+            ),
+            own_ends=NOW - HOUR,
+            upstream_ends=NOW - HOUR,
+        )
+        every = findings(looked)
+        self.assertEqual(5, len(every))
+        for finding in every:
+            self.assertIn("has expired: ", finding.message)
+            self.assertEqual((NOW - HOUR, None), (finding.since, finding.until))
 
     def test_access_token(self) -> None:
         """A token of ours is told twice: 14 days ahead, worse from three days on."""
@@ -449,7 +472,7 @@ class EndingsTests(SynchronousTestCase):
     def test_certificates(self) -> None:
         """A certificate that expires within a week is told, and when it has expired."""
         week = 7 * DAY
-        for left, verb in ((week - 1, "until"), (-1, "expired"), (week, "")):
+        for left, verb in ((week - 1, "until"), (-1, "since"), (week, "")):
             for alert, mine in (
                 ("ApiExporterUpstreamCertificateExpiresSoon", False),
                 ("ApiExporterClientCertificateExpiresSoon", True),
@@ -494,6 +517,13 @@ class ProxiesTests(SynchronousTestCase):
             looked = seen(Inventory(proxy_services=(one,)))
             alerts = [alert for alert, _, _ in found(looked)]
             self.assertEqual(told * ["NetBirdProxyServiceOpen"], alerts, lists)
+        everyone = AccessRestrictions(allowed_cidrs=("0.0.0.0/0",))
+        one = replace(opened, access_restrictions=everyone)
+        self.assertEqual(
+            "is open to the internet: it requires no authentication, and its access"
+            " list allows 0.0.0.0/0.",
+            only(seen(Inventory(proxy_services=(one,)))).message,
+        )
 
     def test_clusters(self) -> None:
         """A cluster without a proxy is told by its address."""

@@ -79,12 +79,12 @@ class NamesTests(SynchronousTestCase):
         """Whatever things are called, a finding is one line that ends."""
         fine = seen(named("fine"), chosen=("servers",))
         alerts = {one.alert for one in findings(fine)}
-        self.assertEqual(8, len(alerts))
+        self.assertEqual(7, len(alerts))
         for name in HOSTILE:
             every = findings(seen(named(name), chosen=("servers",)))
             self.assertEqual(alerts, {one.alert for one in every})
             for one in every:
-                line = section.line(one, NOW, "/runbooks")
+                line = section.line(one, NOW)
                 self.assertEqual([line], line.splitlines())
                 self.assertLess(len(line), 250 + 4 * LONGEST)
                 for bad in "\x1b\x07\x9b\N{RIGHT-TO-LEFT OVERRIDE}":
@@ -128,7 +128,7 @@ class TimesTests(SynchronousTestCase):
                 chosen=("servers",),
             )
             for one in findings(looked):
-                self.assertTrue(section.line(one, NOW, "/runbooks"))
+                self.assertTrue(section.line(one, NOW))
 
     def test_future(self) -> None:
         """That something has been so since a time yet to come is not told."""

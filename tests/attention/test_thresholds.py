@@ -12,6 +12,8 @@ OTHERS = {
     "ApiExporterDown",
     "ApiExporterEventLoopStalled",
     "NetBirdManagementUpdate",
+    # Part of the finding of its network.
+    "NetBirdResourceUnreachable",
     # The page tells of these elsewhere: they are no concern of the network.
     "ApiExporterDataLate",
     "ApiExporterRateLimited",

@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -11,14 +11,15 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.checking.report import check, once, reached
-from api_exporter.checking.survey import ResourceCheck, attention_lines
+from api_exporter.checking.report import check, doors, once, reached
+from api_exporter.checking.survey import ResourceCheck
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Route, SetupKey, User
 from api_exporter.netbird.resources import BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
+from api_exporter.settings.addresses import addresses
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status.findings import QUIET
 from tests.parts import quota
@@ -26,6 +27,7 @@ from tests.parts import quota
 PEERS, TOKENS = BY_NAME["peers"], BY_NAME["access_tokens"]
 NOW = 1_800_000_000.0
 RUNBOOKS = "/usr/share/runbooks.html"
+EMPTY = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
 PAGE = b'netbird_api_peers{connected="true"} 1\n'
 LIMITED = UpstreamError("rate_limited", "429")
 
@@ -50,27 +52,26 @@ def network(inventory: Inventory) -> Network:
     return made
 
 
-def attending(inventory: Inventory) -> Callable[[list[ResourceCheck]], Iterable[str]]:
-    """The lines about what needs attention in it."""
-    return lambda found: attention_lines(network(inventory), found, NOW, RUNBOOKS)
-
-
 class CheckTests(SynchronousTestCase):
     def checked(
         self,
         *checks: ResourceCheck,
         unreachable: str = "",
-        attending: Callable[[list[ResourceCheck]], Iterable[str]] = lambda _: (),
-    ) -> tuple[bool, str]:
-        """Whether it is well, and what was printed."""
+        known: Inventory = EMPTY,
+    ) -> tuple[int, str]:
+        """The status of `--strict`, and what was printed."""
         out = io.StringIO()
         self.patch(sys, "stdout", out)
-        done = Deferred.fromCoroutine(check(unreachable, checks_of(*checks), attending))
+        done = Deferred.fromCoroutine(
+            check(
+                unreachable, checks_of(*checks), network(known), lambda: NOW, RUNBOOKS
+            )
+        )
         return self.successResultOf(done), out.getvalue()
 
     def test_columns(self) -> None:
         """Path, outcome, records and milliseconds stand in columns of fixed width."""
-        good, text = self.checked(
+        status, text = self.checked(
             ResourceCheck(resource=PEERS, seconds=0.0123, records=100_000),
             ResourceCheck(
                 resource=BY_NAME["proxy_tokens"],
@@ -79,8 +80,8 @@ class CheckTests(SynchronousTestCase):
             ),
             ResourceCheck(resource=TOKENS),
         )
-        self.assertTrue(good)
-        reachable, head, *rows, failure = text.splitlines()
+        self.assertEqual(1, status)
+        reachable, head, *rows, failure, _, _ = text.splitlines()
         self.assertEqual("reachable: yes", reachable)
         self.assertEqual(
             [
@@ -110,13 +111,14 @@ class CheckTests(SynchronousTestCase):
                 "left out: peers[2]: worse",
                 "left out: 28 more of peers",
             ],
-            text.splitlines()[3:],
+            text.splitlines()[3:6],
         )
 
     def test_request_id(self) -> None:
         """What finds a refused request in the server's log is told with it."""
         error = UpstreamError("http_5xx", "500", request_id="dc1djo5qmd2oq13d8pj0")
         _, text = self.checked(
+            ResourceCheck(resource=PEERS, records=0),
             ResourceCheck(resource=BY_NAME["groups"], error=error),
             ResourceCheck(resource=BY_NAME["routes"], error=LIMITED),
         )
@@ -136,8 +138,8 @@ class CheckTests(SynchronousTestCase):
         """Where nothing answers one try is enough."""
         refused = UpstreamError("connect", "no connection")
         failed = ResourceCheck(resource=PEERS, error=refused)
-        good, text = self.checked(failed, failed, unreachable="no connection")
-        self.assertFalse(good)
+        status, text = self.checked(failed, failed, unreachable="no connection")
+        self.assertEqual(3, status)
         self.assertEqual(1, text.count("api/peers"))
         self.assertIn("reachable: no connection\n", text)
 
@@ -145,7 +147,8 @@ class CheckTests(SynchronousTestCase):
         """A list that may lack peers is told as such."""
         inventory = Inventory(users=(User(id="me", role="user", is_current=True),))
         finding = ResourceCheck(resource=PEERS, records=1)
-        _, text = self.checked(finding, attending=attending(inventory))
+        status, text = self.checked(finding, known=inventory)
+        self.assertEqual(1, status)
         self.assertIn("\nneeds attention:\nwarning: The token's user has", text)
         self.assertIn("The list of peers may be incomplete.", text)
 
@@ -155,7 +158,7 @@ class CheckTests(SynchronousTestCase):
         """
         quiet = Inventory(peers=(), groups=(Group(id="g", name="servers"),))
         peers = ResourceCheck(resource=PEERS, records=0)
-        _, text = self.checked(peers, attending=attending(quiet))
+        _, text = self.checked(peers, known=quiet)
         self.assertEqual(f"needs attention: {QUIET}", text.splitlines()[-1])
         key = SetupKey(
             id="k",
@@ -175,23 +178,24 @@ class CheckTests(SynchronousTestCase):
                 resource=BY_NAME["routes"],
                 error=LIMITED,
             ),
-            attending=attending(replace(quiet, setup_keys=(key,))),
+            known=(replace(quiet, setup_keys=(key,))),
         )
         self.assertEqual(
             [
                 "needs attention:",
                 "warning: Setup key fleet expires soon: machines used this key"
                 " recently. (until 09:00 UTC)"
-                f" {RUNBOOKS}#netbirdsetupkeyexpiressoon",
+                " [NetBirdSetupKeyExpiresSoon]",
                 "info: The exporter's token has an unknown expiry date: no alert warns"
-                f" before the token expires. {RUNBOOKS}#apiexportertokennotwatched",
+                " before the token expires. [ApiExporterTokenNotWatched]",
+                f"what to do: see the section of the name in brackets in {RUNBOOKS}",
                 "Unknown and not checked: routes.",
             ],
-            text.splitlines()[-4:],
+            text.splitlines()[-5:],
         )
 
     def test_much_attention(self) -> None:
-        """As on the status page, no more than twenty are named; names break no line."""
+        """All findings are listed, and names break no line."""
         routes = tuple(
             Route(id=f"{n}", network_id=f"{n}\n\x1b[2J", network="::/0", enabled=True)
             for n in range(51)
@@ -200,10 +204,10 @@ class CheckTests(SynchronousTestCase):
             peers=(), groups=(Group(id="g", name="servers"),), routes=routes
         )
         peers = ResourceCheck(resource=PEERS, records=0)
-        _, text = self.checked(peers, attending=attending(inventory))
+        status, text = self.checked(peers, known=inventory)
+        self.assertEqual(2, status)
         lines = text.splitlines()
-        self.assertEqual("31 more findings are not listed.", lines[-1])
-        self.assertEqual(20, sum(line.startswith("critical: ") for line in lines))
+        self.assertEqual(51, sum(line.startswith("critical: ") for line in lines))
         self.assertNotIn("\x1b", text)
 
     def test_missing_groups(self) -> None:
@@ -212,8 +216,35 @@ class CheckTests(SynchronousTestCase):
         finding = ResourceCheck(resource=PEERS, records=1)
         self.assertIn(
             "warning: Group servers does not exist, but PEER_DETAIL names it.\n",
-            self.checked(finding, attending=attending(inventory))[1],
+            self.checked(finding, known=inventory)[1],
         )
+
+    def test_strict(self) -> None:
+        """A resource that could not be read is as bad as a warning: nothing was looked
+        for in it.
+        """
+        routes = ResourceCheck(resource=BY_NAME["routes"], error=LIMITED)
+        peers = ResourceCheck(resource=PEERS, records=0)
+        self.assertEqual(1, self.checked(peers, routes, known=EMPTY)[0])
+        self.assertEqual(0, self.checked(peers, known=EMPTY)[0])
+        unread = ResourceCheck(resource=PEERS, error=LIMITED)
+        self.assertEqual(3, self.checked(unread, known=EMPTY)[0])
+
+
+class DoorsTests(SynchronousTestCase):
+    def test_risk(self) -> None:
+        """Without authentication a line warns, unless only this machine can connect."""
+        for text, risky in (
+            (":8080", True),
+            ("192.0.2.1:8080", True),
+            ("127.0.0.1:8080,192.0.2.1:8080", True),
+            ("exporter.example:8080", True),
+            ("systemd:domain=INET:index=0", True),
+            ("127.0.0.1:8080", False),
+            ("[::1]:8080,localhost:8080", False),
+            ("unix:/run/api-exporter.sock", False),
+        ):
+            self.assertEqual(risky, bool(doors(None, addresses(text))), text)
 
 
 class ReachedTests(SynchronousTestCase):

@@ -77,9 +77,9 @@ class StockTests(SynchronousTestCase):
                 frozenset(x.split()) for x in (thing.before, thing.alerts)
             )
             for when, look, right, others in (
-                ("before", BEFORE - 1, before, ""),
+                ("before", BEFORE - 1, before, thing.others if before else ""),
                 ("while it lasts", mended - 1, during, thing.others),
-                ("after", -1, before, ""),
+                ("after", -1, before, thing.others if before else ""),
             ):
                 found, firing = record.findings[look], alerts[look]
                 if (found, firing) != (right, right | set(others.split())):

@@ -28,6 +28,7 @@ PAGES = (
     "/health",
     "/ready",
     "/metrics",
+    "/findings",
     "/sd?port=9100",
     "/nothing",
     f"/{CANARY[:4]}",

@@ -167,8 +167,8 @@ class ReportTests(DoorTestCase):
         self.assertEqual(
             [
                 "access: TLS, client certificates required and verified",
-                "access: passwords of 1 users",
-                "access: 1 tokens, 0 limited to some accounts",
+                "access: passwords of 1 user",
+                "access: 1 token, 0 limited to some accounts",
             ],
             ended.stdout.splitlines()[:3],
         )

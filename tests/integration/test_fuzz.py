@@ -44,7 +44,15 @@ ALLOWED = {200, 204, 206, 301, 302, 304, 307, 308, *range(400, 418), 431, 501, 5
 """Answers and refusals; 500 is neither."""
 
 PATHS = (
-    *("/", "/metrics", "/health", "/ready", "/debug/pprof/", "/debug/pprof/heap"),
+    *(
+        "/",
+        "/findings",
+        "/metrics",
+        "/health",
+        "/ready",
+        "/debug/pprof/",
+        "/debug/pprof/heap",
+    ),
     *("/metrics/", "//metrics", "/metrics/../metrics", "/%6detrics", "/metrics%00"),
     *("*", "", "http://x/metrics", "/" + "a" * 3000, "/\udcff\udcfe", "/?" + "&" * 500),
     *("/debug/pprof/profile?seconds=-1", "/debug/pprof/profile?seconds=1e9"),

@@ -387,10 +387,7 @@ class ReportTests(OperatedTestCase):
         """
         ended = self.ended([*self.exporter, "--check", "--demo"], self.settings())
         self.assertEqual((0, ""), (ended.returncode, ended.stderr), ended)
-        door, upstream, *lines = ended.stdout.splitlines()
-        self.assertEqual(
-            "access: no authentication: anyone who can connect can read all pages", door
-        )
+        upstream, *lines = ended.stdout.splitlines()
         self.assertRegex(upstream, r"^NetBird API: http://127\.0\.0\.1:\d+$")
         self.assertEqual(["connection: direct", "reachable: yes"], lines[:2])
         self.assertEqual(["path", "outcome", "records", "ms"], lines[2].split())
@@ -399,6 +396,22 @@ class ReportTests(OperatedTestCase):
             self.assertRegex(row, rf"^{path} +ok +\d+ +\d+$")
         rows = lines[3 : lines.index("needs attention:")]
         self.assertEqual([], [row for row in rows if not row.startswith("api/")])
+
+    def test_strict(self) -> None:
+        """The status says how severe the findings are, or that there is no answer."""
+        command = [*self.exporter, "--check", "--strict"]
+        ended = self.ended([*command, "--demo"], self.settings())
+        worst = 2 if "\ncritical: " in ended.stdout else 1
+        self.assertEqual(worst, ended.returncode, ended.stdout)
+        dead = {
+            "UPSTREAM_API_URL": f"http://127.0.0.1:{free_port()}",
+            "UPSTREAM_API_TOKEN": GOOD,
+        }
+        ended = self.ended(command, self.settings(**dead))
+        self.assertEqual(3, ended.returncode, ended.stdout)
+        ended = self.ended([*self.exporter, "--strict"], self.settings())
+        self.assertIn("--strict requires --check", ended.stderr)
+        self.assertEqual(78, ended.returncode)
 
     def test_once_demo(self) -> None:
         """The metrics are printed as a scrape would get them, in any locale, and

@@ -282,7 +282,6 @@ class StatusPageTests(TestCase):
             ("groups", "failing"),
             ("routes", "unsupported"),
             ("access_tokens", "starting"),
-            ("events", "off"),
         ):
             self.assertEqual(state, shown[name], name)
 
@@ -306,7 +305,9 @@ class StatusPageTests(TestCase):
         self.assertEqual({"/"}, set(self.site.asked))
         await browser.call("Emulation.setScriptExecutionDisabled", value=True)
         await browser.visit(self.url)
-        self.assertIn("Working", str(await browser.value("document.body.innerText")))
+        self.assertIn(
+            "Reading NetBird: yes", str(await browser.value("document.body.innerText"))
+        )
         self.assertEqual({"/"}, set(self.site.asked))
 
     async def test_narrow(self) -> None:
@@ -340,8 +341,11 @@ class StatusPageTests(TestCase):
             for width in (360, 1280):
                 await browser.scheme(scheme)
                 await browser.screen(width, 800, mobile=width < 700)
-                await browser.visit(self.url)
-                self.assertEqual([], await browser.value(CONTRAST), (scheme, width))
+                for path in ("", "findings"):
+                    await browser.visit(self.url + path)
+                    shown = (scheme, width, path)
+                    self.assertEqual([], await browser.value(CONTRAST), shown)
+                    self.assertEqual(width, await browser.value("innerWidth"), shown)
 
     async def test_structure(self) -> None:
         """A screen reader is told the language, headings in order, and of each table
@@ -424,7 +428,7 @@ class StatusPageTests(TestCase):
         self.site.resource = working
         watched.down = None
         watched.advance(40)
-        await self.until(browser, "document.title.startsWith('Working')")
+        await self.until(browser, "!document.title.startsWith('Not working')")
         self.assertIs(
             True, await browser.value("document.getElementById('lost').hidden")
         )
@@ -484,10 +488,10 @@ class StatusPageTests(TestCase):
         many = Watched(collectors=default, peers=4000)
         many.clock.advance(GATEWAYS_UPDATE.start(many.now() + WEEK) + 300 - many.now())
         browser = await self.opened(few)
-        await browser.screen(1080, 1600)
+        await browser.screen(1080, 1900)
         for name, watched, words in (
             ("few", few.start(700), "Network depot"),
-            ("many", many.start(60), " more findings are not listed."),
+            ("many", many.start(60), "Network hq cannot be reached"),
             ("nothing", quiet.start(60), QUIET),
             ("unknown", few, "their metrics are missing"),
         ):

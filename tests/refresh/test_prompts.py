@@ -76,12 +76,12 @@ class PromptTests(ServedTestCase):
         self.assertNotEqual([], asked)
         context = site_context(clock, now=now)
         self.tree = tree({"": network}, context)
-        pages = ("/", "/metrics", "/health", "/ready", "/sd?port=9100")
+        pages = ("/", "/findings", "/metrics", "/health", "/ready", "/sd?port=9100")
         told = [self.request(path)[2].decode() for path in pages]
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)
         done = Deferred.fromCoroutine(
-            check("", survey(network, clock), lambda _: [repr(network.inventory)])
+            check("", survey(network, clock), network, now, "/runbooks")
         )
         pass_time()
         self.successResultOf(done)
@@ -89,7 +89,8 @@ class PromptTests(ServedTestCase):
         self.assertIn("agent-network/access-logs", printed.getvalue())
         lines = book.lines(LogLevel.debug)
         self.assertIn("agent_denials", "\n".join(lines))
-        return "\n".join([*told, printed.getvalue(), *lines]), network
+        told += [printed.getvalue(), repr(network.inventory)]
+        return "\n".join([*told, *lines]), network
 
     def test_counted(self) -> None:
         """The number of denied requests is told, and nothing of the one sent along."""

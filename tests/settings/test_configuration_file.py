@@ -205,7 +205,7 @@ class LoadTests(SynchronousTestCase):
         path = self.file("x\n" * 400_000)
         problems = self.refused(path)
         self.assertEqual(21, len(problems))
-        self.assertEqual(f"{path}: 399980 more lines are wrong", problems[-1])
+        self.assertEqual(f"{path}: 399,980 more wrong lines", problems[-1])
         self.assertTrue(problems[-2].startswith(f"{path}:20: "))
 
     def test_too_long(self) -> None:

@@ -496,15 +496,13 @@ class RefusedTests(SynchronousTestCase):
         self.refuses(
             "METRICS_PATH",
             ["/health", "/ready", "/debug", "/debug/pprof/heap", "/health/metrics"]
-            + ["/sd", "/sd/accounts", "/runbooks"],
+            + ["/sd", "/sd/accounts", "/findings", "/runbooks"],
             "(another page uses this path)",
         )
 
     def test_metrics_path(self) -> None:
         """A path is made of plain segments, each with something in it."""
-        allowed = (
-            "a path such as /metrics, other than /, /health, /ready, /runbooks, /sd"
-        )
+        allowed = "a path such as /metrics, other than /, /health, /ready, /findings"
         empty = ["/", "metrics", "//", "/metrics/", "/a//b"]
         dots = ["/.", "/..", "/a/../health", "/./health"]
         odd = ["/a b", "/a?b", "/a%20b", "/é", "*"]

@@ -33,6 +33,23 @@ class RefusalTests(SynchronousTestCase):
             self.assertEqual(words, str(error))
             self.assertFalse(error.retryable)
 
+    def test_tls(self) -> None:
+        """A request without TLS to a port with TLS: Go, nginx and Apache know."""
+        for body in (
+            b"Client sent an HTTP request to an HTTPS server.\n",
+            b"<center>The plain HTTP request was sent to HTTPS port</center>",
+            b"Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+        ):
+            error = refusal(400, Headers(), body, now=0, secrets=())
+            self.assertEqual("tls", error.reason)
+            self.assertEqual(
+                "400: the server speaks TLS on this port, not plain HTTP; set"
+                " UPSTREAM_API_URL to its https address",
+                str(error),
+            )
+        other = refusal(400, Headers(), b"Client sent nothing", now=0, secrets=())
+        self.assertEqual("http_4xx", other.reason)
+
     def test_late(self) -> None:
         """Who was held up by somebody on the way says by whom."""
         held = ProxyTimeout("the proxy did not answer")
@@ -73,6 +90,19 @@ class TranslateTests(SynchronousTestCase):
         wrapped = Failure(ResponseNeverReceived([Failure(broken)]))
         raised = self.assertRaises(UpstreamError, translate, wrapped)
         self.assertIn("certificate verify failed", str(raised))
+
+    def test_plain(self) -> None:
+        """Where the server speaks plain HTTP, the line says so, not OpenSSL's riddle
+        alone.
+        """
+        plain = SSL.Error([("SSL routines", "", "wrong version number")])
+        raised = self.assertRaises(UpstreamError, translate, Failure(plain))
+        self.assertEqual("tls", raised.reason)
+        self.assertEqual(
+            "no trusted TLS connection: the server speaks plain HTTP on this port, or"
+            " another protocol without TLS (wrong version number)",
+            str(raised),
+        )
 
     def test_cancelled(self) -> None:
         """A cancelled request is that, and no failure of the upstream."""

@@ -214,19 +214,34 @@ def listed_ids(inventory: Inventory) -> Steps[Ids]:
     return found
 
 
-def policy_misses(listed: Ids, policy: AgentPolicy) -> int:
-    """How many of what a policy names no list has."""
+Misses = tuple[tuple[str, str], ...]
+"""Kind and id of each object that is named and is in no list, sorted."""
+
+
+def policy_misses(listed: Ids, policy: AgentPolicy) -> Misses:
+    """Return the missing objects that a policy names."""
     return (
-        len(set(policy.source_groups or ()) - listed["groups"])
-        + len(set(policy.destination_provider_ids or ()) - listed["agent_providers"])
-        + len(set(policy.guardrail_ids or ()) - listed["agent_guardrails"])
+        *_missing("group", policy.source_groups, listed["groups"]),
+        *_missing(
+            "provider", policy.destination_provider_ids, listed["agent_providers"]
+        ),
+        *_missing("guardrail", policy.guardrail_ids, listed["agent_guardrails"]),
     )
 
 
-def rule_misses(listed: Ids, rule: AgentBudgetRule) -> int:
-    """How many of whom a rule names no list has. A machine without a user is a peer."""
-    users = set(rule.target_users or ()) - listed["users"] - listed["peers"]
-    return len(set(rule.target_groups or ()) - listed["groups"]) + len(users)
+def rule_misses(listed: Ids, rule: AgentBudgetRule) -> Misses:
+    """Return the missing objects that a rule names. A machine without a user is a
+    peer.
+    """
+    return (
+        *_missing("group", rule.target_groups, listed["groups"]),
+        *_missing("user", rule.target_users, listed["users"], listed["peers"]),
+    )
+
+
+def _missing(kind: str, ids: Iterable[str] | None, *listed: frozenset[str]) -> Misses:
+    missing = frozenset(ids or ()).difference(*listed)
+    return tuple((kind, id_) for id_ in sorted(missing))
 
 
 def enabled_providers(inventory: Inventory) -> Steps[frozenset[str]]:

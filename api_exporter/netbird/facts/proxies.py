@@ -23,5 +23,11 @@ def restricted(service: ProxyService) -> bool:
     lists = service.access_restrictions
     cidrs = lists.allowed_cidrs or ()
     return bool(lists.allowed_countries) or (
-        len(cidrs) > 0 and not any(cidr in _EVERYBODY for cidr in cidrs)
+        len(cidrs) > 0 and not unrestricting(service)
     )
+
+
+def unrestricting(service: ProxyService) -> str:
+    """The allowed range that contains all addresses, "" where there is none."""
+    cidrs = service.access_restrictions.allowed_cidrs or ()
+    return next((cidr for cidr in cidrs if cidr in _EVERYBODY), "")

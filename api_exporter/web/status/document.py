@@ -82,7 +82,7 @@ class LivePage(TextPage):
         self._version = version
         self._footer = footer
         self._now = now
-        self._kept = TTLCache[str](seconds)
+        self.kept = TTLCache[str](seconds)
 
     def document(self) -> str:
         """The page, made anew; see `html`."""
@@ -94,7 +94,7 @@ class LivePage(TextPage):
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
-        return self._kept.get(None, self.document)
+        return self.kept.get(None, self.document)
 
     def top(self, now: float, account: str = "") -> Tag:
         return tags.div(

@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 from twisted.web.template import Tag, tags
 
+from api_exporter.plurals import counted
+
 NOTHING = "–"
 """Stands where there is nothing to tell."""
 
@@ -21,7 +23,7 @@ def _in_units(seconds: float) -> tuple[int, str, str]:
 def lasting(seconds: float) -> str:
     """Such as `3 seconds` or `5 hours`."""
     number, unit, _ = _in_units(seconds)
-    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+    return counted(number, unit)
 
 
 def short(seconds: float) -> str:

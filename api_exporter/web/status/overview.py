@@ -6,7 +6,7 @@ from html import escape
 from twisted.web.server import Request
 from twisted.web.template import tags
 
-from api_exporter.attention.finding import counted
+from api_exporter.plurals import counted
 from api_exporter.refresh.network import Network
 from api_exporter.serving.page import may_know
 from api_exporter.serving.visibility import ALL, Accounts
@@ -14,9 +14,7 @@ from api_exporter.web.context import SiteContext
 from api_exporter.web.status import findings, formatting
 from api_exporter.web.status.document import LivePage, markup
 from api_exporter.web.status.page import footer
-from api_exporter.web.status.verdict import Tone, Verdict, verdict
-
-_WORST_FIRST: tuple[Tone, ...] = ("bad", "warn", "none", "good")
+from api_exporter.web.status.verdict import WORST_FIRST, Tone, Verdict, verdict
 
 _WORKING: tuple[Tone, ...] = ("warn", "good")
 """A concern does not stop an account's metrics."""
@@ -73,7 +71,7 @@ class Overview(LivePage):
         }
         working = sum(one.tone in _WORKING for one in found.values())
         tone, headline = _headline(found, working)
-        order = sorted(found, key=lambda n: (_WORST_FIRST.index(found[n].tone), n))
+        order = sorted(found, key=lambda n: (WORST_FIRST.index(found[n].tone), n))
         verdicts = tags.section(tags.h1(headline), class_=f"verdict {tone}")
         rows = "".join(self._row(name, found[name]) for name in order)
         table = _TABLE.format(rows=rows) if rows else ""
@@ -86,7 +84,7 @@ class Overview(LivePage):
         network = self._accounts[name]
         peers, counts = (
             network.inventory.peers,
-            findings.counts(network.attention.found),
+            findings.numbers(network.attention.found),
         )
         return _ROW.format(
             name=escape(name),
@@ -101,5 +99,5 @@ class Overview(LivePage):
 def _headline(found: Mapping[str, Verdict], working: int) -> tuple[Tone, str]:
     if not found:
         return "none", "This shard has no account"
-    tone = min((one.tone for one in found.values()), key=_WORST_FIRST.index)
+    tone = min((one.tone for one in found.values()), key=WORST_FIRST.index)
     return tone, f"{working} of {counted(len(found), 'account')} working"

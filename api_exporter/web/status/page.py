@@ -1,6 +1,6 @@
-"""`/`: is it working, and if not, why? One page that says it at a glance."""
+"""`/`: can NetBird be read, does the network need help, and if so, why?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
 
@@ -38,19 +38,32 @@ class Status(LivePage):
         """Each section in its place: the answer comes first."""
         now, network = self._now(), self._network
         standings, pages = network.telemetry.standings, network.pages
-        found = verdict.verdict(standings, network.inventory, now)
-        main = Tag("main")(
-            self.top(now, network.account),
-            _headline(found),
-            findings.section(network.attention.found, now, self._runbooks),
+        found = network.attention.found
+        reading = verdict.verdict(standings, network.inventory, now)
+        facts = sorted(
+            (reading, verdict.network(found, standings[UP])),
+            key=lambda fact: verdict.WORST_FIRST.index(fact.tone),
+        )
+        dormant = [
+            resource.name
+            for resource in network.selection.resources
+            if network.inventory.dormant(resource.name)
+        ]
+        first = (self.top(now, network.account), _headline(facts, reading))
+        last = (
             self._facts(network.inventory, now),
             self._peers(now),
-            tables.resources(standings, now, note=network.stretched),
+            tables.resources(standings, dormant, now, note=network.stretched),
             tables.collectors(network.collectors, pages.series(), pages.lengths()),
             tables.calls(network.telemetry.recent),
         )
-        title = filter(None, (found.short, network.account, "api-exporter"))
-        return self.html(title=" – ".join(title), main=document.markup(main))
+        attention = findings.section(found, now, self._runbooks, network.account)
+        main = (
+            f"<main>{''.join(map(document.markup, first))}{attention}"
+            f"{''.join(map(document.markup, last))}</main>"
+        )
+        title = filter(None, (facts[0].short, network.account, "api-exporter"))
+        return self.html(title=" – ".join(title), main=main)
 
     def _facts(self, inventory: Inventory, now: float) -> Tag:
         uptime = self._uptime()
@@ -91,12 +104,13 @@ class Status(LivePage):
         )
 
 
-def _headline(found: Verdict) -> Tag:
+def _headline(facts: Sequence[Verdict], reading: Verdict) -> Tag:
+    """Two facts, the worst first; then why reading fails, and what to do."""
     return tags.section(
-        tags.h1(found.headline),
-        tags.p(found.why, class_="why") if found.why else "",
-        [tags.p(note) for note in found.notes],
-        class_=f"verdict {found.tone}",
+        tags.h1([tags.span(fact.headline, class_=fact.tone) for fact in facts]),
+        tags.p(reading.why, class_="why") if reading.why else "",
+        [tags.p(note) for note in reading.notes],
+        class_=f"verdict {facts[0].tone}",
     )
 
 

@@ -3,7 +3,7 @@
 On a narrow screen a row becomes a few lines, and a cell says itself what it is.
 """
 
-from collections.abc import Mapping, Reversible, Sequence
+from collections.abc import Collection, Mapping, Reversible, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
 
@@ -31,14 +31,18 @@ _LEGEND = {
     " lists no object that needs it; next attempt within an hour",
     "restricted": "the token's user may read only a part, so the exporter publishes"
     " none of it; see the finding",
-    "off": "no enabled collector reads this resource",
 }
 
 _NUMBERS = ("Last success", "Every", "Records", "Milliseconds")
 
 
-def resources(standings: Mapping[str, Freshness], now: float, note: str = "") -> Tag:
-    """A row for each resource that there is, the enabled ones first, then a note.
+def resources(
+    standings: Mapping[str, Freshness],
+    dormant: Collection[str],
+    now: float,
+    note: str = "",
+) -> Tag:
+    """A row for each resource that is read, then a note. A line names the others.
 
     What to do about the peers the headline has told already.
     """
@@ -46,20 +50,31 @@ def resources(standings: Mapping[str, Freshness], now: float, note: str = "") ->
     states: set[str] = set()
     peers, waiting = standings[UP], _wait(standings)
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
-    for resource in sorted(BY_NAME.values(), key=lambda r: r.name not in standings):
-        standing = standings.get(resource.name)
-        word: str = "off" if standing is None else standing.state(now)
+    for resource in BY_NAME.values():
+        if (standing := standings.get(resource.name)) is None:
+            continue
+        word: str = standing.state(now)
         if waiting and word in {"starting", "late"}:
             word = "waiting"
         states.add(word)
         rows.append(_row(resource, standing, word, now))
-        if standing is not None and standing.error is not None and word == "failing":
+        if standing.error is not None and word == "failing":
             rows.append(_failure(standing, standing.error, advised, now))
     legend = [
         tags.span(tags.b(word), f": {told}. ")
         for word, told in _LEGEND.items()
         if word in states
     ]
+    for word, told, names in (
+        ("dormant", "NetBird lists no Agent Network provider", dormant),
+        (
+            "off",
+            "no enabled collector reads this resource",
+            [n for n in BY_NAME if n not in standings and n not in dormant],
+        ),
+    ):
+        if names:
+            legend.append(tags.span(tags.b(word), f" ({told}): {', '.join(names)}. "))
     return tags.section(
         tags.h2("Resources"),
         _table("Resources", ("Resource", "State", *_NUMBERS), rows),
@@ -78,7 +93,7 @@ def _wait(standings: Mapping[str, Freshness]) -> bool:
 
 def _row(
     resource: Resource,
-    standing: Freshness | None,
+    standing: Freshness,
     word: str,
     now: float,
 ) -> Tag:
@@ -88,8 +103,6 @@ def _row(
         role="rowheader",
     )
     mark = tags.td(state(_TONES.get(word, "none"), word), class_="mark")
-    if standing is None:
-        return tags.tr(name, mark, [_number() for _ in _NUMBERS], class_="off")
     success, ended = standing.last_success, standing.ended
     read = success is not None
     return tags.tr(

@@ -1,14 +1,15 @@
-"""The verdict: whether the exporter works, and if not, why, in a headline."""
+"""The verdict: two facts. Can the exporter read NetBird? Does the network need help?"""
 
 from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import counted
+from api_exporter.attention.watch import FindingList
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
+from api_exporter.plurals import counted
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
@@ -19,8 +20,11 @@ _NAMED = 5
 Tone = Literal["good", "warn", "bad", "none"]
 
 
+WORST_FIRST: tuple[Tone, ...] = ("bad", "warn", "none", "good")
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
-    """The answer in a headline, with what else has to be said.
+    """A fact in a headline, with what else has to be said.
 
     Attributes:
         short: the same in a word or two.
@@ -38,7 +42,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 def verdict(
     standings: Mapping[str, Freshness], inventory: Inventory, now: float
 ) -> Verdict:
-    """Peers decide whether it works; whatever else is wrong is a note."""
+    """Whether NetBird can be read. The peers decide; other failures are notes."""
     peers = standings[UP]
     state = peers.state(now)
     others = _others(standings, now)
@@ -47,7 +51,7 @@ def verdict(
         return Verdict(
             tone="bad",
             short="Not working",
-            headline=f"Not working since {since}",
+            headline=f"Reading NetBird: no, since {since}",
             why=peers.error.traced,
             notes=(
                 advice(peers.error),
@@ -59,21 +63,20 @@ def verdict(
         return Verdict(
             tone="none",
             short="Starting",
-            headline="Starting: first refresh of the peers",
+            headline="Reading NetBird: not yet, first refresh of the peers",
         )
     age = formatting.lasting(now - peers.last_success)
     if state == "ended":
         return Verdict(
             tone="bad",
             short="Not working",
-            headline=f"Not working: last refresh of the peers {age} ago",
+            headline=f"Reading NetBird: no, last refresh of the peers {age} ago",
             notes=(
                 "The metrics of the peers have expired. The NetBird API is slow, or has"
                 " asked the exporter to pause.",
                 *others,
             ),
         )
-    told = f"{counted(peers.records, 'peer')}, {age} old"
     if state == "late":
         overdue = (
             "The next refresh is overdue. The NetBird API is slow, or has asked the"
@@ -82,15 +85,51 @@ def verdict(
         return Verdict(
             tone="warn",
             short="Late",
-            headline=f"Late: {told}",
+            headline=f"Reading NetBird: late, last refresh of the peers {age} ago",
             notes=(overdue, *others),
         )
     return Verdict(
         tone="warn" if others else "good",
         short="Working",
-        headline=f"Working: {told}",
+        headline=f"Reading NetBird: {'in part' if others else 'yes'}, {age} ago",
         notes=others,
     )
+
+
+def network(found: FindingList, peers: Freshness) -> Verdict:
+    """What the findings say about the network."""
+    if peers.up is False:
+        return Verdict(
+            tone="none", short="Unknown", headline="The network: unknown for now"
+        )
+    if not found.counts:
+        return Verdict(
+            tone="none", short="Unknown", headline="The network: not known yet"
+        )
+    numbers = counts(found)
+    if not numbers:
+        return Verdict(
+            tone="good", short="Working", headline="The network: no known problem"
+        )
+    severity = next(name for name, number in found.counts.items() if number)
+    return Verdict(
+        tone="good" if severity == "info" else TONES[severity],
+        short=numbers[0],
+        headline=f"The network: {', '.join(numbers)}",
+    )
+
+
+TONES: Mapping[str, Tone] = {"critical": "bad", "warning": "warn", "info": "none"}
+"""Of severities."""
+
+
+def counts(found: FindingList) -> list[str]:
+    """Such as `2 critical` and `1 info`, the worst first."""
+    return [
+        counted(number, severity) if severity == "warning" else f"{number:,} {severity}"
+        for severity, number in found.counts.items()
+        if number
+    ]
 
 
 def _told(peers: Freshness, inventory: Inventory, now: float) -> str:

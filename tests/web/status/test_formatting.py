@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import Tag, flattenString
 
-from api_exporter.attention.finding import counted
+from api_exporter.plurals import counted, duration
 from api_exporter.web.status import formatting
 from tests.web.watched import NOON
 
@@ -31,6 +31,14 @@ class WordsTests(SynchronousTestCase):
         self.assertEqual("1 peer", counted(1, "peer"))
         self.assertEqual("0 peers", counted(0, "peer"))
         self.assertEqual("1,234,567 peers", counted(1_234_567, "peer"))
+        for seconds, words in (
+            (86_400, "1 day"),
+            (172_800, "2 days"),
+            (3_600, "1 hour"),
+            (5_400, "90 minutes"),
+            (1, "1 second"),
+        ):
+            self.assertEqual(words, duration(seconds))
         self.assertEqual("1,235", formatting.milliseconds(1.2346))
 
     def test_instants(self) -> None:

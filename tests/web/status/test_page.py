@@ -69,7 +69,7 @@ class StatusTests(ServedTestCase):
         text = self.text()
         for shown in (
             f"api-exporter {VERSION}",
-            "Working: ",
+            "Reading NetBird: yes, ",
             URL,
             "reachable",
             "accepted",
@@ -89,7 +89,7 @@ class StatusTests(ServedTestCase):
         self.watch(Watched())
         text = self.text()
         for shown in (
-            "Starting: first refresh of the peers",
+            "Reading NetBird: not yet, first refresh of the peers",
             "no request yet",
             "not known yet",
             "No successful refresh",
@@ -104,7 +104,8 @@ class StatusTests(ServedTestCase):
         peers = self.watched.telemetry.standings["peers"].records
         self.assertEqual(["fresh", "19 s ago", "30 s", str(peers)], rows["peers"][:4])
         self.assertRegex(rows["peers"][4], r"^\d+$")
-        self.assertEqual(["off", *4 * ["–"]], rows["events"])
+        self.assertNotIn("events", rows)
+        self.assertRegex(self.text(), r"off \(no enabled collector .*\): .*, events")
 
     def test_collectors(self) -> None:
         """A row tells how much of the metrics page is a collector's own."""
@@ -123,8 +124,8 @@ class StatusTests(ServedTestCase):
         """Where nothing is wanted, peers are still watched, and the page says so."""
         self.watch(Watched(choice=MetricFilter(deny=("*",))).start())
         self.assertIn("CollectorsNo collector is enabled.", self.text())
-        self.assertIn("Working: ", self.text())
-        self.assertEqual("off", self.rows("Resources")["users"][0])
+        self.assertIn("Reading NetBird: yes, ", self.text())
+        self.assertNotIn("users", self.rows("Resources"))
         self.assertEqual(200, self.request("/ready")[0])
 
     def test_missing_groups(self) -> None:
@@ -159,11 +160,10 @@ class StatusTests(ServedTestCase):
             ("groups", "failing"),
             ("routes", "unsupported"),
             ("access_tokens", "starting"),
-            ("events", "off"),
         ):
             self.assertEqual(state, rows[name][0], name)
         text = self.text()
-        for word in ("late", "unsupported", "starting", "off"):
+        for word in ("late", "unsupported", "starting"):
             self.assertIn(f"{word}: ", text)
 
     def test_restricted(self) -> None:
@@ -178,6 +178,42 @@ class StatusTests(ServedTestCase):
         self.assertIn("restricted: the token's user may read only a part", text)
         self.assertIn("The exporter withholds proxy_services", text)
 
+    def test_dormant(self) -> None:
+        """What needs a provider of the Agent Network is not off but dormant."""
+        self.watch(Watched(collectors=("peers", "agent_network")))
+        self.watched.bodies["api/agent-network/providers"] = b"[]"
+        self.watched.start(60)
+        text = self.text()
+        words = "dormant (NetBird lists no Agent Network provider): "
+        [names] = re.findall(f"{re.escape(words)}([a-z_, ]+)\\.", text)
+        self.assertIn("agent_policies", names.split(", "))
+        [off] = re.findall(r"off \(.*?\): ([a-z_, ]+)\.", text)
+        self.assertIn("events", off.split(", "))
+        self.assertNotIn("agent_policies", off)
+
+    def test_worst_first(self) -> None:
+        """Of two facts the worse one stands first, and in the title; all is green only
+        if both are.
+        """
+        self.watch(Watched(collectors=("peers", "groups", "routes")))
+        self.watched.bodies["api/routes"] = (
+            b'[{"id":"r","network_id":"x","network":"10.0.0.0/8","enabled":true,'
+            b'"network_type":"IPv4","description":"","keep_route":false,'
+            b'"masquerade":false,"metric":9,"groups":[]}]'
+        )
+        self.watched.start(20)
+        heading = self.main().find("section/h1")
+        assert heading is not None
+        self.assertEqual(
+            [("bad", "The network: 1 critical"), ("good", "Reading NetBird: yes")],
+            [
+                (span.get("class"), "".join(span.itertext()).split(",")[0])
+                for span in heading
+            ],
+        )
+        self.assertIn("<title>1 critical – api-exporter</title>", self.page())
+        self.assertIn('class="verdict bad"', self.page())
+
     def test_failing(self) -> None:
         """A failure is told in plain words, with what to do about it, said once."""
         self.watched.down = UpstreamError(
@@ -185,7 +221,7 @@ class StatusTests(ServedTestCase):
         )
         self.watched.advance(700)
         text = self.text()
-        self.assertIn("Not working since 12:00 UTC", text)
+        self.assertIn("Reading NetBird: no, since 12:00 UTC", text)
         self.assertIn("Since 12:10 UTC: 401: the NetBird API rejects the token", text)
         self.assertEqual(1, text.count("Check the expiry of"))
         self.assertIn("refused", text)
@@ -247,7 +283,7 @@ class StatusTests(ServedTestCase):
         )
         telemetry.attempted(attempt)
         self.assertEqual(["peers failing: no answer within 30 s"], told)
-        self.assertIn("Not working since", self.text())
+        self.assertIn("Reading NetBird: no, since", self.text())
         self.assertEqual(503, self.request("/ready")[0])
         health = json.loads(self.request("/health")[2])
         self.assertIs(False, health["resources"]["peers"]["up"])

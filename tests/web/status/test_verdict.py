@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.watch import FindingList
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import AccessToken, User
 from api_exporter.ports import UpstreamError
@@ -55,27 +56,30 @@ class VerdictTests(SynchronousTestCase):
     def test_working(self) -> None:
         """Fresh peers are all it takes."""
         found = self.verdict(FRESH)
-        self.assertEqual("Working: 214 peers, 3 seconds old", found.headline)
+        self.assertEqual("Reading NetBird: yes, 3 seconds ago", found.headline)
         self.assertEqual(("good", "", ()), (found.tone, found.why, found.notes))
 
     def test_starting(self) -> None:
         """Before the first answer there is nothing to judge."""
         found = self.verdict(Freshness(period=30))
         self.assertEqual(
-            ("none", "Starting: first refresh of the peers"),
+            ("none", "Reading NetBird: not yet, first refresh of the peers"),
             (found.tone, found.headline),
         )
 
     def test_late(self) -> None:
         """Overdue peers are told as such."""
         found = self.verdict(FRESH, now=NOON + 50)
-        self.assertEqual("Late: 214 peers, 50 seconds old", found.headline)
+        self.assertEqual(
+            "Reading NetBird: late, last refresh of the peers 50 seconds ago",
+            found.headline,
+        )
         self.assertEqual("warn", found.tone)
 
     def test_failing(self) -> None:
         """It says since when, why, what to do, and what the metrics tell meanwhile."""
         found = self.verdict(failing())
-        self.assertEqual("Not working since 11:55 UTC", found.headline)
+        self.assertEqual("Reading NetBird: no, since 11:55 UTC", found.headline)
         self.assertEqual("401: the NetBird API rejects the token", found.why)
         advice, told = found.notes
         self.assertIn("Check the expiry", advice)
@@ -106,6 +110,7 @@ class VerdictTests(SynchronousTestCase):
         """Other failing resources are named, or counted where they are many."""
         found = self.verdict(FRESH, others={"groups": failing(), "routes": FRESH})
         self.assertEqual("warn", found.tone)
+        self.assertEqual("Reading NetBird: in part, 3 seconds ago", found.headline)
         self.assertEqual(("Failing resources (reasons below): groups.",), found.notes)
         many = {f"r{n}": failing() for n in range(6)}
         self.assertEqual(
@@ -113,6 +118,26 @@ class VerdictTests(SynchronousTestCase):
         )
         *_, note = self.verdict(failing(), others={"groups": failing()}).notes
         self.assertEqual("1 other resource fails too.", note)
+
+    def test_network(self) -> None:
+        """The second fact: the number of findings, with the colour of the worst."""
+        for counts, tone, short, headline in (
+            ({}, "none", "Unknown", "not known yet"),
+            ({"critical": 0, "warning": 0}, "good", "Working", "no known problem"),
+            (
+                {"critical": 4, "warning": 2},
+                "bad",
+                "4 critical",
+                "4 critical, 2 warnings",
+            ),
+            ({"critical": 0, "warning": 1}, "warn", "1 warning", "1 warning"),
+            ({"critical": 0, "info": 3}, "good", "3 info", "3 info"),
+        ):
+            found = verdict.network(FindingList(counts=counts), FRESH)
+            self.assertEqual((tone, short), (found.tone, found.short))
+            self.assertEqual(f"The network: {headline}", found.headline)
+        blind = verdict.network(FindingList(counts={"critical": 1}), failing())
+        self.assertEqual("The network: unknown for now", blind.headline)
 
     def test_token_end(self) -> None:
         """Of several tokens ours is the one that was used last."""

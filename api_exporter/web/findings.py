@@ -1,0 +1,65 @@
+"""`/findings`: all findings of an account, the worst first."""
+
+from html import escape
+
+from twisted.web.server import Request
+
+from api_exporter.attention.watch import FindingList
+from api_exporter.netbird.resources import UP
+from api_exporter.refresh.network import Network
+from api_exporter.web.context import SiteContext
+from api_exporter.web.status import findings, verdict
+from api_exporter.web.status.document import LivePage, markup
+from api_exporter.web.status.page import footer
+
+AT_ONCE = 1_000
+"""Findings on a page, which is made in one go: that takes 10 ms."""
+
+
+class Findings(LivePage):
+    """All findings, a thousand a page: `page=2` is the second one."""
+
+    def __init__(self, network: Network, context: SiteContext) -> None:
+        super().__init__(
+            version=context.build.details,
+            footer=footer(context, network.account),
+            seconds=context.seconds,
+            now=context.now,
+        )
+        self._network = network
+        self._runbooks = context.runbooks
+
+    def text(self, request: Request) -> str:
+        """The page with that number: the first one without, the last one at most."""
+        found = self._network.attention.found
+        last = max(1, -(-len(found.findings) // AT_ONCE))
+        number = request.args.get(b"page", [b""])[0]
+        wanted = int(number) if number.isdigit() and len(number) < 6 else 1
+        page = min(max(1, wanted), last)
+        return self.kept.get(page, lambda: self._page(found, page, last))
+
+    def _page(self, found: FindingList, page: int, last: int) -> str:
+        now, account = self._now(), self._network.account
+        fact = verdict.network(found, self._network.telemetry.standings[UP])
+        begin = (page - 1) * AT_ONCE
+        some = found.findings[begin : begin + AT_ONCE]
+        shown = findings.items(some, now, self._runbooks)
+        if not some:
+            shown = findings.legend(findings.QUIET if found.counts else "None yet.")
+        links = [
+            f'<a href="{findings.address(account, at)}">{word}</a>'
+            for word, at in (("Previous", page - 1), ("Next", page + 1))
+            if 1 <= at <= last
+        ]
+        range_ = f"{begin + 1:,} to {begin + len(some):,} of {len(found.findings):,}. "
+        status = escape(f"./?account={account}" if account else "./")
+        main = (
+            f"<main>{markup(self.top(now, account))}"
+            f'<section class="verdict {fact.tone}"><h1>{fact.headline}</h1></section>'
+            f"<section><h2>All findings</h2>{shown}"
+            f"{findings.legend(range_ + ' '.join(links)) if links else ''}"
+            f"{findings.missing(found)}"
+            f'<p><a href="{status}">Status page</a></p></section></main>'
+        )
+        title = filter(None, (fact.short, "findings", account, "api-exporter"))
+        return self.html(title=" – ".join(title), main=main)

@@ -1,0 +1,78 @@
+"""`/findings`: all findings of an account, a thousand a page."""
+
+import json
+import re
+
+from tests.web.served import ServedTestCase, header
+from tests.web.watched import Watched
+
+
+class FindingsTests(ServedTestCase):
+    def watch(self, routes: int) -> None:
+        """An account with so many routes that lead to no peer."""
+        watched = Watched(collectors=("peers", "groups", "routes"))
+        watched.bodies["api/routes"] = json.dumps(
+            [
+                {
+                    "id": f"{n}",
+                    "network_id": f"<b>{n}</b>",
+                    "network": "10.0.0.0/8",
+                    "network_type": "IPv4",
+                    "enabled": True,
+                    "peer": "gone",
+                }
+                for n in range(routes)
+            ]
+        ).encode()
+        self.tree = watched.start(60).tree
+
+    def page(self, path: str = "/findings") -> str:
+        status, headers, body = self.request(path)
+        self.assertEqual(200, status)
+        self.assertEqual("text/html; charset=utf-8", header(headers, "content-type"))
+        self.assertIn("script-src", header(headers, "content-security-policy"))
+        return body.decode()
+
+    def routes(self, page: str) -> list[str]:
+        return re.findall(r"Route &lt;b&gt;(\d+)&lt;/b&gt; to 10", page)
+
+    def test_all(self) -> None:
+        """Where the status page lists fifty, all are here, and it leads here."""
+        self.watch(51)
+        status, every = self.page("/"), self.page()
+        self.assertEqual(50, status.count("<li>"))
+        number = re.findall(r'href="findings">Show all ([\d,]+)</a>', status)
+        self.assertEqual([str(every.count("<li>"))], number)
+        self.assertEqual(51, len(set(self.routes(every)) & {f"{n}" for n in range(51)}))
+        self.assertIn("<h1>The network: 51 critical", every)
+        self.assertIn("<title>51 critical – findings – api-exporter</title>", every)
+        self.assertNotIn("Next", every)
+        self.assertNotIn("<b>0</b>", every)
+
+    def test_pages(self) -> None:
+        """Very many are on several pages; a number that is none is the first."""
+        self.watch(2_500)
+        found = [self.routes(self.page(f"/findings?page={n}")) for n in (1, 2, 3)]
+        self.assertEqual(2_500, len({route for page in found for route in page}))
+        first, second = self.page(), self.page("/findings?page=2")
+        self.assertIn("1 to 1,000 of ", first)
+        self.assertIn('<a href="findings?page=2">Next</a>', first)
+        self.assertNotIn("Previous", first)
+        self.assertIn('<a href="findings">Previous</a>', second)
+        for odd in ("0", "-1", "x", "1e9", "%00", "&page=2", "%D9%A1"):
+            page = self.page(f"/findings?page={odd}")
+            self.assertIn("1 to 1,000 of ", page, odd)
+        self.assertNotIn("Next", self.page("/findings?page=99"))
+
+    def test_nothing(self) -> None:
+        """Before the first refresh, and where there is no finding, it says so."""
+        self.tree = Watched().tree
+        self.assertIn("None yet.", self.page())
+        quiet = Watched(peers=14)
+        quiet.bodies = {
+            "api/groups": b"[]",
+            "api/users": b'[{"id":"me","is_current":true,"is_service_user":true}]',
+            "api/users/me/tokens": b"[]",
+        }
+        self.tree = quiet.start(60).tree
+        self.assertIn("No known problem in the network.", self.page())
