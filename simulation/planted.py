@@ -71,8 +71,8 @@ BUGS = (
     Bug(
         "what is too old stays on the page",
         "refresh/pipeline.py",
-        "if not self.knows(name):\n                await self._render(name, None)",
-        "if self.knows(name):\n                await self._render(name, None)",
+        "if not self.knows(name):\n                inventory = self.inventory.with_",
+        "if self.knows(name):\n                inventory = self.inventory.with_",
     ),
     Bug(
         "a change that keeps the number of records is not published",
