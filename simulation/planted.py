@@ -131,14 +131,14 @@ BUGS = (
     Bug(
         "the tokens of another user stay",
         "netbird/inventory.py",
-        'return after._replace({"access_tokens": None})',
-        "return after",
+        'gone.add("access_tokens")',
+        "pass",
     ),
     Bug(
         "what needs a provider stays without the last one",
         "netbird/inventory.py",
-        "return after._replace(dict.fromkeys(OF_AGENTS))",
-        "return after",
+        "gone.update(OF_AGENTS)",
+        "pass",
     ),
     Bug(
         "a slot is lost with each request",
@@ -173,8 +173,8 @@ BUGS = (
     Bug(
         "the end of a failure has no line where the resource is missing as before",
         "refresh/outcomes.py",
-        "if name in self._told or self._telemetry.standings[name].supported",
-        "if self._telemetry.standings[name].supported",
+        "if name in self._told or not (known or name == CURRENT_USER):",
+        "if not (known or name == CURRENT_USER):",
     ),
     Bug(
         "a refresh that failed is never due again",
