@@ -27,6 +27,8 @@ def together(read: Mapping[str, list[Record] | None]) -> Known:
     found = {name: records for name, records in read.items() if records is not None}
     if not any(user.get("is_current") for user in found.get("users", [])):
         found.pop("access_tokens", None)  # nobody knows whose to ask for
+    if read.get("agent_usage_earlier", []) is None:
+        found.pop("agent_usage", None)  # today is asked for after the earlier days
     return found
 
 
