@@ -32,7 +32,7 @@ def same(got: float | None, wanted: float | Fraction | None) -> bool:
     """Whether two values are the same, to the last digit."""
     if got is None or wanted is None:
         return got is wanted
-    return got == float(wanted)
+    return float(got) == float(wanted)
 
 
 def _written(key: Key) -> str:
