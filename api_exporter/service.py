@@ -139,7 +139,13 @@ def make_accounts(
     *,
     now: Now = time.time,
     jitter: Jitter = random.random,
+    writes: bool = True,
 ) -> dict[str, Account]:
+    """Make the accounts of all settings, by name.
+
+    Args:
+        writes: whether logs are opened and written; a check writes nothing.
+    """
     optional = parts.account_parts(reactor, shared, now)
     made = {}
     for number, (name, account) in enumerate(settings.accounts.items()):
@@ -152,7 +158,7 @@ def make_accounts(
             now=now,
             jitter=jitter,
             after=number / STARTS,
-            parts=optional(account, registry),
+            parts=optional(account, registry) if writes else (),
         )
     return made
 

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -93,6 +94,52 @@ class AccessLogTestCase(SynchronousTestCase):
 
     def page(self) -> str:
         return get(f"http://127.0.0.1:{self.port}/metrics")[2].decode()
+
+
+class CheckTests(AccessLogTestCase):
+    def test_writes_nothing(self) -> None:
+        """`--check` and `--once` write nothing, before the first start and beside a
+        daemon, and take no lock from it.
+        """
+        token = self.directory / "token"
+        token.write_text(TOKEN)
+        environ = environment(
+            UPSTREAM_API_URL=self.upstream.url,
+            UPSTREAM_API_TOKEN_FILE=str(token),
+            LISTEN_ADDRESS=f"127.0.0.1:{self.port}",
+            ACCESS_LOG_FILE=str(self.file),
+            EVENTS_FILE=str(self.directory / "events.jsonl"),
+            COLLECTORS="peers",
+        )
+
+        def report(flag: str) -> None:
+            command = [program("api-exporter"), flag]
+            ended = subprocess.run(
+                command, env=environ, capture_output=True, text=True, check=False
+            )
+            self.assertEqual(0, ended.returncode, ended.stderr)
+            self.assertNotIn("internal", ended.stdout + ended.stderr)
+
+        for flag in ("--check", "--once"):
+            report(flag)
+            self.assertEqual(["token"], os.listdir(self.directory))
+        self.table.add(1, time.time_ns() - 60 * SECOND)
+        start(self, [program("api-exporter")], Path(self.mktemp()).parent, environ)
+        until(lambda: len(self.lines()) == 1, "the row")
+        until(lambda: "access_log_lag_seconds 0.0" in self.page(), "the end")
+        self.table.add(2, time.time_ns() - 30 * SECOND)
+        before = self.folder()
+        for flag in ("--check", "--once"):
+            report(flag)
+            self.assertEqual(before, self.folder())
+        self.assertEqual([1], self.numbers())
+
+    def folder(self) -> dict[str, tuple[int, int, bytes]]:
+        """Mode, time and content of each file."""
+        return {
+            path.name: (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
+            for path in self.directory.iterdir()
+        }
 
 
 class KillTests(AccessLogTestCase):
