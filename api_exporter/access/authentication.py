@@ -15,7 +15,7 @@ from api_exporter.access.configuration import AccessControl
 from api_exporter.access.credentials import Credentials, parse
 from api_exporter.access.part import Frontend
 from api_exporter.access.rejections import Rejections
-from api_exporter.access.ways_in import Identity, QueueFull
+from api_exporter.access.ways_in import Identity, QueueFull, client_address
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import NO_ACCOUNT, Refusal
 from api_exporter.serving.visibility import ALL
@@ -88,7 +88,7 @@ class ProtectedSite(Frontend):
         if _path(request) not in PROBE_PATHS and (wait := self._wait()):
             request.setHeader(b"Retry-After", b"%d" % max(1, ceil(wait)))
             return Refusal(429, "Too many requests: retry later.")
-        if not self._challenges():
+        if not any(way.asks and not way.in_handshake for way in self._access.ways):
             request.accounts = ALL
             return page
         credentials = parse(request.requestHeaders.getRawHeaders(b"authorization"))
@@ -114,12 +114,10 @@ class ProtectedSite(Frontend):
     def _identify(
         self, request: BodilessRequest, credentials: Credentials | None
     ) -> Identity | Deferred[Identity]:
-        if credentials is None:
-            return None
         # A supervisor does not wait behind guesses.
         patient = self._verdict(request, None) != "status_only"
         for way in self._access.ways:
-            found = way.identify(credentials, _address(request), patient=patient)
+            found = way.identify(request, credentials, patient=patient)
             if found is not None:
                 return found
         return None
@@ -146,7 +144,7 @@ class ProtectedSite(Frontend):
         verdict = self._verdict(request, identity)
         if identity is None and (credentials or verdict == "unauthorized"):
             why = "wrong password or token" if credentials else "no password or token"
-            self.reject(_address(request), why)
+            self.reject(client_address(request), why)
         match verdict:
             case "status_only":
                 return _StatusPage(page)
@@ -177,10 +175,6 @@ def _path(request: Request) -> str:
     """Decoded, as the pages were looked up."""
     segments: list[bytes] = [*(request.prepath or ()), *(request.postpath or ())]
     return "/" + b"/".join(segments).decode("latin-1")
-
-
-def _address(request: Request) -> str:
-    return str(getattr(request.getClientAddress(), "host", ""))
 
 
 class _DeferredPage(Resource):

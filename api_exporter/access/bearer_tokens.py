@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
+from twisted.web.server import Request
 
 from api_exporter.access.credentials import Credentials
 from api_exporter.access.reloading import Read, Reloader, unreadable
@@ -69,10 +70,10 @@ class BearerTokens(WayIn):
         return b"Bearer " + REALM
 
     def identify(
-        self, credentials: Credentials, _address: str, *, patient: bool
+        self, _request: Request, credentials: Credentials | None, *, patient: bool
     ) -> Identity:
         del patient  # there is nothing to wait for
-        if credentials.scheme != "bearer":
+        if credentials is None or credentials.scheme != "bearer":
             return None
         return self._tokens().identify(credentials.secret)
 

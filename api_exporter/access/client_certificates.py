@@ -25,6 +25,10 @@ class ClientCertificates(WayIn):
         tls = self._web.value.tls
         return tls is not None and tls.client_auth.required
 
+    @property
+    def in_handshake(self) -> bool:
+        return True
+
     def describe(self) -> str:
         tls = self._web.value.tls
         return "" if tls is None else f"TLS, {tls.client_auth.description}"

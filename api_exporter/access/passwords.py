@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
+from twisted.web.server import Request
 
 from api_exporter.access.credentials import Credentials
 from api_exporter.access.password_cache import PasswordAttempt, PasswordCache
@@ -24,6 +25,7 @@ from api_exporter.access.ways_in import (
     Identity,
     QueueFull,
     WayIn,
+    client_address,
 )
 from api_exporter.plurals import counted
 from api_exporter.serving.visibility import ALL
@@ -57,10 +59,10 @@ class Passwords(WayIn):
         return b"Basic " + REALM + b', charset="UTF-8"' if self.asks else b""
 
     def identify(
-        self, credentials: Credentials, address: str, *, patient: bool
+        self, request: Request, credentials: Credentials | None, *, patient: bool
     ) -> Identity | Deferred[Identity]:
         config = self._web()
-        if credentials.scheme != "basic" or not config.users:
+        if credentials is None or credentials.scheme != "basic" or not config.users:
             return None
         attempt = self._cache.attempt(
             config.users, config.decoy, credentials.user, credentials.secret
@@ -70,7 +72,7 @@ class Passwords(WayIn):
             return ALL if known else None
         if self._queue.busy and not patient:
             return fail(QueueFull())
-        right = self._queue.compare(attempt, address)
+        right = self._queue.compare(attempt, client_address(request))
         return right.addCallback(lambda right: ALL if right else None)
 
     def describe(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 from twisted.internet.defer import Deferred
+from twisted.web.server import Request
 
 from api_exporter.access.credentials import Credentials
 from api_exporter.serving.visibility import Accounts
@@ -37,6 +38,11 @@ class WayIn:
         return False
 
     @property
+    def in_handshake(self) -> bool:
+        """Whether TLS refuses strangers before the first request."""
+        return False
+
+    @property
     def challenge(self) -> bytes:
         """The scheme that a 401 offers (RFC 9110, 11.6.1), if any."""
         return b""
@@ -47,14 +53,15 @@ class WayIn:
 
     def identify(
         self,
-        credentials: Credentials,  # noqa: ARG002 - others look at it
-        address: str,  # noqa: ARG002
+        request: Request,  # noqa: ARG002 - others look at it
+        credentials: Credentials | None,  # noqa: ARG002
         *,
         patient: bool,  # noqa: ARG002
     ) -> Identity | Deferred[Identity]:
-        """Whose credentials these are; may fail with QueueFull.
+        """Return whose request this is; may fail with QueueFull.
 
         Args:
+            credentials: of the Authorization header; None without one.
             patient: whether the client waits behind others.
         """
         return None
@@ -62,6 +69,10 @@ class WayIn:
     def describe(self) -> str:
         """How somebody comes in, in a line; "" where nobody does."""
         raise NotImplementedError
+
+
+def client_address(request: Request) -> str:
+    return str(getattr(request.getClientAddress(), "host", ""))
 
 
 class QueueFull(Exception):

@@ -15,7 +15,9 @@ from twisted.web.server import Request
 
 from api_exporter.access.authentication import ProtectedSite
 from api_exporter.access.configuration import load
+from api_exporter.access.credentials import Credentials
 from api_exporter.access.passwords import MOST_WAITING, matches
+from api_exporter.access.ways_in import Identity, WayIn
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import TextPage
 from api_exporter.serving.visibility import ALL
@@ -64,6 +66,27 @@ class Answer:
     def header(self, name: str) -> list[str]:
         """All values of a header."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
+
+
+class Cookies(WayIn):
+    """Another way in, which needs no Authorization header and names no challenge."""
+
+    def __init__(self, identity: Identity = None) -> None:
+        self.identity, self.defect = identity, False
+
+    @property
+    def asks(self) -> bool:
+        return True
+
+    def identify(
+        self, request: Request, _credentials: Credentials | None, *, patient: bool
+    ) -> Identity:
+        if self.defect:
+            raise ZeroDivisionError(patient)
+        return self.identity if request.getHeader(b"Cookie") is None else None
+
+    def describe(self) -> str:
+        return "cookies"
 
 
 class AccessTestCase(SynchronousTestCase):
@@ -144,6 +167,35 @@ class AccessTestCase(SynchronousTestCase):
 
 def basic(user: str, password: str) -> str:
     return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+class OtherWayTests(AccessTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.way = Cookies()
+        self.protected = self.site(web="")
+        self.access.ways = [self.way]
+
+    def test_closed(self) -> None:
+        """A way in without a challenge and without a file lets no stranger in."""
+        self.assertTrue(self.access.protected)
+        for path in ("/", "/metrics", "/sd", "/debug/pprof"):
+            answer = self.ask(self.protected, path)
+            self.assertEqual(401, answer.status, path)
+            self.assertNotIn(SECRET, answer.body)
+
+    def test_identified(self) -> None:
+        """It identifies a client by whatever the request holds."""
+        self.way.identity = ALL
+        self.assertEqual(200, self.ask(self.protected, "/metrics").status)
+
+    def test_defect(self) -> None:
+        """A defect in a way in is an internal error, never the page."""
+        self.way.defect = True
+        answer = self.ask(self.protected, "/metrics")
+        self.assertEqual(500, answer.status)
+        self.assertNotIn(SECRET, answer.body)
+        self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
 
 class StrangerTests(AccessTestCase):
