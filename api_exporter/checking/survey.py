@@ -79,7 +79,9 @@ async def survey(network: Network, clock: IReactorTime) -> AsyncIterator[Resourc
     for _ in range(_AGAIN):
         for resource in network.selection.resources:
             if resource.name in network.inventory.joins.due:
-                await _read(resource, network, clock)
+                again = await _read(resource, network, clock)
+                if again.error is not None and again.error.reason == "rate_limited":
+                    return
 
 
 async def _read(

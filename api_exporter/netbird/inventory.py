@@ -303,7 +303,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
                 gone.add("access_tokens")
             gone |= after.withheld
             if after.partial != self.partial:  # joins conclude more, or less
-                after = replace(after, changes={**after.changes, "peers": object()})
+                anew = {name: object() for name in LISTS}
+                after = replace(after, changes={**after.changes, **anew})
         idle = resource == "agent_providers" and not records
         if idle or "agent_providers" in gone:
             gone.update(OF_AGENTS)
@@ -328,6 +329,10 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             self.joins, resource, getattr(before, resource), self._lists(), reading
         )
         changes = {n: object() for n in LISTS if state.of(n) != self.joins.of(n)}
+        if self.partial and self.changes.get(resource) is not before.changes.get(
+            resource
+        ):  # joins leave out what names an unknown peer, whatever list it is of
+            changes = {n: object() for n in LISTS}
         return replace(self, joins=state, changes={**self.changes, **changes})
 
     def _lists(self) -> dict[str, tuple[Any, ...] | None]:

@@ -6,8 +6,9 @@ would be false. So a join obeys two rules:
 
 1. A new or changed record is used once each list that it names has been read after it.
    Until then joins use the record's previous version; a new record is left out.
-2. A removed record stays in joins until each list that names it has been read again.
-   So does the previous version of a group that has lost its last peer.
+2. A removed record, and the previous version of a changed one, stay in joins until each
+   list that names them has been read again. Groups change all the time: of these only
+   one that has lost its last peer stays.
 
 An id that is missing then counts as missing once the list that names it has been read
 again: both may have been deleted in between. The lists that a join waits for are due
@@ -172,10 +173,12 @@ class Removed(Struct, frozen=True, gc=False):
 
     Attributes:
         at: the end of the reading that no longer had it.
+        listed: whether the list has another version of it.
     """
 
     record: Any
     at: int
+    listed: bool = False
 
 
 Waiting = dict[str, dict[str, Held]]
@@ -275,14 +278,17 @@ class _Settling:
                 removed[i] = Removed(used, ended)
         for i, record in new.items():
             used = removed.pop(i).record if i in removed else old.get(i)
+            missed = None
             if i in held:
-                used = held[i].previous
+                used, missed = held[i].previous, held[i].missed
             if _NAMING[name]:
-                held[i] = Held(used, record, ended)
-            if used is not None and _emptied(name, used, record):
-                removed[i] = Removed(used, ended)
+                held[i] = Held(used, record, ended, missed)
+            if used is not None and _stays(name, used, record):
+                removed[i] = Removed(used, ended, listed=True)
 
     def settled(self) -> JoinState:
+        self._removed = self._still_named()  # what is missing depends on it
+        self._due.clear()
         held, removed = self._still_held(), self._still_named()
         return JoinState(self.readings, held, removed, frozenset(self._due))
 
@@ -378,7 +384,9 @@ class _Settling:
             if not older[i].isdisjoint(named):
                 self._due.add(source)
                 found.setdefault(name, {})[i] = one
-            elif instead_ids and not instead_ids.isdisjoint(reference.has(one.record)):
+            elif not one.listed and not instead_ids.isdisjoint(
+                reference.has(one.record)
+            ):
                 found.setdefault(name, {})[i] = one
 
 
@@ -390,10 +398,14 @@ def _named(
     return frozenset(ids.intersection(named))
 
 
-def _emptied(name: str, before: Any, after: Any) -> bool:
-    """Return whether a record that others name no longer names any itself."""
-    if not (_NAMED[name] and _NAMING[name]):
-        return False
+_OFTEN = frozenset({"peers", "users", "groups"})
+"""Lists whose records change all the time."""
+
+
+def _stays(name: str, before: Any, after: Any) -> bool:
+    """Return whether the previous version of a record waits for those that name it."""
+    if name not in _OFTEN:
+        return bool(_NAMED[name])
     named = [
         any(any(reference.ids(record)) for reference in _NAMING[name])
         for record in (before, after)

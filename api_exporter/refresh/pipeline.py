@@ -217,14 +217,21 @@ class Pipeline:
         Args:
             records: None where they are the same as before.
         """
-        before = inventory = self.inventory
+        newest = self.inventory
         if records is not None:
-            inventory = inventory.with_(name, records)
-        inventory = inventory.settle(before, name, reading)
-        if changed := self._changed(inventory):
-            await self._render(changed, inventory)
-        else:
-            self.inventory = inventory
+            newest = newest.with_(name, records)
+        settled = newest.settle(self.inventory, name, reading)
+        changed = self._changed(settled)
+        if not changed:
+            self.inventory = settled
+            return
+        try:
+            await self._render(changed, settled)
+        except UpstreamError:
+            # What only joins have waited for must not cost this list.
+            if changed == self._changed(newest):
+                raise
+            await self._render(self._changed(newest), newest)
 
     def _changed(self, inventory: Inventory) -> set[str]:
         """The resources that are not what they were."""

@@ -243,7 +243,8 @@ class Refresher(Service):
     def _settle(self, now: float) -> None:
         """Refresh early what joins wait for."""
         for name in self._pipeline.inventory.joins.due:
-            if self._periods[name] > EARLY:
+            fails = self._standings[name].error is not None
+            if self._periods[name] > EARLY and not fails:
                 at = self._early_at.get(name, -inf) + EARLY
                 self._schedule.make_due(name, max(now, at))
 

@@ -38,7 +38,8 @@ class Stock(Network):
     """
 
     def __init__(self, important: tuple[str, ...] = ()) -> None:
-        self.replies: dict[str, Reply] = {**stock()}
+        refused = UpstreamError("forbidden", "403: permission denied")
+        self.replies: dict[str, Reply] = {**stock(), "api/users/current": refused}
         self.clock = Clock()
         super().__init__(
             fetch=self.fetch,

@@ -4,10 +4,11 @@ import json
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import key
+from api_exporter.events.listing import key, listed_page
 from api_exporter.events.telling import line
 from api_exporter.ports import UpstreamError
 from tests.bodies import body as recorded
+from tests.bodies import finish as read
 from tests.events import body, finish, listing
 
 
@@ -74,3 +75,17 @@ class ListingTests(SynchronousTestCase):
         """What is no list is a failure."""
         with self.assertRaises(UpstreamError):
             finish(b'{"message": "no"}')
+
+
+class MoreTests(SynchronousTestCase):
+    def test_more(self) -> None:
+        """How many rows are behind a page; without a total as many as there may be."""
+        page = b'{"data":[],"page":%d,"page_size":100,"total_pages":3%s}'
+        for number, total, expected in (
+            (1, b"", 200),
+            (1, b',"total_records":250', 150),
+            (1, b',"total_records":50', 1),
+            (3, b',"total_records":250', 0),
+        ):
+            found = read(listed_page(page % (number, total)))
+            self.assertEqual(expected, found.more)
