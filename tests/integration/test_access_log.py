@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -124,9 +125,12 @@ class CheckTests(AccessLogTestCase):
             report(flag)
             self.assertEqual(["token"], os.listdir(self.directory))
         self.table.add(1, time.time_ns() - 60 * SECOND)
-        start(self, [program("api-exporter")], Path(self.mktemp()).parent, environ)
+        command, folder = [program("api-exporter")], Path(self.mktemp()).parent
+        running = start(self, command, folder, environ)
         until(lambda: len(self.lines()) == 1, "the row")
         until(lambda: "access_log_lag_seconds 0.0" in self.page(), "the end")
+        running.process.send_signal(signal.SIGSTOP)  # it holds its lock, and no more
+        self.addCleanup(running.process.send_signal, signal.SIGCONT)
         self.table.add(2, time.time_ns() - 30 * SECOND)
         before = self.folder()
         for flag in ("--check", "--once"):
