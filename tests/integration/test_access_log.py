@@ -131,6 +131,8 @@ class CheckTests(AccessLogTestCase):
         until(lambda: "access_log_lag_seconds 0.0" in self.page(), "the end")
         running.process.send_signal(signal.SIGSTOP)  # it holds its lock, and no more
         self.addCleanup(running.process.send_signal, signal.SIGCONT)
+        stat = Path(f"/proc/{running.process.pid}/stat")
+        until(lambda: ") T " in stat.read_text(), "the daemon stops")
         self.table.add(2, time.time_ns() - 30 * SECOND)
         before = self.folder()
         for flag in ("--check", "--once"):
