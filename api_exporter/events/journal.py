@@ -150,9 +150,9 @@ class Journal(Service, Generic[C, Id]):
         await self._sink.settle()
         listing = await self._run(self._kind.listed(body))
         del body
-        self._count_unreadable(listing.unreadable)
         now = int(self._now() * SECOND)
         chosen = await self._run(self._kind.choose(before, listing, now))
+        self._count_unreadable(listing.unreadable + chosen.undated)
         del listing
         self._cursor = chosen.cursor
         if chosen.missed:

@@ -32,7 +32,7 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
     row: str
     key: Callable[[bytes | Raw], Key[Id] | None]
     line: Callable[[Row[Id], str, frozenset[str]], bytes]
-    listed: Callable[[bytes], Generator[None, None, Listing[Id]]]
+    listed: Callable[[bytes], Generator[object, None, Listing[Id]]]
     choose: Callable[[C, Listing[Id], int], Generator[None, None, Chosen[C, Id]]]
     cursor: C
     tail: int

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from api_exporter.netbird.elements import FAILURES, elements
+from api_exporter.netbird.elements import FAILURES, decoded, elements
 from api_exporter.ports import UpstreamError
 
 Id = TypeVar("Id")  # an id: of audit events a number, else a text
@@ -133,10 +133,10 @@ class _Page(Struct, frozen=True):
 _PAGE = msgspec.json.Decoder(_Page)
 
 
-def listed_page(body: bytes) -> Generator[None, None, Listing[str]]:
+def listed_page(body: bytes) -> Generator[object, None, Listing[str]]:
     """The rows on a page of the access log; raises UpstreamError."""
     try:
-        page = _PAGE.decode(body)
+        page = yield from decoded(_PAGE, body, 2)
     except FAILURES:
         raise UpstreamError(
             "decode", "the response is not a page of the access log"

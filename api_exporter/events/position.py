@@ -154,17 +154,19 @@ def choose(
         skips: whether a backlog is passed over.
     """
     rows: list[tuple[int, Row[str]]] = []
-    for row in page.rows:
-        rows.append((nanoseconds(row.timestamp), row))
-        if len(rows) % PAGE == 0:
+    for number, row in enumerate(page.rows):
+        if number % PAGE == 0:
             yield
+        if time := nanoseconds(row.timestamp):
+            rows.append((time, row))
+    undated = len(page.rows) - len(rows)
     present = [(time, row) for time, row in rows if time <= now + AHEAD]
-    more = page.more if len(present) == len(rows) and rows else 0
+    more = page.more if len(present) == len(rows) else 0
     seen = max((time for time, _ in present), default=position.newest)
     if skips and more and seen < now - COUNTED:
         passed = [row for _, row in present if row.id not in position.known]
         forward = replace(position, last=None).from_(now)
-        return Chosen(forward, [], skipped=len(passed) + more)
+        return Chosen(forward, [], skipped=len(passed) + more, undated=undated)
     new = [
         row
         for time, row in present
@@ -173,7 +175,7 @@ def choose(
     position, missed = _checked(position, {row.id for _, row in present}, seen, now)
     then = partial(_moved, seen=min(seen, now), more=bool(more), now=now)
     lag = max(0, now - seen) / SECOND if more else 0.0
-    return Chosen(position, new, missed, then, lag)
+    return Chosen(position, new, missed, then, lag, undated=undated)
 
 
 def _moved(position: Position, *, seen: int, more: bool, now: int) -> Position:

@@ -10,7 +10,14 @@ from msgspec import Struct
 
 from api_exporter.exposition.text import LONGEST_LABEL, SHORT, cut
 from api_exporter.netbird import agent_records, records
-from api_exporter.netbird.elements import FAILURES, LEFT_OUT, LONG, elements, mend
+from api_exporter.netbird.elements import (
+    FAILURES,
+    LEFT_OUT,
+    LONG,
+    decoded,
+    elements,
+    mend,
+)
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
 from api_exporter.ports import UpstreamError
 
@@ -92,7 +99,7 @@ class DecodeContext(Struct, frozen=True):
 
 FIRST = DecodeContext()
 
-Decoding = Generator[bool, None, Decoded]
+Decoding = Generator[object, None, Decoded]
 """What it yields says whether the next step takes long."""
 
 
@@ -240,7 +247,7 @@ class Page:
         """No records; raises UpstreamError where it is no page."""
         yield True
         try:
-            page = self._decoder.decode(body)
+            page = yield from decoded(self._decoder, body, 2)
         except FAILURES as error:
             raise UpstreamError(
                 "decode", f"the response is not a page: {error}"

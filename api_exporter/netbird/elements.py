@@ -7,6 +7,7 @@ piece: inside of a record brackets would be open, and a quote in a string is esc
 
 import re
 from collections.abc import Generator, Iterator
+from typing import TypeVar
 
 import msgspec
 
@@ -56,7 +57,20 @@ _LONE_SURROGATE = re.compile(
 )
 """The escape of half a character, where each backslash begins an escape."""
 
-_DECODER = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_DEEPEST = 100
+"""Levels of a record that is kept where another one is nested too deeply."""
+
+_MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]', re.DOTALL)
+"""A string, or a bracket."""
+
+_MARKS = 4096
+"""Strings and brackets that are looked at between two places to pause."""
+
+T = TypeVar("T")
+
+_DECODER: msgspec.json.Decoder[list[msgspec.Raw] | None] = msgspec.json.Decoder(
+    list[msgspec.Raw] | None
+)
 
 Elements = list[msgspec.Raw]
 
@@ -208,16 +222,57 @@ def _mended(text: bytes) -> Generator[Elements, None, bytes]:
     return b"".join(parts)
 
 
-def _decoded(text: bytes, start: int = 0) -> Generator[Elements, None, Elements | None]:
-    found: Elements | None
-    try:
+def _without_deep(text: bytes, level: int) -> Generator[Elements, None, bytes]:
+    """The same with `null` for each value at a level that is nested too deeply.
+
+    Args:
+        level: brackets around such a value.
+    """
+    parts: list[bytes] = []
+    depth = deepest = start = end = 0
+    for number, mark in enumerate(_MARK.finditer(text)):
+        if number % _MARKS == 0:
+            yield []
+        if mark[0] in {b"{", b"["}:
+            if depth == level:
+                start, deepest = mark.start(), 0
+            depth += 1
+            deepest = max(deepest, depth)
+        elif mark[0] in {b"}", b"]"}:
+            depth -= 1
+            if depth == level and deepest > _DEEPEST:
+                parts += text[end:start], b"null"
+                end = mark.end()
+    return b"".join([*parts, text[end:]])
+
+
+def decoded(
+    decoder: msgspec.json.Decoder[T], text: bytes, level: int
+) -> Generator[Elements, None, T]:
+    """Decode JSON after halves of characters and deep values are replaced.
+
+    Raises one of FAILURES.
+
+    Args:
+        level: brackets around a record: one that is nested too deeply becomes `null`.
+    """
+    while True:
         try:
-            found = _DECODER.decode(text)
-        except FAILURES:
-            if b"\\ud" not in text and b"\\uD" not in text:
+            return decoder.decode(text)
+        except FAILURES as error:
+            repaired = text
+            if isinstance(error, RecursionError):
+                repaired = yield from _without_deep(text, level)
+            elif b"\\ud" in text or b"\\uD" in text:
+                repaired = yield from _mended(text)
+            if repaired == text:
                 raise
-            found = _DECODER.decode((yield from _mended(text)))
+            text = repaired
+
+
+def _decoded(text: bytes, start: int = 0) -> Generator[Elements, None, Elements | None]:
+    try:
+        return (yield from decoded(_DECODER, text, 1))
     except FAILURES as error:
         where = f", counted from byte {start}" if start else ""
         raise UpstreamError("decode", f"{error}{where}") from None
-    return found

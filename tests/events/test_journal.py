@@ -184,6 +184,38 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual([1], self.ids())
         self.assertEqual(3, self.telemetry.gaps)
 
+    def test_bad_rows(self) -> None:
+        """One row that cannot be read does not stop the others."""
+        journal = self.journal()
+        table = Table([1, 5])
+        table.add(2, timestamp="yesterday")
+        table.add(3, timestamp="0001-01-01T00:00:00Z")
+        table.add(4, path="DEEP")
+        table.add(6, path="HALF")
+        deep = b'{"a":' * 5000 + b"[]" + b"}" * 5000
+        with capturedLogs() as captured:
+            position = self.successResultOf(Deferred.fromCoroutine(journal.begun()))
+            answer = table.answer("sort_order=asc").replace(b'"DEEP"', deep)
+            journal.take(answer.replace(b"HALF", b"\\ud800"), position)
+        self.assertEqual([1, 5, 6], self.ids())
+        self.assertEqual(3, self.telemetry.gaps)
+        self.assertIn(
+            "unreadable rows of the access log are not written: 3",
+            [formatEvent(event) for event in captured],
+        )
+
+    def test_only_undated(self) -> None:
+        """The exporter reads past a page without any time that can be read."""
+        journal = self.journal()
+        table = Table(range(1, 41))
+        for one in range(100, 200):
+            table.add(one, START, timestamp="yesterday")
+        for _ in range(4):
+            position = self.successResultOf(Deferred.fromCoroutine(journal.begun()))
+            assert position is not None
+            journal.take(table.answer(position.query), position)
+        self.assertEqual(list(range(1, 41)), self.ids())
+
     def test_counted(self) -> None:
         """Rows of the last ten minutes are counted, each once, and all are written."""
         self.clock.advance(START / SECOND + 900.0 - shared.NOW + 700.0)

@@ -303,11 +303,17 @@ class ListingTests(SynchronousTestCase):
             b"[NaN]",
             b"\xff\xfe",
             DEEP,
-            listed(b'{"id":"a"}', b'{"id":"b","new":' + DEEP + b"}"),
         ):
             with self.assertRaises(UpstreamError, msg=text) as caught:
                 decode(PEERS, text)
             self.assertNotEqual("", str(caught.exception))
+
+    def test_deep(self) -> None:
+        """A record that is nested too deeply is left out, and no other one is."""
+        deep = b'{"id":"b","new":' + DEEP + b"}"
+        found = decode(PEERS, listed(b'{"id":"a"}', deep, b'{"id":"c"}'))
+        self.assertEqual((2, 1), (len(found.records), found.rejected))
+        self.assertIn("[1]: ", found.complaints[0])
 
     def test_pauses(self) -> None:
         """A long list is decoded with places to pause in between."""

@@ -97,3 +97,13 @@ class ElementsTests(SynchronousTestCase):
             b'{"id":"' + b"x" * 9_000_000 + b'"} {}',
         ):
             self.assertRaises(UpstreamError, self.pieces, b'[{"id":1},' + long + b"]")
+
+    def test_deep(self) -> None:
+        """A record that is nested too deeply is null, and no other one is lost."""
+        deep = b'{"id":"b","x":' + b'[{"a":' * 5000 + b'"}]"' + b"}]" * 5000 + b"}"
+        for more in (b"", b'{"id":"c","x":"%b"},' % (b"x" * 1000) * 300):
+            body = b'[{"id":"a","x":"\\ud800"},' + more + deep + b',{"id":"d"}]'
+            found = list(chain(*self.pieces(body)))
+            self.assertEqual(len(found), 3 + more.count(b'"c"'))
+            self.assertEqual([b"null", b'{"id":"d"}'], found[-2:])
+            self.assertEqual(b'{"id":"a","x":"\\ufffd"}', found[0])
