@@ -21,6 +21,7 @@ Reason = Literal[
     "tls",
     "decode",
     "too_large",
+    "log_file",
     "internal",
 ]
 

@@ -67,7 +67,7 @@ class AccessLog:
         self._pages += 1
         position = await self.journal.begun()
         if position is None:
-            raise UpstreamError("internal", "the last written row is not known yet")
+            raise UpstreamError("log_file", self.journal.problem, unsent=True)
         body = await fetch(f"{path}?{position.query}", patience)
         self.journal.take(body, position)
         return body

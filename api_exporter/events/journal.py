@@ -51,6 +51,7 @@ class Journal(Service, Generic[C, Id]):
 
     Attributes:
         behind: whether the last list said that there are more rows.
+        problem: why the log cannot be written, for a person.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Journal(Service, Generic[C, Id]):
         self._unwritten: int | None = None
         self._unreadable = 0
         self.behind = False
+        self.problem = "the last written row is not known yet"
 
     async def begun(self) -> C | None:
         """What has been written; None where nobody can tell yet."""
@@ -231,6 +233,8 @@ class Journal(Service, Generic[C, Id]):
         if self._unwritten is None:  # nobody can tell yet which row is the next
             self._unwritten = now
         self._telemetry.read(max(0, now - self._unwritten) / SECOND, 0)
+        where, why = self._sink.where, _why(error, self._sink.where)
+        self.problem = f"cannot write to {where}: {why}"
         if not self._failing:
             self._failing = True
             self._telemetry.writable(False)
@@ -238,8 +242,8 @@ class Journal(Service, Generic[C, Id]):
                 "cannot write {rows} to {where}: {why}; NetBird keeps them, and the"
                 " exporter retries",
                 rows=self._kind.rows,
-                where=self._sink.where,
-                why=_why(error, self._sink.where),
+                where=where,
+                why=why,
             )
 
     def _succeeded(self) -> None:

@@ -64,6 +64,11 @@ ADVICE: Mapping[Reason, str] = {
     " look for objects with long names, or increase PAGE_MAX_BYTES. If the resource is"
     " agent_consumption, which NetBird never shortens, set"
     " REFRESH_INTERVALS=agent_consumption=off.",
+    "log_file": "The exporter cannot write ACCESS_LOG_FILE or its cursor, so it"
+    " requests no rows."
+    " Check that the folder exists and that the exporter's user may write there. Check"
+    " that the disk has room, and that no other process writes to the file. NetBird"
+    " keeps the rows, and the exporter retries.",
     "internal": "The exporter has a bug, or too little memory."
     " Look for the traceback in its log, and report it. If the traceback is about"
     " memory, increase the memory limit.",

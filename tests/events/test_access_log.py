@@ -101,7 +101,10 @@ class AccessLogTests(SynchronousTestCase):
         self.registry = CollectorRegistry()
         self.log = self.access_log(Broken(Position))
         fetched = Deferred.fromCoroutine(self.log.fetch(fetch, "", 1.0, Inventory()))
-        self.assertEqual("internal", self.failureResultOf(fetched).value.reason)
+        error = self.failureResultOf(fetched).value
+        self.assertEqual(("log_file", True), (error.reason, error.unsent))
+        why = "cannot write to metrics only, not to a file: no disk"
+        self.assertEqual(why, str(error))
 
     def test_days(self) -> None:
         """Days of steady rows leave no more behind than one of them does."""

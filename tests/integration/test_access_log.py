@@ -265,6 +265,19 @@ class OperationTests(AccessLogTestCase):
         self.assertNotIn("/api/events/proxy", [path for _, path in self.upstream.asked])
         self.assertEqual(1, running.said().count("is not requested"))
 
+    def test_no_folder(self) -> None:
+        """A missing folder has a reason of its own, and costs no request."""
+        self.table.add(1)
+        self.file = self.directory / "missing" / "access.jsonl"
+        running = self.exporter(ACCESS_LOG_FILE=str(self.file))
+        until(lambda: "reason=log_file" in running.said(), "the reason")
+        self.assertNotIn("internal", running.said())
+        self.assertNotIn("/api/events/proxy", [path for _, path in self.upstream.asked])
+        self.file.parent.mkdir()
+        until(lambda: len(self.lines()) == 1, "the row")
+        until(lambda: "access_log can be refreshed again" in running.said(), "the end")
+        running.stop()
+
     def test_off(self) -> None:
         """Without the settings nothing is asked."""
         running = self.exporter()
