@@ -739,6 +739,18 @@ class FleetTests(SynchronousTestCase):
         ):
             self.assertEqual([], found(seen(case)))
 
+    def test_second_drop(self) -> None:
+        """A second drop within the hour is found, whether or not the first one was."""
+        second = 7 * [300]
+        for name, inventory, since in (
+            ("a small loss before it", self.fleet(10, *4 * [3000], *second), 300),
+            ("losses one by one", self.fleet(10, 3800, 3100, 2400, *second), 300),
+            ("a first drop", self.fleet(6, *7 * [3000], *second), 3000),
+        ):
+            self.assertEqual(NOW - since, only(seen(inventory)).since, name)
+            later = only(seen(inventory, now=NOW + 1300))
+            self.assertEqual(NOW - 300, later.since, name)
+
     def test_all(self) -> None:
         """Half of all peers, and twenty, while a third of those that a setup key
         enrolled is lost, too, however few these are.
