@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from prometheus_client import CollectorRegistry
-from twisted.application.service import MultiService
+from twisted.application.service import MultiService, Service
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
+from api_exporter.daemon.threads import daemon_threads
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, Now
 from api_exporter.refresh.network import AccountPart, Network
@@ -37,6 +38,12 @@ log = Logger()
 LONGEST_END = 0.5
 """Seconds that an upstream may take to let go of us."""
 
+LONGEST_WRITE = 5.0
+"""Seconds that a stop waits for a log that is being written."""
+
+LOG_THREADS = 10
+"""Most of the threads in which all accounts write their logs."""
+
 
 class SharedState:
     """What all accounts of a process have in common.
@@ -51,6 +58,7 @@ class SharedState:
         make_policy: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
         quotas: by name, what each may ask for.
+        log_threads: for writing logs. A thread begins with the first write.
     """
 
     def __init__(
@@ -64,6 +72,33 @@ class SharedState:
         self.make_policy: MakePolicy = cache(TlsPolicy)
         self.large = LargeBodies(reactor)
         self.quotas = quotas(accounts)
+        self.log_threads = daemon_threads(LOG_THREADS, "logs")
+
+
+class ServicesWithDeadline(MultiService):
+    """Services of which a stop waits at most so many seconds."""
+
+    def __init__(
+        self, services: Iterable[Service], seconds: float, clock: IReactorTime
+    ) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._clock = clock
+        for service in services:
+            self.addService(service)
+
+    def stopService(self) -> Deferred[None]:
+        """Fires when all services have stopped, or at the deadline."""
+        over: Deferred[None] = Deferred()
+        timer = self._clock.callLater(self._seconds, over.callback, None)
+
+        def stopped(_: object) -> None:
+            if timer.active():
+                timer.cancel()
+                over.callback(None)
+
+        super().stopService().addBoth(stopped)
+        return over
 
 
 class Account(MultiService):
@@ -129,9 +164,12 @@ class Account(MultiService):
         )
         self._instrument(registry, own_certificate=settings.identity is not None)
         self._reload = [client.token, client.reload, *(part.reload for part in parts)]
-        services = (part.service for part in parts if part.service is not None)
-        for service in (*services, client, self.network):
-            self.addService(service)
+        writing = [part.service for part in parts if part.service is not None]
+        for services, seconds in (
+            (writing, LONGEST_WRITE),
+            ([client, self.network], LONGEST_END),
+        ):
+            self.addService(ServicesWithDeadline(services, seconds, reactor))
 
     def _instrument(
         self, registry: CollectorRegistry, *, own_certificate: bool
@@ -168,20 +206,12 @@ class Account(MultiService):
         else:
             super().startService()
 
-    def stopService(self) -> Deferred[None]:
-        """Fires when nothing is under way, or the upstream does not let go."""
+    def stopService(self) -> Deferred[object]:
+        """Fires when nothing is under way, or at the deadlines."""
         if self._starting is not None and self._starting.active():
             self._starting.cancel()
-        over: Deferred[None] = Deferred()
-        timer = self._clock.callLater(LONGEST_END, over.callback, None)
-
-        def stopped(_: object) -> None:
-            if timer.active():
-                timer.cancel()
-                over.callback(None)
-
-        super().stopService().addBoth(stopped)
-        return over
+        stopped: Deferred[object] = super().stopService()
+        return stopped
 
     def reload(self) -> None:
         """Look at files that may have been replaced, and complain where one is gone."""

@@ -180,8 +180,8 @@ def assemble(
     """
     settings = configured.settings
     threads = own_threads(reactor)
-    process = _process(reactor, threads, dropped)
     shared = SharedState(reactor, settings.accounts.values(), settings.thresholds_file)
+    process = _process([reactor.getThreadPool(), threads, shared.log_threads], dropped)
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
     context = parts.Context(
         settings=settings,
@@ -226,12 +226,12 @@ def assemble(
 
 
 def _process(
-    reactor: PosixReactorBase, threads: ThreadPool, dropped: Callable[[], int]
+    threads: list[ThreadPool], dropped: Callable[[], int]
 ) -> ProcessTelemetry:
     return ProcessTelemetry(
         registry=CollectorRegistry(),
         build=this_build(),
-        threads=[reactor.getThreadPool(), threads],
+        threads=threads,
         dropped=dropped,
     )
 

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.account import LONGEST_END, Account, SharedState
+from api_exporter.account import LONGEST_END, LONGEST_WRITE, Account, SharedState
 from api_exporter.refresh.network import AccountPart
 from api_exporter.refresh.pipeline import BodyReader
 from api_exporter.settings import environment
@@ -77,13 +77,23 @@ class AccountTests(SynchronousTestCase):
         self.assertLess(0, self.registry.get_sample_value(name, labels) or 0)
 
     def test_stop(self) -> None:
-        """Its end waits for nobody for long, and leaves no timer behind."""
+        """A stop waits half a second for NetBird, and leaves no timer behind."""
+        account = self.account()
+        account.network.addService(Endless())
+        self.assertStopsAfter(LONGEST_END, account)
+
+    def test_stop_while_writing(self) -> None:
+        """A stop waits five seconds for a log that is being written."""
+        self.assertEqual(5.0, LONGEST_WRITE)
         account = self.account(AccountPart(service=Endless()))
+        self.assertStopsAfter(LONGEST_WRITE, account)
+
+    def assertStopsAfter(self, seconds: float, account: Account) -> None:
         account.startService()
         stopped = account.stopService()
-        self.reactor.advance(LONGEST_END / 2)
+        self.reactor.advance(seconds / 2)
         self.assertNoResult(stopped)
-        self.reactor.advance(LONGEST_END / 2)
+        self.reactor.advance(seconds / 2)
         self.successResultOf(stopped)
         self.assertEqual([], self.reactor.getDelayedCalls())
 

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
 
 from api_exporter.events.access_log import AccessLog
 from api_exporter.events.choice import C
@@ -28,10 +29,18 @@ T = TypeVar("T")
 
 
 class Journals:
-    """Makes them; those that write to standard output take turns line by line."""
+    """Makes them; those that write to standard output take turns line by line.
 
-    def __init__(self, reactor: PosixReactorBase, run: Run, now: Now) -> None:
+    Args:
+        threads: for writing files. A disk may hang, so no end of the process may wait
+            for them.
+    """
+
+    def __init__(
+        self, reactor: PosixReactorBase, threads: ThreadPool, run: Run, now: Now
+    ) -> None:
         self._reactor = reactor
+        self._threads = threads
         self._run = run
         self._now = now
         self._output = Output()
@@ -100,4 +109,4 @@ class Journals:
         return ToFile(kind, file, cursor, self._in_thread, account)
 
     def _in_thread(self, work: Callable[[], T], /) -> Awaitable[T]:
-        return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), work)
+        return deferToThreadPool(self._reactor, self._threads, work)

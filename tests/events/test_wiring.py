@@ -4,6 +4,7 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.position import SECOND, written
@@ -24,7 +25,8 @@ class JournalsTests(SynchronousTestCase):
             }
         )
         journals = Journals(
-            MemoryReactorClock(),  # type: ignore[arg-type] # no threads are needed
+            MemoryReactorClock(),  # type: ignore[arg-type]
+            ThreadPool(),  # that never starts: no file is written
             at_once,
             lambda: NOW,
         )

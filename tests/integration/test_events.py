@@ -79,6 +79,9 @@ class EventsTestCase(SynchronousTestCase):
     def listed(self) -> list[int]:
         return list(range(1, self.there + 1))
 
+    def page(self) -> str:
+        return get(f"http://127.0.0.1:{self.port}/metrics")[2].decode()
+
     def written(self) -> bytes:
         return self.file.read_bytes() if self.file.exists() else b""
 
@@ -137,6 +140,36 @@ class OperationTests(EventsTestCase):
         self.assertEqual(list(range(1, 2501)), ids(self.written()))
         self.assertIn("are written to", running.said())
         self.assertNotIn("canary", running.said())
+
+    def test_hung_disk(self) -> None:
+        """A disk that hangs keeps no program from its end, and no line is lost."""
+        self.there = 250
+        url = upstream(self, self.listed)
+        code = (
+            "import os, threading\n"
+            "def hang(file):\n"
+            "    if os.path.getsize('events.jsonl'):\n"
+            "        os.write(2, b'hanging\\n')\n"
+            "        threading.Event().wait()\n"
+            "os.fsync = hang\n"
+            "from api_exporter.cli import main\n"
+            "main()\n"
+        )
+        environ = self.environ(url, EVENTS_FILE=str(self.file))
+        command = [sys.executable, "-c", code]
+        running = start(self, command, self.directory, environ)
+        until(lambda: "hanging" in running.said(), "a disk that hangs")
+        until(
+            lambda: 'resource_up{resource="instance_version"} ' in self.page(),
+            "other resources",
+        )
+        status, _ = running.stop()
+        self.assertEqual(0, status, running.said())
+        self.assertIn("stopped", running.said())
+        running = self.exporter(url, EVENTS_FILE=str(self.file))
+        until(lambda: self.written().count(b"\n") >= 250, "250 events")
+        running.stop()
+        self.assertEqual(list(range(1, 251)), ids(self.written()))
 
     def test_moved(self) -> None:
         """After logrotate moved it, with SIGHUP or without, there is a new file."""
