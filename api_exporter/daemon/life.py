@@ -13,7 +13,7 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 
 from api_exporter.daemon import logs
-from api_exporter.daemon.outlets import LogFile
+from api_exporter.daemon.outlets import ROTATED_AT, ROTATED_FILES, LogFile
 from api_exporter.serving.listener import ListenError
 from api_exporter.settings.definitions import Settings
 
@@ -93,7 +93,11 @@ def log_file(twistd: Mapping[str, object]) -> LogFile | None:
     if name == "-":
         raise refusal(["a daemon cannot log to standard output"], lasting=True)
     try:
-        file: LogFile = LogFile.fromFullPath(name or "twistd.log")
+        file: LogFile = LogFile.fromFullPath(
+            name or "twistd.log",
+            rotateLength=ROTATED_AT,
+            maxRotatedFiles=ROTATED_FILES,
+        )
     except OSError as error:
         why = f"cannot write the log file {error.filename}: {error.strerror}"
         raise refusal([why], lasting=False) from None

@@ -11,6 +11,12 @@ from twisted.python import logfile
 MOST_AT_ONCE = 4096
 """Bytes: as many as a pipe takes without a wait, where it takes any."""
 
+ROTATED_AT = 10_000_000
+"""Bytes of a log file at which a new one begins."""
+
+ROTATED_FILES = 9
+"""Rotated log files that stay: older ones are removed."""
+
 log = Logger()
 
 

@@ -9,7 +9,7 @@ from twisted.logger import Logger, LogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.daemon import life
-from api_exporter.daemon.outlets import LogFile
+from api_exporter.daemon.outlets import ROTATED_AT, ROTATED_FILES, LogFile
 from api_exporter.settings.environment import read
 
 SETTINGS = read({"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "x"})
@@ -60,6 +60,21 @@ class LogTests(SynchronousTestCase):
         log = Logger("api_exporter.test", observer=LogPublisher(observer))
         log.info("seen")
         self.assertIn("info seen", Path(name).read_text())
+
+    def test_rotated(self) -> None:
+        """However long it runs, the log keeps at most 100 MB in ten files."""
+        self.assertEqual(100_000_000, ROTATED_AT * (1 + ROTATED_FILES))
+        name = self.mktemp()
+        file = life.log_file(twistd(logfile=name))
+        assert file is not None
+        self.addCleanup(file.close)
+        for number in range(2 * ROTATED_FILES):
+            Path(name).write_text(f"{number}\n")
+            file.size = ROTATED_AT  # as if it were that long
+            self.assertTrue(file.write("last\n"))
+        found = sorted(Path(name).parent.glob(f"{Path(name).name}*"))
+        self.assertEqual(1 + ROTATED_FILES, len(found), found)
+        self.assertTrue(Path(f"{name}.1").read_text().startswith("17\n"))
 
     def test_beside_events(self) -> None:
         """Where standard output is for events, all lines go to standard error."""
