@@ -1,6 +1,7 @@
 """Asks for the access log of the reverse proxy, a page at a time."""
 
-from collections.abc import Callable
+from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.interfaces import IReactorTime
 
 from api_exporter.events.journal import Journal
 from api_exporter.events.position import Position
@@ -19,6 +20,9 @@ BUSY_CYCLE = 150.0
 read again, so more requests would bring the same rows.
 """
 
+LONGEST_OPENING = 5.0
+"""Seconds to wait until the files are open. Other requests of the account wait, too."""
+
 
 class AccessLog:
     """The access log of an account.
@@ -27,7 +31,6 @@ class AccessLog:
         journal: takes the pages.
         telemetry: counts their rows.
         period: seconds between two requests while it is behind.
-        seconds: a clock.
 
     Attributes:
         journal: the same.
@@ -39,18 +42,18 @@ class AccessLog:
         telemetry: AccessLogTelemetry,
         *,
         period: float,
-        seconds: Callable[[], float],
+        clock: IReactorTime,
     ) -> None:
         self.journal = journal
         self._telemetry = telemetry
         self._period = period
-        self._seconds = seconds
+        self._clock = clock
         self._asked = self._began = float("-inf")
         self._pages = 0
 
     def wanted(self) -> bool:
         """Whether it is time to ask for rows."""
-        now = self._seconds()
+        now = self._clock.seconds()
         rested = now - self._asked >= REST - self._period
         if self._pages > BUSY:
             rested = rested and now - self._began >= BUSY_CYCLE
@@ -59,15 +62,23 @@ class AccessLog:
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
     ) -> bytes:
-        """The next page; the journal writes and counts what is new in it."""
+        """The next page; the journal writes and counts what is new in it.
+
+        Raises UpstreamError, without a request, if the log cannot be written.
+        """
         self._telemetry.listed(inventory.service_names)
-        self._asked = self._seconds()
+        self._asked = self._clock.seconds()
         if not self.journal.behind:
             self._began, self._pages = self._asked, 0
         self._pages += 1
-        position = await self.journal.begun()
+        begun = Deferred.fromCoroutine(self.journal.begun())
+        position = await begun.addTimeout(LONGEST_OPENING, self._clock, _give_up)
         if position is None:
             raise UpstreamError("log_file", self.journal.problem, unsent=True)
         body = await fetch(f"{path}?{position.query}", patience)
         self.journal.take(body, position)
         return body
+
+
+def _give_up(_: object, seconds: float) -> None:
+    """Instead of raising TimeoutError."""

@@ -4,7 +4,7 @@ A list is read in slices, files are written in a thread. What could not be writt
 the next list again.
 """
 
-from collections.abc import Awaitable, Generator, Iterable
+from collections.abc import Awaitable, Coroutine, Generator, Iterable
 from typing import Generic, Protocol, TypeVar
 
 from twisted.application.service import Service
@@ -81,15 +81,17 @@ class Journal(Service, Generic[C, Id]):
         self._unwritten: int | None = None
         self._unreadable = 0
         self.behind = False
-        self.problem = "the last written row is not known yet"
+        self.problem = "the files of the log do not open"
 
     async def begun(self) -> C | None:
-        """What has been written; None where nobody can tell yet."""
-        if self._cursor is None and self._working is None:
-            try:
-                await self._begin()
-            except (OSError, ValueError) as error:
-                self._failed(error)
+        """Open the files and return the cursor; None if they cannot be used.
+
+        If the caller gives up, the opening goes on, and the next call awaits it.
+        """
+        if self._cursor is None:
+            if self._working is None:
+                self._start(self._open())
+            await self._idle()
         return self._cursor
 
     def take(self, body: bytes, asked: C | None = None) -> None:
@@ -101,8 +103,7 @@ class Journal(Service, Generic[C, Id]):
         """
         self._list = body, asked
         if self.running and self._working is None:
-            self._working = working = Deferred.fromCoroutine(self._work())
-            working.addBoth(self._done)
+            self._start(self._work())
 
     def look(self) -> None:
         """Write to what has the file's name now."""
@@ -111,14 +112,30 @@ class Journal(Service, Generic[C, Id]):
     def stopService(self) -> Deferred[None]:
         """Fires when what is being written is."""
         super().stopService()
+        return self._idle()
+
+    def _idle(self) -> Deferred[None]:
+        """Fires when nothing is under way. Cancelling it cancels no work."""
         if self._working is None:
             return succeed(None)
         ended: Deferred[None] = Deferred()
         self._working.addBoth(lambda _: ended.callback(None))
         return ended
 
+    def _start(self, work: Coroutine[Deferred[object], object, None]) -> None:
+        self._working = working = Deferred.fromCoroutine(work)
+        working.addBoth(self._done)
+
     def _done(self, _: object) -> None:
         self._working = None
+
+    async def _open(self) -> None:
+        try:
+            await self._begin()
+        except (OSError, ValueError) as error:
+            self._failed(error)
+        except Exception:  # noqa: BLE001 - a defect of ours must not end the log
+            self._defect()
 
     async def _work(self) -> None:
         """One list after the other. It never raises, so that the next one comes."""
@@ -133,9 +150,7 @@ class Journal(Service, Generic[C, Id]):
             except (OSError, ValueError) as error:
                 self._failed(error)
             except Exception:  # noqa: BLE001 - a defect of ours must not end the log
-                self._log.failure(
-                    "internal error while writing {rows}", rows=self._kind.rows
-                )
+                self._defect()
             else:
                 self._succeeded()
 
@@ -245,6 +260,9 @@ class Journal(Service, Generic[C, Id]):
                 where=where,
                 why=why,
             )
+
+    def _defect(self) -> None:
+        self._log.failure("internal error while writing {rows}", rows=self._kind.rows)
 
     def _succeeded(self) -> None:
         if self._failing:

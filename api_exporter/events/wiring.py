@@ -96,9 +96,7 @@ class Journals:
             log=log,
             now=self._now,
         )
-        return AccessLog(
-            journal, telemetry, period=period, seconds=self._reactor.seconds
-        )
+        return AccessLog(journal, telemetry, period=period, clock=self._reactor)
 
     def _sink(
         self, kind: Kind[C, Id], file: Path, cursor: Path, account: str

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.access_log import REST, AccessLog
+from api_exporter.events.access_log import LONGEST_OPENING, REST, AccessLog
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS
 from api_exporter.events.position import SECOND, Position
@@ -52,8 +52,7 @@ class AccessLogTests(SynchronousTestCase):
             now=lambda: START / SECOND + self.clock.seconds(),
         )
         self.journal.startService()
-        seconds = self.clock.seconds
-        return AccessLog(self.journal, telemetry, period=10.0, seconds=seconds)
+        return AccessLog(self.journal, telemetry, period=10.0, clock=self.clock)
 
     def fetch(self) -> None:
         """One request."""
@@ -98,12 +97,47 @@ class AccessLogTests(SynchronousTestCase):
             async def begin(self) -> Position:
                 raise OSError(0, "no disk")
 
+        why = "cannot write to metrics only, not to a file: no disk"
+        self.assertCannotBegin(Broken(Position), why)
+
+    def test_defect(self) -> None:
+        """An error of ours while the files are opened is logged."""
+
+        class Defective(ToNowhere[Position]):
+            async def begin(self) -> Position:
+                raise KeyError("defect")
+
+        self.assertCannotBegin(Defective(Position), "the files of the log do not open")
+        self.assertEqual(1, len(self.flushLoggedErrors(KeyError)))
+
+    def test_hung_disk(self) -> None:
+        """A disk that hangs is tried once, and costs seconds. Later, reading begins."""
+        answer: Deferred[None] = Deferred()
+        tries = []
+
+        class Hung(ToNowhere[Position]):
+            async def begin(self) -> Position:
+                tries.append(1)
+                await answer
+                return await super().begin()
+
+        why = "the files of the log do not open"
+        self.assertCannotBegin(Hung(Position), why)
+        self.assertCannotFetch(why)
+        answer.callback(None)
+        self.fetch()
+        self.assertEqual(([1], []), (tries, self.clock.getDelayedCalls()))
+
+    def assertCannotBegin(self, sink: ToNowhere[Position], why: str) -> None:
         self.registry = CollectorRegistry()
-        self.log = self.access_log(Broken(Position))
+        self.log = self.access_log(sink)
+        self.assertCannotFetch(why)
+
+    def assertCannotFetch(self, why: str) -> None:
         fetched = Deferred.fromCoroutine(self.log.fetch(fetch, "", 1.0, Inventory()))
+        self.clock.advance(LONGEST_OPENING)
         error = self.failureResultOf(fetched).value
         self.assertEqual(("log_file", True), (error.reason, error.unsent))
-        why = "cannot write to metrics only, not to a file: no disk"
         self.assertEqual(why, str(error))
 
     def test_days(self) -> None:
