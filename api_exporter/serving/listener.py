@@ -1,8 +1,12 @@
 """The listener: a service that opens the ports where we are reached."""
 
+import re
 import socket
-from collections.abc import Callable, Sequence
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from ipaddress import ip_address
+from pathlib import Path
 from typing import cast
 
 from twisted.application.service import Service
@@ -37,6 +41,16 @@ BACKLOG = 1024
 """Connections that the system keeps until we come to accept them. Where there is no
 room for one more, its client tries again after a second."""
 
+_TCP = {"backlog": BACKLOG}
+_DEFAULTS: Mapping[str, Mapping[str, object]] = {
+    "tcp": _TCP,
+    "tcp6": _TCP,
+    "ssl": _TCP,
+    # Twisted's own defaults: each user may connect, and a lock that names a process. In
+    # a container all processes have the same number, so such a lock stays for ever.
+    "unix": {"backlog": BACKLOG, "mode": 660, "lockfile": 0},
+}
+"""Options of endpoints, unless the description has them."""
 
 log = Logger()
 
@@ -79,9 +93,13 @@ def endpoints(
     read, and other exceptions where a description is wrong.
     """
     if isinstance(wanted, Endpoint):
-        own = wanted.startswith("systemd:") or ":backlog=" in wanted
-        backlog = "" if own else f":backlog={BACKLOG}"
-        return [serverFromString(reactor, f"{wanted}{backlog}")]
+        kind = wanted.partition(":")[0]
+        options = [
+            f":{name}={value}"
+            for name, value in _DEFAULTS.get(kind, {}).items()
+            if not re.search(rf"(?<!\\):{name}=", wanted)
+        ]
+        return [serverFromString(reactor, f"{wanted}{''.join(options)}")]
     return [
         (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
             reactor, wanted.port, interface=interface, backlog=BACKLOG
@@ -143,6 +161,8 @@ class Listener(Service):
         for wanted in self._addresses:
             try:
                 for endpoint in endpoints(wanted, self._reactor):
+                    if isinstance(endpoint, UNIXServerEndpoint):
+                        _remove_unused(Path(endpoint._address))
                     port = _listening(endpoint, self._factory(endpoint))
                     self._ports.append(port)
                     secured = isinstance(endpoint, SSL4ServerEndpoint)
@@ -212,6 +232,17 @@ def _unix(endpoint: IStreamServerEndpoint) -> bool:
     if isinstance(endpoint, AdoptedStreamServerEndpoint):
         return bool(endpoint.addressFamily == socket.AF_UNIX)
     return isinstance(endpoint, UNIXServerEndpoint)
+
+
+def _remove_unused(path: Path) -> None:
+    """Remove a UNIX socket on which no process listens: a killed exporter left it."""
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        if stat.S_ISSOCK(path.stat().st_mode):
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink()
 
 
 def _local(host: IAddress) -> bool:

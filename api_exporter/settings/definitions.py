@@ -309,8 +309,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     listen_address: tuple[Address | Endpoint, ...] = setting(
         addresses,
         "host:port, such as :8080, 127.0.0.1:8080 or [::1]:8080, or a Twisted endpoint"
-        " (tcp, tcp6, ssl, unix or systemd) such as unix:/run/api-exporter.sock;"
-        " several are separated by commas",
+        " (tcp, tcp6, ssl, unix or systemd) such as"
+        " unix:/run/api-exporter/http.sock:mode=660; several are separated by commas",
         "Address on which the exporter serves its pages. Without a host, it listens"
         " on all interfaces, IPv6 and IPv4.",
         default=DEFAULT,

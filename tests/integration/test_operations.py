@@ -825,11 +825,20 @@ class ListenTests(OperatedTestCase):
         self.assertIn(why, ended.stderr)
 
     def test_unix(self) -> None:
-        """A socket in the file system has its mode, and is gone after the end."""
+        """Others may not connect to a socket unless its mode says so. It is gone after
+        the end, and one that a killed process left is replaced, whatever its lock says.
+        """
         path = self.directory / "exporter.sock"
-        for sign in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
-            running = self.listening(f"unix:{path}:mode=660")
-            self.assertEqual(0o660, stat.S_IMODE(path.stat().st_mode))
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(path))
+        path.with_suffix(".sock.lock").symlink_to(str(os.getpid()))
+        for sign, option, mode in (
+            (signal.SIGTERM, "", 0o660),
+            (signal.SIGKILL, ":mode=600", 0o600),
+            (signal.SIGTERM, ":mode=666", 0o666),
+        ):
+            running = self.listening(f"unix:{path}{option}")
+            self.assertEqual(mode, stat.S_IMODE(path.stat().st_mode))
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(str(path))
                 client.sendall(b"GET /health HTTP/1.0\r\n\r\n")
@@ -846,8 +855,17 @@ class ListenTests(OperatedTestCase):
         environ = self.settings(LISTEN_ADDRESS=address)
         ended = self.ended([*self.exporter, "--demo"], environ)
         self.assertEqual(1, ended.returncode)
-        self.assertIn(f"LISTEN_ADDRESS: cannot listen on {address}: ", ended.stderr)
+        why = f"LISTEN_ADDRESS: cannot listen on {address}: Address already in use"
+        self.assertIn(why, ended.stderr)
         self.assertNotIn("Traceback", ended.stderr)
+
+    def test_unix_file(self) -> None:
+        """A file that is no socket is never replaced."""
+        path = self.directory / "exporter.sock"
+        path.write_text("mine")
+        environ = self.settings(LISTEN_ADDRESS=f"unix:{path}")
+        ended = self.ended([*self.exporter, "--demo"], environ)
+        self.assertEqual((1, "mine"), (ended.returncode, path.read_text()))
 
     def test_ssl(self) -> None:
         """With a key and a certificate it is reached over TLS."""
