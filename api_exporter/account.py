@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from prometheus_client import CollectorRegistry
-from twisted.application.service import MultiService, Service
+from twisted.application.service import IService, MultiService
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
@@ -79,7 +79,7 @@ class ServicesWithDeadline(MultiService):
     """Services of which a stop waits at most so many seconds."""
 
     def __init__(
-        self, services: Iterable[Service], seconds: float, clock: IReactorTime
+        self, services: Iterable[IService], seconds: float, clock: IReactorTime
     ) -> None:
         super().__init__()
         self._seconds = seconds
@@ -165,11 +165,9 @@ class Account(MultiService):
         self._instrument(registry, own_certificate=settings.identity is not None)
         self._reload = [client.token, client.reload, *(part.reload for part in parts)]
         writing = [part.service for part in parts if part.service is not None]
-        for services, seconds in (
-            (writing, LONGEST_WRITE),
-            ([client, self.network], LONGEST_END),
-        ):
-            self.addService(ServicesWithDeadline(services, seconds, reactor))
+        self.addService(ServicesWithDeadline(writing, LONGEST_WRITE, reactor))
+        asking = [client, self.network]
+        self.addService(ServicesWithDeadline(asking, LONGEST_END, reactor))
 
     def _instrument(
         self, registry: CollectorRegistry, *, own_certificate: bool

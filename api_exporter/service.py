@@ -225,9 +225,7 @@ def assemble(
     return Program(services, [*reloads, listening.reload, site.reload])
 
 
-def _process(
-    threads: list[ThreadPool], dropped: Callable[[], int]
-) -> ProcessTelemetry:
+def _process(threads: list[ThreadPool], dropped: Callable[[], int]) -> ProcessTelemetry:
     return ProcessTelemetry(
         registry=CollectorRegistry(),
         build=this_build(),

@@ -80,15 +80,15 @@ class AccountTests(SynchronousTestCase):
         """A stop waits half a second for NetBird, and leaves no timer behind."""
         account = self.account()
         account.network.addService(Endless())
-        self.assertStopsAfter(LONGEST_END, account)
+        self.stops_after(LONGEST_END, account)
 
     def test_stop_while_writing(self) -> None:
         """A stop waits five seconds for a log that is being written."""
         self.assertEqual(5.0, LONGEST_WRITE)
         account = self.account(AccountPart(service=Endless()))
-        self.assertStopsAfter(LONGEST_WRITE, account)
+        self.stops_after(LONGEST_WRITE, account)
 
-    def assertStopsAfter(self, seconds: float, account: Account) -> None:
+    def stops_after(self, seconds: float, account: Account) -> None:
         account.startService()
         stopped = account.stopService()
         self.reactor.advance(seconds / 2)

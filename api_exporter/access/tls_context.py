@@ -195,10 +195,8 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
     ) -> bool:
         if tls.client_auth.verified and not good:
             why = "the client certificate is not verified"
-        elif depth or not tls.allowed_sans:
-            return True
         else:
-            why = _check_names(certificate, tls.allowed_sans)
+            why = "" if depth else _check_names(certificate, tls.allowed_sans)
         if why and isinstance(connection, ServerConnection):
             connection.reject(why)
         return not why
@@ -207,12 +205,21 @@ def _verifier(tls: TlsConfig) -> Callable[[SSL.Connection, X509, int, int, int],
 
 
 def _check_names(certificate: X509, allowed: frozenset[str]) -> str:
-    """Why a certificate has none of the names; "" where it has one."""
+    """Why a certificate has none of the names; "" if it has one, or any is allowed.
+
+    One whose names are damaged is refused in any case, as in Go.
+    """
     try:
         found = names_of(certificate.to_cryptography())
+    except x509.UnsupportedGeneralNameType:  # one of X.400's, say: it is not damaged
+        found = frozenset()
     except Exception:  # noqa: BLE001 - whoever comes has made it, to hurt maybe
         return "the client certificate cannot be read"
-    return "" if allowed & found else "the client certificate has no allowed name"
+    return (
+        ""
+        if not allowed or allowed & found
+        else "the client certificate has no allowed name"
+    )
 
 
 def names_of(certificate: x509.Certificate) -> frozenset[str]:

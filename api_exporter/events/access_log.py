@@ -1,6 +1,6 @@
 """Asks for the access log of the reverse proxy, a page at a time."""
 
-from twisted.internet.defer import Deferred, TimeoutError
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from api_exporter.events.journal import Journal

@@ -36,6 +36,11 @@ UNREADABLE = x509.UnrecognizedExtension(
 )
 """Names of a kind that cryptography does not read: one of X.400."""
 
+DAMAGED = x509.UnrecognizedExtension(
+    x509.SubjectAlternativeName.oid, bytes.fromhex("30038201ff")
+)
+"""A DNS name that is not ASCII. OpenSSL takes it, Go and cryptography do not."""
+
 
 class Authority:
     """Signs certificates.

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from api_exporter.access import tls_config as names
 from api_exporter.access import tls_context
 from api_exporter.settings.errors import ConfigurationError
-from tests.access.certificates import UNREADABLE, Authority, Issued, rsa_key
+from tests.access.certificates import DAMAGED, UNREADABLE, Authority, Issued, rsa_key
 from tests.access.folder import SERVER, Folder
 
 
@@ -296,12 +296,24 @@ class ContextTests(SynchronousTestCase):
             self.assertFalse(self.agreed(more, shown(client(), other)))
 
     def test_unreadable_sans(self) -> None:
-        """Names that cannot be read are none, whoever has signed them."""
-        issued = Folder.authority.issue(extension=UNREADABLE)
+        """A certificate with damaged names is refused, also where any name will do."""
+        issued = Folder.authority.issue(extension=DAMAGED)
         for policy in ("RequireAnyClientCert", "RequireAndVerifyClientCert"):
             more = f"  client_auth_type: {policy}\n  client_ca_file: ca.pem\n"
-            more += "  client_allowed_sans: [test3]\n"
-            self.assertFalse(self.agreed(more, shown(client(), issued)))
+            for names_line in ("", "  client_allowed_sans: [test3]\n"):
+                self.assertFalse(
+                    self.agreed(more + names_line, shown(client(), issued))
+                )
+
+    def test_odd_sans(self) -> None:
+        """A name of a kind that nobody uses is no allowed one, and does not hurt."""
+        issued = Folder.authority.issue(extension=UNREADABLE)
+        more = (
+            "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n"
+        )
+        self.assertTrue(self.agreed(more, shown(client(), issued)))
+        more += "  client_allowed_sans: [test3]\n"
+        self.assertFalse(self.agreed(more, shown(client(), issued)))
 
     def test_no_callbacks(self) -> None:
         """Where no callback can be made, that is said."""

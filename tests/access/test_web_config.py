@@ -288,7 +288,7 @@ class TableTests(SynchronousTestCase):
         with self.assertRaises(ConfigurationError) as raised:
             self.folder.read("[" * (LONGEST + 1))
         self.assertEqual(
-            [f"{self.folder.file}: the file has more than 262144 bytes"],
+            [f"{self.folder.file}: the file has more than 65536 bytes"],
             raised.exception.problems,
         )
 

@@ -98,7 +98,7 @@ class AccessLogTests(SynchronousTestCase):
                 raise OSError(0, "no disk")
 
         why = "cannot write to metrics only, not to a file: no disk"
-        self.assertCannotBegin(Broken(Position), why)
+        self.cannot_begin(Broken(Position), why)
 
     def test_defect(self) -> None:
         """An error of ours while the files are opened is logged."""
@@ -107,7 +107,7 @@ class AccessLogTests(SynchronousTestCase):
             async def begin(self) -> Position:
                 raise KeyError("defect")
 
-        self.assertCannotBegin(Defective(Position), "the files of the log do not open")
+        self.cannot_begin(Defective(Position), "the files of the log do not open")
         self.assertEqual(1, len(self.flushLoggedErrors(KeyError)))
 
     def test_hung_disk(self) -> None:
@@ -122,18 +122,18 @@ class AccessLogTests(SynchronousTestCase):
                 return await super().begin()
 
         why = "the files of the log do not open"
-        self.assertCannotBegin(Hung(Position), why)
-        self.assertCannotFetch(why)
+        self.cannot_begin(Hung(Position), why)
+        self.cannot_fetch(why)
         answer.callback(None)
         self.fetch()
         self.assertEqual(([1], []), (tries, self.clock.getDelayedCalls()))
 
-    def assertCannotBegin(self, sink: ToNowhere[Position], why: str) -> None:
+    def cannot_begin(self, sink: ToNowhere[Position], why: str) -> None:
         self.registry = CollectorRegistry()
         self.log = self.access_log(sink)
-        self.assertCannotFetch(why)
+        self.cannot_fetch(why)
 
-    def assertCannotFetch(self, why: str) -> None:
+    def cannot_fetch(self, why: str) -> None:
         fetched = Deferred.fromCoroutine(self.log.fetch(fetch, "", 1.0, Inventory()))
         self.clock.advance(LONGEST_OPENING)
         error = self.failureResultOf(fetched).value
