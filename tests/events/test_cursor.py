@@ -114,6 +114,22 @@ class MissedTests(SynchronousTestCase):
         more = choose(cursor, listed + events(range(36, 60), era=1))
         self.assertEqual((list(range(36, 60)), ""), (ids(more), more.missed))
 
+    def test_restored_again(self) -> None:
+        """Each restored database replaces what is remembered of the one before."""
+        cursor = after(range(1, 51))
+        for era in (1, 2):
+            before = cursor.recent
+            chosen = choose(cursor, events(range(1, 4), era))
+            self.assertEqual(before, chosen.cursor.former)
+            cursor = chosen.cursor.with_(keys(range(1, 4), era))
+
+    def test_restored_at_that_time(self) -> None:
+        """What is as old as the newest written event is not new."""
+        same = Event(31, timestamp(50), Raw(b"{}"))
+        chosen = choose(after(range(1, 51)), [*events(range(1, 31)), same])
+        self.assertIn("ids have started again", chosen.missed)
+        self.assertEqual([], chosen.new)
+
     def test_restored_long_ago(self) -> None:
         """Ids that have grown beyond ours are found by their timestamps."""
         listed = events(range(1, 41)) + events(range(41, 90), era=1)

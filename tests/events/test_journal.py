@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from fcntl import F_SETPIPE_SZ, fcntl
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from api_exporter.events.cursor import LISTED, Cursor
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS, AUDIT
 from api_exporter.events.listing import key
-from api_exporter.events.output import Output
+from api_exporter.events.output import MOST_AT_ONCE, Output
 from api_exporter.events.position import SECOND, Position
 from api_exporter.events.sinks import PATIENCE, ToFile, ToOutput
 from api_exporter.events.telling import line
@@ -125,7 +126,10 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.assertEqual([1], self.ids())
 
     def test_one_at_a_time(self) -> None:
-        """While one list is written, the newest of the others waits; a stop waits."""
+        """While one list is written, the newest of the others waits; a stop waits.
+
+        A stop begins no further batch.
+        """
         waiting: list[Deferred[None]] = []
 
         async def thread(work: Callable[[], T]) -> T:
@@ -146,6 +150,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.successResultOf(stopped)
         journal.take(body(range(1, 300)))
         self.successResultOf(journal.stopService())
+        self.assertEqual([], self.ids())
 
 
 class AccessFileTests(shared.FileTests[Position, str]):
@@ -251,6 +256,16 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.feed(journal, range(1, 61))
         self.assertEqual(0.0, self.telemetry.lags[-1])
 
+    def test_lag_of_each_failure(self) -> None:
+        """The lag of a failure without rows begins with it, not with former rows."""
+        journal = self.journal()
+        self.feed(journal, range(1, 51))
+        (self.folder / "cursor.new").mkdir()
+        self.clock.advance(2 * 3600.0)
+        self.feed(journal, range(1, 51))
+        self.assertTrue(self.telemetry.failing)
+        self.assertEqual(0.0, self.telemetry.lags[-1])
+
     def test_lag_without_folder(self) -> None:
         """Where it cannot even begin, the lag grows from then on."""
         self.folder.rmdir()
@@ -333,6 +348,23 @@ class OutputTests(AuditTestCase):
             self.read()
             self.clock.advance(0.05)
         self.assertEqual(list(range(1, 1001)), self.told())
+
+    def test_reads_slowly(self) -> None:
+        """A reader that takes a pipe's content every nine seconds is no failure.
+
+        While nothing is new, the cursor's file stays as it is.
+        """
+        fcntl(self.reader, F_SETPIPE_SZ, MOST_AT_ONCE)
+        journal = self.journal(self.sink())
+        journal.take(body(range(1, 101)))
+        for _ in range(20):
+            self.clock.pump([0.05] * int((PATIENCE - 1.0) / 0.05))
+            self.read()
+        self.assertEqual(list(range(1, 101)), self.told())
+        self.assertFalse(self.telemetry.failing)
+        saved = self.cursor.stat().st_ino
+        journal.take(body(range(1, 101)))
+        self.assertEqual(saved, self.cursor.stat().st_ino)
 
     def test_shared(self) -> None:
         """Two accounts write whole lines to one output."""
