@@ -63,7 +63,6 @@ class Chosen(Struct, Generic[C, Id], frozen=True):
         then: makes the cursor to go on from when they are; None for the one they leave.
         lag: how old the newest row is, in seconds, while there are more; 0.0 if not.
         skipped: rows that are passed over.
-        undated: rows whose time cannot be read.
     """
 
     cursor: C
@@ -72,7 +71,6 @@ class Chosen(Struct, Generic[C, Id], frozen=True):
     then: Callable[[C], C] | None = None
     lag: float = 0.0
     skipped: int = 0
-    undated: int = 0
 
 
 def batches(rows: Iterable[Row[Id]]) -> Iterator[list[Row[Id]]]:

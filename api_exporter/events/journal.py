@@ -4,6 +4,7 @@ A list is read in slices, files are written in a thread. What could not be writt
 the next list again.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Coroutine, Generator, Iterable
 from typing import Generic, Protocol, TypeVar
 
@@ -14,11 +15,16 @@ from twisted.logger import Logger
 from api_exporter.events.choice import C, batches
 from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import Id, Row
-from api_exporter.events.position import COUNTED, SECOND, nanoseconds
+from api_exporter.events.position import COUNTED
 from api_exporter.events.sinks import Sink
+from api_exporter.events.times import SECOND, nanoseconds
 from api_exporter.ports import Now, UpstreamError
 
 T = TypeVar("T")
+
+
+UNREADABLE = 1000
+"""Unreadable rows that are remembered, so that each is counted once."""
 
 
 class Run(Protocol):
@@ -79,7 +85,7 @@ class Journal(Service, Generic[C, Id]):
         self._working: Deferred[None] | None = None
         self._failing = False
         self._unwritten: int | None = None
-        self._unreadable = 0
+        self._unreadable: Counter[int] = Counter()
         self.behind = False
         self.problem = "the files of the log do not open"
 
@@ -169,7 +175,7 @@ class Journal(Service, Generic[C, Id]):
         del body
         now = int(self._now() * SECOND)
         chosen = await self._run(self._kind.choose(before, listing, now))
-        self._count_unreadable(listing.unreadable + chosen.undated)
+        self._count_unreadable(listing.unreadable)
         del listing
         self._cursor = chosen.cursor
         if chosen.missed:
@@ -225,9 +231,12 @@ class Journal(Service, Generic[C, Id]):
         young = [row.raw for row in rows if nanoseconds(row.timestamp) >= since]
         self._telemetry.took(young, len(rows) - len(young))
 
-    def _count_unreadable(self, unreadable: int) -> None:
-        """Tell of events that cannot be read; they are in the next list, too."""
-        more, self._unreadable = unreadable - self._unreadable, unreadable
+    def _count_unreadable(self, hashes: Iterable[int]) -> None:
+        """Report each unreadable row once: later lists may hold it, too."""
+        found = Counter(hashes)
+        more = (found - self._unreadable).total()
+        kept = len(self._unreadable) < UNREADABLE
+        self._unreadable = found | self._unreadable if kept else found
         if more > 0:
             self._telemetry.missed(more)
             self._log.warn(

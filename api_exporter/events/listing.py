@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from api_exporter.events.times import nanoseconds
 from api_exporter.netbird.elements import FAILURES, decoded, elements
 from api_exporter.ports import UpstreamError
 
@@ -73,11 +74,13 @@ def key(text: bytes | msgspec.Raw) -> Key[int] | None:
 
 
 def row_key(text: bytes | msgspec.Raw) -> Key[str] | None:
-    """The same of a request; None where it has no id, or no timestamp."""
+    """The same of a request; None where it has no id, or no time that can be read."""
     if (head := _head(text)) is None:
         return None
     name, timestamp = head
-    if not (isinstance(name, str) and 0 < len(name) <= _LONGEST and timestamp):
+    if not (isinstance(name, str) and 0 < len(name) <= _LONGEST):
+        return None
+    if not nanoseconds(timestamp):
         return None
     return name, timestamp
 
@@ -96,12 +99,12 @@ class Listing(Struct, Generic[Id], frozen=True):
 
     Attributes:
         rows: of audit events in the order of their ids, else as they are listed.
-        unreadable: how many more there are that cannot be told apart, or are too long.
+        unreadable: hashes of the rows without a key, or that are too long.
         more: how many rows are on the pages behind this one; 0 on the last.
     """
 
     rows: list[Row[Id]]
-    unreadable: int = 0
+    unreadable: tuple[int, ...] = ()
     more: int = 0
 
 
@@ -147,10 +150,11 @@ def listed_page(body: bytes) -> Generator[object, None, Listing[str]]:
 
 def _rows(
     body: bytes, key_of: Callable[[msgspec.Raw], Key[Id] | None]
-) -> Generator[None, None, tuple[dict[Id, Row[Id]], int]]:
-    """By id, and how many have no key."""
+) -> Generator[None, None, tuple[dict[Id, Row[Id]], tuple[int, ...]]]:
+    """By id, and the hashes of those without a key."""
     found: dict[Id, Row[Id]] = {}
-    work = unreadable = 0
+    unreadable: list[int] = []
+    work = 0
     for raws in elements(body):
         yield
         for raw in raws or ():
@@ -160,8 +164,8 @@ def _rows(
                 yield
             known = key_of(raw)
             if known is None:
-                unreadable += 1
+                unreadable.append(hash(bytes(raw)))
             else:
                 found[known[0]] = Row(*known, raw)
     yield
-    return found, unreadable
+    return found, tuple(unreadable)

@@ -13,20 +13,15 @@ begins again 30 s before the newest row of that first page. In a quiet log it be
 earlier, up to ten minutes, as long as half a page has room for the rows since then.
 """
 
-import re
 from collections.abc import Generator, Iterable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 
-import msgspec
 from msgspec import field
 from msgspec.structs import replace
 
 from api_exporter.events.choice import Chosen, LogCursor
 from api_exporter.events.listing import Key, Listing, Row
-
-SECOND = 1_000_000_000
-"""Nanoseconds, which all times here are in, since the epoch."""
+from api_exporter.events.times import SECOND, nanoseconds, written
 
 LATE = 30 * SECOND
 """How much later than others a row may show up."""
@@ -60,29 +55,6 @@ PAGE = 100
 """Rows a page, which is the most that the upstream gives."""
 
 Read = Chosen["Position", str]
-
-_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)"
-)
-
-
-def nanoseconds(timestamp: str) -> int:
-    """Since the epoch; 0 where there is no such time."""
-    if (match := _TIME.fullmatch(timestamp)) is None:
-        return 0
-    try:
-        time = msgspec.convert(match[1] + match[3], datetime)
-    except msgspec.ValidationError:
-        return 0
-    fraction = int((match[2] or "0").ljust(9, "0"))
-    return max(0, int(time.timestamp()) * SECOND + fraction)
-
-
-def written(time: int) -> str:
-    """A time as the upstream takes it: it knows UTC only, and `Z` for it."""
-    seconds, fraction = divmod(time, SECOND)
-    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{text}.{fraction:09}Z"
 
 
 class Position(LogCursor[str], frozen=True, kw_only=True):
@@ -157,16 +129,14 @@ def choose(
     for number, row in enumerate(page.rows):
         if number % PAGE == 0:
             yield
-        if time := nanoseconds(row.timestamp):
-            rows.append((time, row))
-    undated = len(page.rows) - len(rows)
+        rows.append((nanoseconds(row.timestamp), row))
     present = [(time, row) for time, row in rows if time <= now + AHEAD]
     more = page.more if len(present) == len(rows) else 0
     seen = max((time for time, _ in present), default=position.newest)
     if skips and more and seen < now - COUNTED:
         passed = [row for _, row in present if row.id not in position.known]
         forward = replace(position, last=None).from_(now)
-        return Chosen(forward, [], skipped=len(passed) + more, undated=undated)
+        return Chosen(forward, [], skipped=len(passed) + more)
     new = [
         row
         for time, row in present
@@ -175,7 +145,7 @@ def choose(
     position, missed = _checked(position, {row.id for _, row in present}, seen, now)
     then = partial(_moved, seen=min(seen, now), more=bool(more), now=now)
     lag = max(0, now - seen) / SECOND if more else 0.0
-    return Chosen(position, new, missed, then, lag, undated=undated)
+    return Chosen(position, new, missed, then, lag)
 
 
 def _moved(position: Position, *, seen: int, more: bool, now: int) -> Position:

@@ -17,8 +17,9 @@ from api_exporter.events.journal import Journal, Run
 from api_exporter.events.kinds import ACCESS, AUDIT, COUNTED, Kind
 from api_exporter.events.listing import Id
 from api_exporter.events.output import Output
-from api_exporter.events.position import SECOND, Position
+from api_exporter.events.position import Position
 from api_exporter.events.sinks import Sink, ToFile, ToNowhere, ToOutput
+from api_exporter.events.times import SECOND
 from api_exporter.ports import Now
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT

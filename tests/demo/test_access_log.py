@@ -7,7 +7,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.access_log import page
 from api_exporter.events.listing import listed_page
-from api_exporter.events.position import SECOND, Position, choose, written
+from api_exporter.events.position import Position, choose
+from api_exporter.events.times import SECOND, written
 from tests.bodies import finish
 
 NOW = 1_795_287_600.0

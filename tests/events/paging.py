@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import parse_qs
 
 from api_exporter.events.listing import Listing, Request, listed_page
-from api_exporter.events.position import SECOND, nanoseconds, written
+from api_exporter.events.times import SECOND, nanoseconds, written
 from tests.bodies import finish
 
 START = nanoseconds("2026-11-21T19:00:00Z")

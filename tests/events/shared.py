@@ -14,8 +14,8 @@ from api_exporter.events.choice import C
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import Id
-from api_exporter.events.position import SECOND
 from api_exporter.events.sinks import Sink, ToFile
+from api_exporter.events.times import SECOND
 from tests.events import limited
 from tests.events.paging import START
 

@@ -137,6 +137,24 @@ class MissedTests(SynchronousTestCase):
         self.assertEqual(list(range(41, 90)), ids(chosen))
         self.assertIn("ids have started again", chosen.missed)
 
+    def test_restored_same_time(self) -> None:
+        """What is not later than all that was written before the restore is old."""
+        cursor = after(range(1, 51))
+        [last] = events([50])
+        same = Event(31, last.timestamp, last.raw)
+        listed = [*events(range(1, 31)), same, *events([32], era=1)]
+        self.assertEqual([32], ids(choose(cursor, listed)))
+
+    def test_restored_with_many(self) -> None:
+        """As many old events as are remembered hide all those before them."""
+        listed = events(range(1, REMEMBERED + 501))
+        cursor = NOTHING.with_(keys(range(REMEMBERED + 501, REMEMBERED + 700)))
+        chosen = choose(cursor, listed)
+        self.assertEqual([], ids(chosen))
+        later = events([REMEMBERED + 501], era=1)
+        again = choose(chosen.cursor, listed + later)
+        self.assertEqual([REMEMBERED + 501], ids(again))
+
     def test_slices(self) -> None:
         """The times of a long list are not read all at once."""
         pauses = sum(

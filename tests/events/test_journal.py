@@ -10,13 +10,14 @@ from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 
 from api_exporter.events.cursor import LISTED, Cursor
-from api_exporter.events.journal import Journal
+from api_exporter.events.journal import UNREADABLE, Journal
 from api_exporter.events.kinds import ACCESS, AUDIT
 from api_exporter.events.listing import key
 from api_exporter.events.output import MOST_AT_ONCE, Output
-from api_exporter.events.position import SECOND, Position
+from api_exporter.events.position import Position
 from api_exporter.events.sinks import PATIENCE, ToFile, ToOutput
 from api_exporter.events.telling import line
+from api_exporter.events.times import SECOND
 from tests.events import body, shared
 from tests.events.paging import START, Table, number
 
@@ -208,6 +209,26 @@ class AccessFileTests(shared.FileTests[Position, str]):
             "unreadable rows of the access log are not written: 3",
             [formatEvent(event) for event in captured],
         )
+
+    def test_unreadable_once(self) -> None:
+        """An unreadable row counts once, also if other pages come in between."""
+        journal = self.journal()
+        pages = []
+        for one in (1, 2):
+            table = Table()
+            table.add(one, id="")
+            pages.append(table.answer("sort_order=asc"))
+        for page in (*pages, *pages):
+            journal.take(page)
+        self.assertEqual(2, self.telemetry.gaps)
+        many = Table()
+        for one in range(UNREADABLE):
+            many.add(one, id="")
+        for start in range(1, UNREADABLE // 100 + 1):
+            journal.take(many.answer(f"sort_order=asc&page_size=100&page={start}"))
+        self.assertEqual(UNREADABLE, self.telemetry.gaps)
+        journal.take(pages[0])
+        self.assertEqual(UNREADABLE, self.telemetry.gaps)
 
     def test_only_undated(self) -> None:
         """The exporter reads past a page without any time that can be read."""

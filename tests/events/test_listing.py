@@ -39,7 +39,7 @@ class ListingTests(SynchronousTestCase):
             text = b",".join((body([9])[1:-1], broken, body(range(1, 9))[1:]))
             found = listing(b"[" + text)
             self.assertEqual(list(range(1, 10)), [event.id for event in found.rows])
-            self.assertEqual(1, found.unreadable)
+            self.assertEqual(1, len(found.unreadable))
 
     def test_half_characters(self) -> None:
         """The escape of a lone surrogate costs its character, not all events."""

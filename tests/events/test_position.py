@@ -6,17 +6,8 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.events.listing import Listing
-from api_exporter.events.position import (
-    AHEAD,
-    COUNTED,
-    LATE,
-    SECOND,
-    Position,
-    Read,
-    choose,
-    nanoseconds,
-    written,
-)
+from api_exporter.events.position import AHEAD, COUNTED, LATE, Position, Read, choose
+from api_exporter.events.times import SECOND, nanoseconds, written
 from tests.bodies import finish
 from tests.events.paging import START, Table, number, requests
 

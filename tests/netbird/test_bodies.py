@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.exposition.text import labels
 from api_exporter.netbird import bodies, elements
 from api_exporter.netbird.bodies import (
     Body,
@@ -314,6 +315,19 @@ class ListingTests(SynchronousTestCase):
         found = decode(PEERS, listed(b'{"id":"a"}', deep, b'{"id":"c"}'))
         self.assertEqual((2, 1), (len(found.records), found.rejected))
         self.assertIn("[1]: ", found.complaints[0])
+
+    def test_equal_labels(self) -> None:
+        """Ids that labels would cut to equal ones are left out, however few letters."""
+        for letter in ("x", "é", "漢", "😀"):
+            most = 4096 // len(letter.encode())
+            for many in (most, 2 * most, 4 * most):
+                ids = [letter * many + end for end in ("", "1", "2")]
+                records = [json.dumps({"id": id_}).encode() for id_ in ids]
+                decoded = decode(PEERS, listed(b'{"id":"a"}', *records))
+                shown = [labels(peer_id=r.id) for r in decoded.records]  # type: ignore[attr-defined]
+                self.assertEqual(len(set(shown)), len(shown), (letter, many))
+                long = sum(len(id_.encode()) > 4096 for id_ in ids)
+                self.assertEqual(long, decoded.rejected)
 
     def test_pauses(self) -> None:
         """A long list is decoded with places to pause in between."""
