@@ -220,7 +220,7 @@ class PostureChecksTests(SynchronousTestCase):
         ]
         policies = (policy("c1", rule), policy("c2", rule))
         pauses, counts = pauses_and(outdated(named, policies, known, peers))
-        self.assertEqual(2 + 2 + 3 * 3, pauses)
+        self.assertEqual(3 + 3 + 3 + 2 + 2, pauses)
         self.assertEqual({"c1": len(peers), "c2": len(peers)}, counts)
 
     def test_many_checks(self) -> None:

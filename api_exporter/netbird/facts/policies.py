@@ -1,10 +1,12 @@
 """Policies whose sides are empty, and the peers that posture checks shut out."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+from itertools import count
 
-from api_exporter.exposition.tally import chunks, tally
-from api_exporter.netbird.facts.members import Steps, distinct
+from api_exporter.exposition.tally import chunks
+from api_exporter.netbird.facts.members import Steps, bits, distinct
 from api_exporter.netbird.records import (
     Group,
     GroupId,
@@ -72,55 +74,71 @@ def outdated(
 
     They are in source groups of enabled rules of the policies that use the check.
     """
+    by_check = policies_by_check(policies)
+    demands: dict[str, Release] = {}
+    for check in checks:
+        demanded = check.checks.nb_version_check
+        if demanded is not None and (minimum := release(demanded.min_version)):
+            demands[check.id] = minimum
+    if not demands:
+        return {}
+    ids = yield from _by_version(peers, max(demands.values()))
+    # Peers in the order of their versions, so that older ones are lower bits.
+    versions = sorted(ids)
+    places: dict[str, int] = {}
+    first: list[int] = []
+    for version in versions:
+        first.append(len(places))
+        for part in chunks(ids[version]):
+            places.update(zip(part, count(len(places)), strict=False))
+            yield
+    first.append(len(places))
+    concerned = {id(p): p for id_ in demands for p in by_check.get(id_, ())}
+    sources = yield from _sources(concerned.values(), groups, places)
     counts: dict[str, int] = {}
-    demands = yield from _demands(checks, policies_by_check(policies))
-    for demanding in demands.values():
-        counts.update((id_, 0) for id_, _ in demanding)
-    if not any(demands):
-        return counts
-    highest = max(minimum for each in demands.values() for _, minimum in each)
-    old: dict[str, Release] = {}
-    below: dict[str, Release] = {}
-    for some in chunks(peers):
-        versions = {peer.version for peer in some}
-        old |= {v: own for v in versions if (own := release(v)) and own < highest}
-        below.update({p.id: old[p.version] for p in some if p.version in old})
+    for id_, minimum in demands.items():
+        every = 0
+        for policy in by_check.get(id_, ()):
+            every |= sources[id(policy)]
+        older = (1 << first[bisect_left(versions, minimum)]) - 1
+        counts[id_] = (every & older).bit_count()
         yield
-    known = {group.id: group.peers or () for group in groups}
-    for sources, demanding in demands.items():
-        found: set[str] = set()
-        for members in map(known.__getitem__, sources & known.keys()):
-            for part in chunks(members):
-                found.update([member.id for member in part if member.id in below])
-                yield
-        running, steps = tally(map(below.__getitem__, found))
-        yield from steps
-        for id_, minimum in demanding:
-            counts[id_] = sum(n for own, n in running.items() if own < minimum)
     return counts
 
 
-def _demands(
-    checks: Iterable[PostureCheck], by_check: Mapping[str, Sequence[Policy]]
-) -> Steps[dict[frozenset[str], list[tuple[str, Release]]]]:
-    """Checks that demand a version, by the groups whose members they concern."""
-    sources: dict[tuple[int, ...], frozenset[str]] = {}
-    demands: dict[frozenset[str], list[tuple[str, Release]]] = {}
-    for check in checks:
-        demanded = check.checks.nb_version_check
-        minimum = release(demanded.min_version) if demanded is not None else None
-        if minimum is not None:
-            policies = by_check.get(check.id, ())
-            key = tuple(map(id, policies))
-            if key not in sources:  # many checks may be used by the same policies
-                found = set[str]()
-                for policy in policies:
-                    found |= source_groups(policy)
-                    yield
-                sources[key] = frozenset(found)
-            demands.setdefault(sources[key], []).append((check.id, minimum))
+def _by_version(
+    peers: tuple[Peer, ...], limit: Release
+) -> Steps[Mapping[Release, list[str]]]:
+    """The ids of the peers whose version is below a limit."""
+    known: dict[str, Release | None] = {}
+    found: dict[Release, list[str]] = {}
+    for some in chunks(peers):
+        known |= {v: release(v) for v in {peer.version for peer in some} - known.keys()}
+        for peer in some:
+            if (own := known[peer.version]) is not None and own < limit:
+                found.setdefault(own, []).append(peer.id)
         yield
-    return demands
+    return found
+
+
+def _sources(
+    policies: Collection[Policy], groups: Iterable[Group], places: Mapping[str, int]
+) -> Steps[dict[int, int]]:
+    """The source peers of each policy as bits, by the policy's identity."""
+    names = {id(policy): source_groups(policy) for policy in policies}
+    wanted = frozenset().union(*names.values())
+    members: dict[str, int] = {}
+    for group in groups:
+        if group.id in wanted:
+            ids = [member.id for member in group.peers or ()]
+            members[group.id] = yield from bits(ids, places)
+    found: dict[int, int] = {}
+    for policy, some in names.items():
+        found[policy] = 0
+        for name in some & members.keys():
+            found[policy] |= members[name]
+        yield
+    return found
 
 
 def source_groups(policy: Policy) -> frozenset[str]:

@@ -1,19 +1,18 @@
 """Routing peers: single peers, and the members of groups of peers.
 
-A join may be much work: a record of a few kilobytes can name large groups many times.
-So each name counts once, routers that are alike are joined once, and there are places
-to pause.
+A join may be much work: a record of a few kilobytes can name many large groups. So sets
+of peers are numbers, whose union is one step of the processor for 64 peers, and there
+are places to pause.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Protocol
 
 from msgspec import Struct
 
-from api_exporter.exposition.tally import AT_ONCE, chunks
-from api_exporter.netbird.facts.members import Steps
+from api_exporter.exposition.tally import chunks
+from api_exporter.netbird.facts.members import Steps, bits
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer, Route
 
@@ -55,7 +54,6 @@ def routing_peers(
     Args:
         routers: the enabled ones of each, beside its id.
     """
-    join = _Join()
     ways: dict[str, frozenset[RouterKey]] = {}
     wanted, ids = set[str](), set[str]()
     for id_, some in routers:
@@ -67,58 +65,82 @@ def routing_peers(
             yield
         ways[id_] = frozenset(mine)
         yield
+    members: dict[str, list[str]] = {}
     for group in groups:
         if group.id in wanted:
-            join.members[group.id] = [m.id for m in group.peers or ()]
-            ids.update(join.members[group.id])
+            members[group.id] = [m.id for m in group.peers or ()]
+            ids.update(members[group.id])
             yield
+    known: list[Peer] = []
     for some_peers in chunks(peers):
-        join.add(peer for peer in some_peers if peer.id in ids)
+        known += [peer for peer in some_peers if peer.id in ids]
         yield
-    joined: dict[frozenset[RouterKey], RoutingPeers] = {}
+    join = yield from _joined(known, members)
+    found: dict[frozenset[RouterKey], RoutingPeers] = {}
     for each in ways.values():
-        if each not in joined:
-            joined[each] = yield from join.behind(each)
+        if each not in found:
+            found[each] = join.behind(each)
         yield
-    return {id_: joined[each] for id_, each in ways.items()}
+    return {id_: found[each] for id_, each in ways.items()}
 
 
-class _Join:
-    """Which peers may route, and who is in which of the groups that are wanted."""
+class _Members(Struct, frozen=True, gc=False):
+    """The members of a group, as bits, and when the last offline one went."""
 
-    def __init__(self) -> None:
-        self._connected: set[str] = set()
-        self._offline: dict[str, datetime | None] = {}
-        self.members: dict[str, list[str]] = {}
+    bits: int
+    gone: datetime | None
 
-    def add(self, peers: Iterable[Peer]) -> None:
-        for peer in peers:
-            if peer.connected:
-                self._connected.add(peer.id)
-            else:
-                self._offline[peer.id] = peer.last_seen
 
-    def behind(self, ways: Iterable[RouterKey]) -> Steps[RoutingPeers]:
-        """The peers of all these, each once; each group is looked at once, too."""
-        found: set[str] = set()
-        named: set[str] = set()
-        for peer, groups in ways:
-            found.add(peer)
-            for group in self.members.keys() & set(groups or ()) - named:
-                named.add(group)
-                found.update(self.members[group])
-                yield
-            yield
-        connected = len(found & self._connected)
+def _joined(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> Steps["_Join"]:
+    places, offline = dict[str, int](), dict[str, datetime]()
+    for some in chunks(peers):
+        places.update({peer.id: len(places) + n for n, peer in enumerate(some)})
+        offline.update(
+            {p.id: p.last_seen for p in some if not p.connected and p.last_seen}
+        )
         yield
-        offline = found & self._offline.keys()
-        left = iter(offline if connected <= 1 else ())
+    connected = yield from bits([p.id for p in peers if p.connected], places)
+    groups: dict[str, _Members] = {}
+    for id_, ids in members.items():
         gone: datetime | None = None
-        while some := list(islice(left, AT_ONCE)):
-            times = [gone, *map(self._offline.__getitem__, some)]
+        for part in chunks(ids):
+            times = [gone, *map(offline.get, part)]
             gone = max(filter(None, times), default=None)
             yield
-        return RoutingPeers(connected + len(offline), connected, gone)
+        groups[id_] = _Members((yield from bits(ids, places)), gone)
+    return _Join(places, offline, connected, groups)
+
+
+class _Join(Struct, frozen=True):
+    """Peers that may route, and the groups that are wanted.
+
+    Attributes:
+        places: of each peer, its bit.
+        offline: when each peer that is not connected went, as far as that is known.
+        connected: the others, as bits.
+        groups: by id.
+    """
+
+    places: Mapping[str, int]
+    offline: Mapping[str, datetime]
+    connected: int
+    groups: Mapping[str, _Members]
+
+    def behind(self, ways: Iterable[RouterKey]) -> RoutingPeers:
+        """The peers of all these, each once."""
+        every = 0
+        times: list[datetime | None] = []
+        for peer, names in ways:
+            if peer in self.places:
+                every |= 1 << self.places[peer]
+                times.append(self.offline.get(peer))
+            for group in map(self.groups.get, set(names or ())):
+                if group is not None:
+                    every |= group.bits
+                    times.append(group.gone)
+        connected = (every & self.connected).bit_count()
+        gone = max(filter(None, times), default=None) if connected <= 1 else None
+        return RoutingPeers(every.bit_count(), connected, gone)
 
 
 def network_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPeers]]:
