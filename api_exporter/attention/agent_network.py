@@ -1,6 +1,6 @@
 """The Agent Network: budgets that are used up, and what is more open than it seems."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -8,7 +8,7 @@ from api_exporter.attention.finding import Finding, Snapshot, listed, plain
 from api_exporter.netbird.facts.agents import (
     Limit,
     Misses,
-    Used,
+    amounts,
     enabled_providers,
     listed_ids,
     month_cost,
@@ -24,31 +24,39 @@ _OF = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
     """Those of which somebody whom they bind has used nearly all, or all."""
     share = snapshot.thresholds.shares["agent_budget_used"]
-    shares = used(replace(snapshot.inventory, now=snapshot.now))
-    for limit, found in (yield from shares).items():
-        if found.most <= min(share, 1.0):
+    inventory = replace(snapshot.inventory, now=snapshot.now)
+    by_unit = yield from amounts(inventory)
+    names = {group.id: group.name for group in inventory.groups or ()}
+    for limit, most in (yield from used(inventory)).items():
+        if most <= min(share, 1.0):
             continue
-        spent = found.most >= 1
+        spent = most >= 1
+        least = (1.0 if spent else share) * limit.cap
+        of_groups = by_unit.get(("group", limit.window, limit.unit), {})
+        groups = [
+            names[id_] or id_
+            for id_ in (limit.groups if limit.per == "group" else ())
+            if id_ in names and of_groups.get(id_, 0.0) >= least
+        ]
         yield snapshot.finding(
             "NetBirdAgentBudgetExhausted" if spent else "NetBirdAgentBudgetNearlyUsed",
             f"{_OF[limit.of]} {plain(limit.name or limit.id)}",
-            _words(snapshot, limit, found, 1.0 if spent else share),
+            _words(limit, most, groups),
         )
 
 
-def _words(snapshot: Snapshot, limit: Limit, found: Used, share: float) -> str:
-    over = [id_ for id_, used in found.by.items() if used >= share]
+def _words(limit: Limit, most: float, groups: Sequence[str]) -> str:
+    """Such as `is used up: a group has used 103% of 500,000 tokens in 1 day: ops.`"""
     cap = f"{limit.cap:,.2f} USD"
     if limit.unit == "tokens":
         cap = counted(int(limit.cap), "token")
-    window = duration(limit.window)
-    names = {group.id: group.name for group in snapshot.inventory.groups or ()}
-    which = listed(names[id_] or id_ for id_ in over) if limit.per == "group" else ""
-    verb = "has" if len(over) == 1 else "have"
-    state = "used up" if share >= 1 else "nearly used up"
+    state = "used up" if most >= 1 else "nearly used up"
+    who = counted(len(groups), "group") if len(groups) > 1 else f"a {limit.per}"
+    verb = "have used up to" if len(groups) > 1 else "has used"
+    share = most if most >= 1 else min(most, 0.99)  # not used up is not 100%
     return (
-        f"is {state}: {counted(len(over), limit.per)} {verb} used {share:.0%} or more"
-        f" of {cap} in {window}{which}."
+        f"is {state}: {who} {verb} {share:,.0%} of {cap}"
+        f" in {duration(limit.window)}{listed(groups)}."
     )
 
 

@@ -17,7 +17,6 @@ from api_exporter.netbird.agent_records import (
 )
 from api_exporter.netbird.facts.agents import (
     Limit,
-    Used,
     denied,
     enabled_providers,
     limits,
@@ -72,8 +71,8 @@ LIMITS = ObjectKind[Limit](
 )
 
 
-def _share(shares: Mapping[Limit, Used], limit: Limit) -> float | None:
-    return shares[limit].most if limit in shares else None
+def _share(shares: Mapping[Limit, float], limit: Limit) -> float | None:
+    return shares.get(limit)
 
 
 class Spent(Struct, frozen=True):

@@ -15,7 +15,7 @@ again: both may have been deleted in between. The lists that a join waits for ar
 early. Families and findings of one list do not wait.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Protocol
@@ -23,8 +23,10 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api_exporter.exposition.tally import chunks
 from api_exporter.netbird.agent_records import AgentBudgetRule, AgentPolicy
 from api_exporter.netbird.records import Group, Network, NetworkRouter, Policy, Route
+from api_exporter.ports import UpstreamError
 
 
 class Record(Protocol):
@@ -132,6 +134,24 @@ LISTS = tuple(dict.fromkeys(n for r in REFERENCES for n in (*r.targets, r.resour
 
 _NAMING = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
 _NAMED = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
+
+
+MOST_NAMED = 1_000_000
+"""Ids that the records of one list may name, beside the members of groups: a hundred
+times as many as in the largest known network. Each is looked up in the joins.
+"""
+
+
+def check_named(name: str, records: Sequence[Any]) -> Generator[None, None, None]:
+    """Raise UpstreamError if the records of a list name more ids than joins take."""
+    total = 0
+    for reference in () if name == "groups" else _NAMING.get(name, ()):
+        for some in chunks(records):
+            total += sum(sum(1 for _ in reference.ids(record)) for record in some)
+            yield
+    if total > MOST_NAMED:
+        message = f"the records name {total} objects; the maximum is {MOST_NAMED}"
+        raise UpstreamError("too_large", message)
 
 
 @cache

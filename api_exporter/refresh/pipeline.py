@@ -25,7 +25,7 @@ from api_exporter.exposition.incremental import (
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import Reading
+from api_exporter.netbird.joins import Reading, check_named
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Fetch, Now, UpstreamError
@@ -169,6 +169,7 @@ class Pipeline:
             steps = resource.body.decode(body, known)
             decoded = await self._slicer.run(steps)
             records = decoded.records
+            await self._slicer.run(check_named(name, records))
             last = LastBody(
                 digest=digest,
                 records=len(decoded.records) + decoded.unread,

@@ -24,19 +24,17 @@ def of(every: Found, alert: str) -> list[tuple[str, str]]:
 
 class BudgetTests(SynchronousTestCase):
     def test_who(self) -> None:
-        """A group is named, users are only counted."""
+        """A group is named, users are not."""
         every = looked(known())
         self.assertEqual(
             [
                 (
                     "The budget of agent policy Engineering",
-                    "is used up: 1 user has used 100% or more of 500,000 tokens in"
-                    " 1 day.",
+                    "is used up: a user has used 100% of 500,000 tokens in 1 day.",
                 ),
                 (
                     "Budget rule Gone and Ben",
-                    "is used up: 1 user has used 100% or more of 50,000 tokens in"
-                    " 1 hour.",
+                    "is used up: a user has used 100% of 50,000 tokens in 1 hour.",
                 ),
             ],
             of(every, "NetBirdAgentBudgetExhausted"),
@@ -45,13 +43,13 @@ class BudgetTests(SynchronousTestCase):
             [
                 (
                     "Budget rule Contractors",
-                    "is nearly used up: 1 group has used 90% or more of 100,000 tokens"
-                    " in 1 day: contractors.",
+                    "is nearly used up: a group has used 99% of 100,000 tokens in"
+                    " 1 day: contractors.",
                 ),
                 (
                     "Budget rule Contractors",
-                    "is nearly used up: 1 group has used 90% or more of 10.00 USD in"
-                    " 1 day: contractors.",
+                    "is nearly used up: a group has used 99% of 10.00 USD in 1 day:"
+                    " contractors.",
                 ),
             ],
             of(every, "NetBirdAgentBudgetNearlyUsed"),

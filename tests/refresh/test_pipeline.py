@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Edition, Family, Metric, labels
+from api_exporter.netbird import joins
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
@@ -135,6 +136,28 @@ class DefectTests(SynchronousTestCase):
         self.successResultOf(self.bench.withdraw())
         self.assertEqual([], self.bench.told())
         self.flushLoggedErrors(ZeroDivisionError)
+
+
+class TooManyNamesTests(SynchronousTestCase):
+    def test_routes(self) -> None:
+        """A list whose records name too many objects is not published."""
+        self.patch(joins, "MOST_NAMED", 5)
+        for groups, reason in ((5, ""), (6, "too_large")):
+            bench = Bench()
+            bench.body = b'[{"id":"r","peer_groups":[%b]}]' % b",".join(
+                [b'"g"'] * groups
+            )
+            routes = BY_NAME["routes"]
+            read = Deferred.fromCoroutine(bench.pipeline.read(routes, routes.path, 1))
+            bench.turn()
+            if reason:
+                failure = self.failureResultOf(read, UpstreamError).value
+                self.assertEqual(reason, failure.reason)
+                self.assertIn("name 6 objects; the maximum is 5", str(failure))
+            else:
+                self.successResultOf(read)
+            known = bench.pipeline.inventory.routes
+            self.assertEqual(reason == "", known is not None)
 
 
 class TooLongTests(SynchronousTestCase):

@@ -3,7 +3,7 @@
 A row of what was used names no limit: all limits with windows of one length share it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from math import fsum
 
 from msgspec import Struct
@@ -51,18 +51,6 @@ class Limit(Struct, frozen=True, kw_only=True):
     users: tuple[str, ...] = ()
     everybody: bool = False
     booked: bool = True
-
-
-class Used(Struct, frozen=True, kw_only=True):
-    """The share of a limit's cap that those have used who are known to be bound.
-
-    Attributes:
-        most: the largest, which may exceed 1.
-        by: the share of each who has used any, by id.
-    """
-
-    most: float
-    by: Mapping[str, float]
 
 
 def limits(inventory: Inventory) -> Steps[Sequence[Limit]]:
@@ -129,76 +117,97 @@ def running(consumption: Iterable[Consumption], now: float) -> Iterator[Consumpt
                 )
 
 
-def used(inventory: Inventory) -> Steps[Mapping[Limit, Used]]:
-    """What was used of each limit that can be told of: not where nobody is known to be
-    bound, nor of windows that end between two readings.
-    """
-    rows: dict[tuple[str, int], list[ConsumptionRow]] = {}
-    for row in running(inventory.agent_consumption or (), inventory.now):
-        rows.setdefault((row.dimension_kind, row.window_seconds), []).append(row)
-    yield
-    bound = _Bound(inventory)
-    found: dict[Limit, Used] = {}
-    for limit in (yield from limits(inventory)):
-        if not limit.booked or limit.window < inventory.consumption_period:
-            continue
-        ids = yield from bound.by(limit)
-        if not ids:
-            continue
-        by: dict[str, float] = {}
-        for some in chunks(rows.get((limit.per, limit.window), ())):
-            by.update(
-                {
-                    row.dimension_id: _amount(row, limit.unit) / limit.cap
-                    for row in some
-                    if row.dimension_id in ids
-                }
-            )
-            yield
-        found[limit] = Used(most=max(by.values(), default=0.0), by=by)
+Unit = tuple[str, int, str]
+"""`group` or `user`, the seconds of a window, and `tokens` or `usd`."""
+
+
+def amounts(inventory: Inventory) -> Steps[Mapping[Unit, Mapping[str, float]]]:
+    """What each group and each user or peer has used, by its id."""
+    found: dict[Unit, dict[str, float]] = {}
+    for some in chunks([*running(inventory.agent_consumption or (), inventory.now)]):
+        for row in some:
+            tokens = float(row.tokens_input + row.tokens_output)
+            for unit, amount in (("tokens", tokens), ("usd", row.cost_usd)):
+                kind = row.dimension_kind, row.window_seconds, unit
+                found.setdefault(kind, {})[row.dimension_id] = amount
+        yield
     return found
 
 
-def _amount(row: ConsumptionRow, unit: str) -> float:
-    return row.tokens_input + row.tokens_output if unit == "tokens" else row.cost_usd
+def used(inventory: Inventory) -> Steps[Mapping[Limit, float]]:
+    """The largest share of each limit's cap that somebody has used whom it binds.
+
+    It may exceed 1. A limit is left out if nobody is known whom it binds, or if its
+    windows end between two readings.
+    """
+    bound = _Bound((yield from amounts(inventory)))
+    found: dict[Limit, float] = {}
+    every = yield from limits(inventory)
+    yield from bound.read(inventory, every)
+    for limit in every:
+        if limit.booked and limit.window >= inventory.consumption_period:
+            most = yield from bound.most(limit)
+            if most is not None:
+                found[limit] = most / limit.cap
+        yield
+    return found
 
 
 class _Bound:
-    """Whom limits bind. Groups that several of them name are joined once."""
+    """Whom limits bind, and the most that one of them has used.
 
-    def __init__(self, inventory: Inventory) -> None:
-        self._peers = inventory.peers or ()
-        self._groups = {group.id: group for group in inventory.groups or ()}
-        self._listed = {user.id for user in inventory.users or ()}
-        self._user_of: dict[str, str] = {}
-        self._members: dict[tuple[str, ...], set[str]] = {}
+    The maximum of several groups is that of their maxima, so each group is looked at
+    once for each unit.
+    """
 
-    def by(self, limit: Limit) -> Steps[set[str]]:
-        """The ids of groups, or of users and peers."""
-        if limit.per == "group":
-            return set(limit.groups) & self._groups.keys()
-        if not self._user_of:
-            for some in chunks(self._peers):
-                self._user_of.update({peer.id: peer.user_id for peer in some})
-                self._listed.update([peer.id for peer in some])
+    def __init__(self, amounts: Mapping[Unit, Mapping[str, float]]) -> None:
+        self._amounts = amounts
+        self._listed: set[str] = set()
+        self._consumers: dict[str, set[str]] = {}
+        self._most: dict[tuple[Unit, str | None], float] = {}
+
+    def read(self, inventory: Inventory, every: Iterable[Limit]) -> Steps[None]:
+        """Note the users and peers that are listed, and those of the groups."""
+        user_of: dict[str, str] = {}
+        for some in chunks(inventory.peers or ()):
+            user_of.update({peer.id: peer.user_id for peer in some})
+            yield
+        self._listed = {*user_of, *(user.id for user in inventory.users or ())}
+        yield
+        wanted = {g for limit in every if limit.per == "user" for g in limit.groups}
+        for group in inventory.groups or ():
+            found = self._consumers.setdefault(group.id, set())
+            members = group.peers or () if group.id in wanted else ()
+            for part in chunks(members):
+                ids = [m.id for m in part if m.id in user_of]
+                found.update(ids, map(user_of.__getitem__, ids))
                 yield
-        if limit.everybody:
-            return self._listed
-        members = yield from self._consumers(limit.groups)
-        return members | (set(limit.users) & self._listed)
-
-    def _consumers(self, groups: tuple[str, ...]) -> Steps[set[str]]:
-        """The members of these groups that are listed peers, and their users."""
-        if groups not in self._members:
-            found: set[str] = set()
-            for group in map(self._groups.get, groups):
-                for some in chunks(() if group is None else group.peers or ()):
-                    ids = [m.id for m in some if m.id in self._user_of]
-                    found.update(ids, map(self._user_of.__getitem__, ids))
-                    yield
             found.discard("")
-            self._members[groups] = found
-        return self._members[groups]
+
+    def most(self, limit: Limit) -> Steps[float | None]:
+        """The largest amount; None if nobody is known whom the limit binds."""
+        unit = limit.per, limit.window, limit.unit
+        amounts = self._amounts.get(unit, {})
+        if limit.per == "group":
+            bound = [id_ for id_ in limit.groups if id_ in self._consumers]
+            return max((amounts.get(id_, 0.0) for id_ in bound), default=None)
+        bound = [id_ for id_ in limit.users if id_ in self._listed]
+        found = [amounts.get(id_, 0.0) for id_ in bound]
+        for group in (None,) if limit.everybody else limit.groups:
+            ids = self._listed if group is None else self._consumers.get(group)
+            if ids:
+                if (unit, group) not in self._most:
+                    self._most[unit, group] = _most(amounts, ids)
+                    yield
+                found.append(self._most[unit, group])
+        return max(found, default=None)
+
+
+def _most(amounts: Mapping[str, float], ids: Set[str]) -> float:
+    """The largest amount of these ids; the smaller one of both is gone through."""
+    if len(ids) < len(amounts):
+        return max((amounts[id_] for id_ in ids if id_ in amounts), default=0.0)
+    return max((a for id_, a in amounts.items() if id_ in ids), default=0.0)
 
 
 Ids = Mapping[str, frozenset[str]]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import combinations, islice
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from api_exporter.collectors import networks, routes
 from api_exporter.collectors.rows import Measure, measurement
 from api_exporter.exposition.incremental import render_page
 from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.netbird.facts.policies import outdated
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
     network_of,
@@ -20,12 +22,18 @@ from api_exporter.netbird.facts.routing import (
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     MOST_GROUPS,
+    Checks,
     Group,
+    GroupId,
     Member,
     Network,
     NetworkRouter,
     Peer,
+    Policy,
+    PostureCheck,
     Route,
+    Rule,
+    VersionCheck,
 )
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
@@ -119,6 +127,61 @@ def longest(steps: Iterable[object]) -> float:
         end = time.process_time()
         slowest, begin = max(slowest, end - begin), end
     return max(slowest, time.process_time() - begin)
+
+
+class CountedId(str):
+    """An id that counts how often it is looked up."""
+
+    __slots__ = ()
+    lookups = 0
+
+    def __hash__(self) -> int:
+        CountedId.lookups += 1
+        return super().__hash__()
+
+
+class UnionsTests(SynchronousTestCase):
+    """Many records that name different sets of the same large groups."""
+
+    def setUp(self) -> None:
+        CountedId.lookups = 0
+        ids = [CountedId(f"p{n}") for n in range(500)]
+        members = tuple(Member(id=id_) for id_ in ids)
+        self.groups = tuple(Group(id=f"g{n}", peers=members[n:]) for n in range(20))
+        self.peers = tuple(Peer(id=id_, version="0.1.0") for id_ in ids)
+        names = [group.id for group in self.groups]
+        self.sets = list(islice(combinations(names, 4), 200))
+        self.once = 500 + sum(len(group.peers or ()) for group in self.groups)
+
+    def test_routes(self) -> None:
+        """Members are looked up for each group, not for each route."""
+        named = [(str(n), (router("", *some),)) for n, some in enumerate(self.sets)]
+        told = finish(routing_peers(self.groups, self.peers, named))
+        self.assertEqual(500, told["0"].peers)
+        self.assertLess(CountedId.lookups, 8 * self.once)
+
+    def test_checks(self) -> None:
+        """Likewise with posture checks."""
+        uses, checks = [], []
+        for n, some in enumerate(self.sets):
+            sources = tuple(GroupId(id=id_) for id_ in some)
+            rule = Rule(enabled=True, sources=sources)
+            check = f"c{n}"
+            minimum = VersionCheck(min_version="1.0.0")
+            checks.append(
+                PostureCheck(id=check, checks=Checks(nb_version_check=minimum))
+            )
+            uses.append(
+                Policy(
+                    id=check,
+                    enabled=True,
+                    rules=(rule,),
+                    source_posture_checks=(check,),
+                )
+            )
+        counts = finish(outdated(checks, uses, self.groups, self.peers))
+        self.assertEqual(500, counts["c0"])
+        self.assertLess(CountedId.lookups, 8 * self.once)
 
 
 class HostileTests(SynchronousTestCase):
