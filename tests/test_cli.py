@@ -9,6 +9,7 @@ import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
+from api_exporter.settings.errors import shown
 from api_exporter.settings.options import Options
 from api_exporter.version import this_build
 
@@ -101,7 +102,9 @@ class MainTests(SynchronousTestCase):
         self.patch(sys, "stderr", told)
         self.assertEqual((os.EX_CONFIG, ""), self.ended("--rules"))
         first, second = told.getvalue().splitlines()
-        self.assertIn(f"THRESHOLDS_FILE: '{own}' is not allowed: it must be ", first)
+        self.assertIn(
+            f"THRESHOLDS_FILE: {shown(str(own))} is not allowed: it must be ", first
+        )
         self.assertIn("(days: login_soon: 0: Expected `int` >= 1", first)
         self.assertIn(
             "RUNBOOKS_URL: 'wiki' is not allowed: it must be the http", second

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Self
 
 from api_exporter.access.ways_in import WayIn
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
     from api_exporter.access.configuration import AccessControl
@@ -20,7 +20,8 @@ class OpenPaths(WayIn):
         metrics, wanted = access.settings.metrics_path, access.settings.web_open_paths
         for path in sorted(wanted - {metrics, "/sd"})[:1]:
             problem = (
-                f"WEB_OPEN_PATHS: {path!r} is not allowed: it must be {metrics} or /sd"
+                f"WEB_OPEN_PATHS: {shown(path)} is not allowed: it must be {metrics}"
+                " or /sd"
             )
             access.errors.append(ConfigurationError(problem))
         return cls(wanted | {"/sd/accounts"} if "/sd" in wanted else wanted)

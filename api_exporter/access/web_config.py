@@ -13,7 +13,7 @@ from api_exporter.access.reloading import Read, unreadable
 from api_exporter.access.tls_config import TlsConfig
 from api_exporter.access.yaml_document import Section, YamlDocument
 from api_exporter.serving.token_bucket import TokenBucket
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
     from OpenSSL import SSL
@@ -107,7 +107,7 @@ def _headers(section: Section) -> tuple[tuple[bytes, bytes], ...]:
     for name in given.found:
         text, allowed = given.text(name), HEADERS[name]
         if allowed and text not in allowed:
-            message = f"it must be {' or '.join(allowed)}, not {text[:50]!r}"
+            message = f"it must be {' or '.join(allowed)}, not {shown(text)}"
             given.reject(name, message)
         elif not re.fullmatch(r"[\x20-\x7e]*", text):
             given.reject(name, "it must be one line of ASCII")

@@ -7,7 +7,7 @@ from typing import TypeVar
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, masked, shown
 
 T = TypeVar("T")
 
@@ -129,7 +129,7 @@ class Section:
             return default
         text = self.text(name)
         if text not in allowed:
-            message = f"it must be one of {', '.join(allowed)}, not {text[:50]!r}"
+            message = f"it must be one of {', '.join(allowed)}, not {shown(text)}"
             self.reject(name, message)
         return allowed.get(text, default)
 
@@ -144,15 +144,15 @@ class Section:
         for item in node.value:
             found.append(text := self.document.text(item, key))
             if allowed is not None and text not in allowed:
-                message = f"each must be one of {', '.join(allowed)}, not {text[:50]!r}"
+                message = f"each must be one of {', '.join(allowed)}, not {shown(text)}"
                 self.document.reject(item, key, message)
         return found
 
 
 def join(section: str, name: str) -> str:
     """A key's whole name. One that is no word may be a secret in the wrong place."""
-    shown = name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", name) else "…"
-    return f"{section}.{shown}" if section else shown
+    key = masked(name) if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,40}", name) else "…"
+    return f"{section}.{key}" if section else key
 
 
 def _absent(node: Node) -> bool:

@@ -78,6 +78,10 @@ def shipped() -> Thresholds:
     return msgspec.json.decode(text, type=Thresholds)
 
 
+_LONGEST_SHOWN = 16
+"""Characters of a wrong value that an error repeats: a longer one may be a secret."""
+
+
 def changed(text: bytes) -> Thresholds:
     """Those, with what a file says in their place; raises ValueError."""
     known: dict[str, dict[str, object]] = msgspec.to_builtins(shipped())
@@ -97,6 +101,7 @@ def changed(text: bytes) -> Thresholds:
             try:
                 known[table][name] = msgspec.convert(value, type=_KINDS[table])
             except msgspec.ValidationError as error:
-                problem = f"{table}: {name}: {value!r:.60}: {error}"
+                shown = f"{value!r:.60}: " if len(str(value)) <= _LONGEST_SHOWN else ""
+                problem = f"{table}: {name}: {shown}{error}"
                 raise ValueError(problem) from None
     return msgspec.convert(known, type=Thresholds)

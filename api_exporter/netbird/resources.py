@@ -61,12 +61,12 @@ class Resource(ApiEndpoint, frozen=True, kw_only=True):
         return self.optional and error.reason == "not_found"
 
     def located(self, inventory: Inventory, now: float) -> str | None:
-        """The path to ask for; None while it is dormant or withheld, or while what the
-        path is made of is unknown.
+        """The path to ask for; None while it is dormant, withheld or pointless, or
+        while what the path is made of is unknown.
         """
         if inventory.dormant(self.name) or self.name in inventory.withheld:
             return None
-        if self.of and not any(getattr(inventory, name) for name in self.of):
+        if self.pointless(inventory):
             return None
         if _CURRENT_USER not in self.path:
             return self.path + self.query(inventory, now)

@@ -14,11 +14,11 @@ from api_exporter.settings.definitions import (
     SETTINGS,
     AccountSettings,
 )
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, masked
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.settings.proxy_selection import DIRECT, select_proxy
-from api_exporter.settings.setting import masked
 from api_exporter.settings.shard import Shard
+from api_exporter.settings.spelling import meant
 
 _FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")
 
@@ -133,10 +133,11 @@ def _lines(
         if line.name not in _ALLOWED:
             known = line.name in BY_NAME
             why = "does not belong to an account" if known else "is not a setting"
-            problem = (
-                f"{path}:{line.number}: {_shown(line)} {why}: allowed are"
-                f" {', '.join(_ALLOWED)}"
-            )
+            nearest = meant(line.name)
+            hint = f"allowed are {', '.join(_ALLOWED)}"
+            if nearest is not None:
+                hint = f"did you mean {nearest}?"
+            problem = f"{path}:{line.number}: {_shown(line)} {why}: {hint}"
             errors.append(ConfigurationError(problem))
     return {line.name: line for line in lines}
 

@@ -32,7 +32,7 @@ def address(text: str) -> Address | Endpoint:
         return Endpoint(text)
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
     if not match or int(match[3]) > 65535:
-        raise ValueError(f"not {text!r}")
+        raise ValueError("write host:port")
     return Address(match[1] or match[2] or "", int(match[3]))
 
 

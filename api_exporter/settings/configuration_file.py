@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from api_exporter.plurals import counted
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, shown
 
 _LINE = re.compile(r"(?:export[ \t]+)?(?P<name>[^ \t=]*)(?P<equals>=?)(?P<value>.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -111,7 +111,7 @@ def _not_assigned(word: str, equals: str, rest: str) -> str:
         return f"{word}: NAME=value is missing its ="
     if not equals or not rest or rest.startswith("=") or "/" in word:
         return "NAME= is missing"
-    return f"{word!r} is not a name"
+    return f"{shown(word)} is not a name"
 
 
 def below(environ: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:

@@ -8,9 +8,8 @@ from api_exporter.collectors.metric_filter import matches
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.settings.accounts import account, accounts, secrets_of
 from api_exporter.settings.definitions import OF_PROCESS, AccountSettings, Settings
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, shown
 from api_exporter.settings.parsers import STANDARD_OUTPUT
-from api_exporter.settings.setting import masked
 
 SYNONYMS = {
     "NETBIRD_API_URL": ("UPSTREAM_API_URL",),
@@ -40,7 +39,7 @@ def read(environ: Mapping[str, str]) -> Settings:
             errors.append(ConfigurationError(problem))
     if not errors:
         errors += map(ConfigurationError, _unmatched(found, all_accounts=shard is None))
-        errors += map(ConfigurationError, _shared(found.values()))
+        errors += map(ConfigurationError, _shared(found.values(), values))
     if errors := errors + others:
         # Once each: a mistake of the environment may be many accounts'.
         problems = dict.fromkeys(
@@ -94,14 +93,23 @@ def _unmatched(
         if not any(matches(name, (pattern,)) for name in names):
             whose = f" of {', '.join(found)}" if len(found) < len(accounts) else ""
             yield (
-                f"{setting}{whose}: {masked(pattern)!r} matches no metric of an"
+                f"{setting}{whose}: {shown(pattern)} matches no metric of an"
                 " enabled collector (see docs/metrics.md)"
             )
 
 
-def _shared(accounts: Iterable[AccountSettings]) -> Iterator[str]:
-    """A line for each file that more than one account, or purpose, would write."""
+def _shared(
+    accounts: Iterable[AccountSettings], values: Mapping[str, object]
+) -> Iterator[str]:
+    """A line for each file that is written and has another purpose or account, too.
+
+    Args:
+        values: of the process's settings.
+    """
     users: dict[str, list[str]] = {}
+    written: set[str] = set()
+    for name, path in _read_files(accounts, values):
+        users.setdefault(os.path.realpath(path), []).append(name)
     for settings in accounts:
         whose = f" of {settings.name}" if settings.name else ""
         paths: list[tuple[str, Path]] = []
@@ -114,8 +122,28 @@ def _shared(accounts: Iterable[AccountSettings]) -> Iterator[str]:
         for setting, path in paths:
             if path != STANDARD_OUTPUT:
                 real = os.path.realpath(path)
+                written.add(real)
                 users.setdefault(real, []).append(f"{setting}{whose}")
     for shared, found in users.items():
-        if len(found) > 1:
+        if len(found) > 1 and shared in written:
             names = " and ".join(found)
             yield f"{names}: each needs a file of its own, not {shared!r}"
+
+
+def _read_files(
+    accounts: Iterable[AccountSettings], values: Mapping[str, object]
+) -> Iterator[tuple[str, Path]]:
+    """The files that the exporter reads, each with its setting."""
+    for name in ("web_config_file", "web_bearer_tokens_file"):
+        if isinstance(path := values[name], Path):
+            yield name.upper(), path
+    for settings in accounts:
+        whose = f" of {settings.name}" if settings.name else ""
+        if settings.upstream_api_token_file is not None:
+            yield (
+                f"UPSTREAM_API_TOKEN_FILE{whose}",
+                settings.upstream_api_token_file.path,
+            )
+        for name in ("client_cert_file", "client_key_file", "ca_file"):
+            if (path := getattr(settings, f"upstream_{name}")) is not None:
+                yield f"UPSTREAM_{name.upper()}{whose}", path

@@ -13,8 +13,12 @@ from api_exporter.settings.definitions import BY_NAME, Settings
 from api_exporter.settings.environment import read
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
+from api_exporter.settings.spelling import meant, misspelt
+from api_exporter.settings.unused import unused
 
 log = Logger()
+
+MISSPELT = "{name} in the environment is not a setting: did you mean {setting}?"
 
 MISNAMED = f"{{path}} is not an account file and is ignored: {NAMES}"
 
@@ -35,6 +39,16 @@ def load(options: Options, overriding: Mapping[str, str]) -> Settings:
         # Somebody may be about to write an empty file.
         retryable = error.retryable or empty
         raise ConfigurationError(*error.problems, retryable=retryable) from None
+    _warn(settings, environ)
+    return settings
+
+
+def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Log what may be a mistake, but keeps nothing from working."""
+    for name, setting in misspelt(environ).items():
+        log.warn(MISSPELT, name=name, setting=setting)
+    for line in unused(settings):
+        log.warn("{line}", line=line)
     if settings.accounts_dir is not None:
         found, misnamed = files(settings.accounts_dir)
         for path in misnamed:
@@ -48,7 +62,6 @@ def load(options: Options, overriding: Mapping[str, str]) -> Settings:
     authorities = os.environ.get("SSL_CERT_FILE")
     if authorities and not os.access(authorities, os.R_OK):
         log.warn(NO_AUTHORITIES, path=authorities)
-    return settings
 
 
 def _secret(settings: Settings) -> Iterator[Path]:
@@ -82,7 +95,15 @@ def _environment(options: Options) -> tuple[Mapping[str, str], bool]:
     if options["config"] is None:
         return os.environ, False
     path = Path(options["config"])
-    found = configuration_file.load(path)
+    lines = configuration_file.lines(path)
+    found = {line.name: line.value for line in lines}
+    problems = [
+        f"{path}:{line.number}: {line.name} is not a setting: did you mean {setting}?"
+        for line in lines
+        if (setting := meant(line.name)) is not None
+    ]
+    if problems:
+        raise ConfigurationError(*problems)
     if configuration_file.readable_by_all(path):
         log.warn(READABLE, path=str(path))
     others = {name: text for name, text in found.items() if name not in BY_NAME}

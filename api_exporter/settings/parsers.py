@@ -14,7 +14,7 @@ from api_exporter.attention.thresholds import Thresholds, changed
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, shown
 from api_exporter.settings.token import content
 
 T = TypeVar("T")
@@ -24,7 +24,10 @@ def url(text: str) -> str:
     """The base of the API, without a trailing slash."""
     if not text.isprintable() or " " in text:
         raise ValueError("a space or control character is not allowed")
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # whose words repeat the value
+        raise ValueError("the host cannot be read") from None
     if parts.scheme not in {"http", "https"}:
         raise ValueError("the scheme must be http or https")
     if "@" in parts.netloc:
@@ -35,9 +38,13 @@ def url(text: str) -> str:
         raise ValueError("leave out the path: /api/… is added")
     if parts.query or parts.fragment or text.endswith(("?", "#")):
         raise ValueError("leave out the query and the fragment")
-    if parts.port == 0:  # reading it raises ValueError where it is no port
+    try:
+        number = parts.port
+    except ValueError:
+        raise ValueError("the port must be a number up to 65535") from None
+    if number == 0:
         raise ValueError("port 0 is not allowed")
-    port = "" if parts.port is None else f":{parts.port}"
+    port = "" if number is None else f":{number}"
     host = hostname(parts.hostname)
     return f"{parts.scheme}://{host}{port}"
 
@@ -53,10 +60,17 @@ def hostname(text: str) -> str:
     if ":" in text:
         if "%" in text:
             raise ValueError("leave out the zone of the address")
-        return f"[{ip_address(text)}]"
+        try:
+            return f"[{ip_address(text)}]"
+        except ValueError:
+            raise ValueError("the address of the host is not valid") from None
     if _PLAIN_NAME.fullmatch(text):
         return text
-    return idna.encode(text).decode()
+    try:
+        return idna.encode(text).decode()
+    except idna.IDNAError as error:
+        why = re.sub(r" at position \d+ of '.*'", "", str(error))
+        raise ValueError(f"the name of the host: {why}") from None
 
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -66,7 +80,7 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+", re.ASCII)
 def duration(text: str) -> float:
     """Seconds from `30s`, `1m30s`, `500ms`, `2h`; more than 0."""
     if re.fullmatch(r"\d+(?:\.\d+)?", text, re.ASCII):
-        raise ValueError(f"add a unit: {text}s?")
+        raise ValueError(f"add a unit: {text}s?" if len(text) < 9 else "add a unit")
     if not _DURATION.fullmatch(text):
         raise ValueError
     parts = re.findall(r"([\d.]+)(h|ms|m|s)", text)
@@ -178,7 +192,7 @@ def personal(text: str) -> frozenset[str]:
         return frozenset(PERSONAL if text.lower() == "true" else ())
     kinds = frozenset(names(text))
     for kind in sorted(kinds.difference(PERSONAL)):
-        raise ValueError(f"{kind!r} is not one of {', '.join(PERSONAL)}")
+        raise ValueError(f"{shown(kind)} is not one of {', '.join(PERSONAL)}")
     return kinds
 
 
@@ -192,22 +206,22 @@ def intervals(text: str) -> dict[str, float]:
     for item in listed(text):
         name, equals, period = (part.strip() for part in item.partition("="))
         if name not in BY_NAME:
-            raise ValueError(f"{name!r} is not one of {', '.join(BY_NAME)}")
+            raise ValueError(f"{shown(name)} is not one of {', '.join(BY_NAME)}")
         if not equals or name in found:
-            raise ValueError(f"{name!r} needs one duration")
+            raise ValueError(f"{name} needs one duration")
         if period.lower() == "off":
             if name in ALWAYS:
-                raise ValueError(f"{item!r}: the exporter always needs this resource")
+                raise ValueError(f"{name}: the exporter always needs this resource")
             found[name] = OFF
             continue
         if name == ACCESS_LOG:
-            raise ValueError(f"{item!r}: set ACCESS_LOG_REQUESTS_PER_MINUTE instead")
+            raise ValueError(f"{name}: set ACCESS_LOG_REQUESTS_PER_MINUTE instead")
         try:
             found[name] = duration(period)
         except ValueError as error:
-            raise ValueError(f"{item!r}: {str(error) or 'no duration'}") from None
+            raise ValueError(f"{name}: {str(error) or 'no duration'}") from None
         if found[name] < 1:
-            raise ValueError(f"{item!r}: at least 1s")
+            raise ValueError(f"{name}: at least 1s")
     return found
 
 
@@ -217,7 +231,7 @@ def collectors(text: str) -> frozenset[str]:
     on: set[str] = set()
     for name in names(text):
         if name not in known:
-            raise ValueError(f"{name!r} is not one of {', '.join(known)}")
+            raise ValueError(f"{shown(name)} is not one of {', '.join(known)}")
         on |= known[name]
     return frozenset(on)
 
@@ -259,5 +273,5 @@ def patterns(text: str) -> tuple[str, ...]:
     found = names(text) if text else ()
     for pattern in found:
         if not re.fullmatch(r"[A-Za-z0-9_*]{1,256}", pattern):
-            raise ValueError(f"{pattern!r} is not a metric name")
+            raise ValueError(f"{shown(pattern)} is not a metric name")
     return found

@@ -1,13 +1,12 @@
 """One setting: how its text becomes a checked value, and its description."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar, cast
 
 from msgspec import Struct, field
 from msgspec.structs import fields, replace
 
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, masked, shown
 
 T = TypeVar("T")
 
@@ -57,7 +56,7 @@ class Setting(Struct, frozen=True):
         try:
             return self.parse(text)
         except ValueError as error:
-            value = "its value" if self.secret else repr(masked(text))
+            value = "its value" if self.secret else shown(text)
             hint = f" ({masked(str(error))})" if str(error) else ""
             problem = (
                 f"{place}{self.name}: {value} is not allowed:"
@@ -88,13 +87,3 @@ def settings_of(struct: type[Struct]) -> tuple[Setting, ...]:
             section = row.section or found[-1].section
             found.append(replace(row, name=known.name.upper(), section=section))
     return tuple(found)
-
-
-def masked(text: str) -> str:
-    """Without a password in an address, or a token in the wrong place."""
-    hidden, at, shown = text.rpartition("@")
-    if at:
-        scheme = re.match(r"(\w+://)?", hidden)
-        assert scheme is not None  # it may be empty
-        text = f"{scheme[0]}…@{shown}"
-    return re.sub(r"nbp_\w+", "nbp_…", text)

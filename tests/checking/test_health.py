@@ -259,5 +259,6 @@ class WhereTests(HealthTestCase):
         )
         status, line = self.asked(LISTEN_ADDRESS="?")
         self.assertEqual(
-            (2, "CRITICAL: LISTEN_ADDRESS is not allowed: not '?'"), (status, line)
+            (2, "CRITICAL: LISTEN_ADDRESS is not allowed: write host:port"),
+            (status, line),
         )

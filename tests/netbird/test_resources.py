@@ -86,12 +86,14 @@ class ResourcesTests(SynchronousTestCase):
 
 class AccessLogTests(SynchronousTestCase):
     def test_pointless(self) -> None:
-        """Without a service or a cluster there is no access log to ask for."""
+        """Without a service or a cluster there is no access log to ask for. Where lists
+        are unknown, because they are off or refused, there may be one.
+        """
         resource = BY_NAME[ACCESS_LOG]
         service, cluster = ProxyService(id="a"), ProxyCluster(address="b")
         for inventory, asked, pointless in (
-            (Inventory(), False, False),
-            (Inventory(proxy_services=()), False, False),
+            (Inventory(), True, False),
+            (Inventory(proxy_services=()), True, False),
             (Inventory(proxy_services=(), proxy_clusters=()), False, True),
             (Inventory(proxy_services=(service,)), True, False),
             (Inventory(proxy_services=(), proxy_clusters=(cluster,)), True, False),

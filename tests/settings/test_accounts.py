@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings.accounts import secrets_of
 from api_exporter.settings.definitions import OF_ACCOUNT, AccountSettings
 from api_exporter.settings.environment import read
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, shown
 
 CANARY = "nbp_c4nary1"
 OTHER = "nbp_c4nary2"
@@ -176,7 +176,7 @@ class RefusedTests(FolderTestCase):
         """A folder that cannot be listed is told with the reason."""
         gone = self.folder / "gone"
         found = self.problems(ACCOUNTS_DIR=str(gone), UPSTREAM_API_URL=URL)
-        self.assertIn(f"ACCOUNTS_DIR: '{gone}' is not allowed", found[-1])
+        self.assertIn(f"ACCOUNTS_DIR: {shown(str(gone))} is not allowed", found[-1])
         self.assertIn("(No such file or directory)", found[-1])
 
     def test_all_at_once(self) -> None:
@@ -195,6 +195,7 @@ class RefusedTests(FolderTestCase):
         )
         delta = self.write("delta.conf")
         found = self.problems(METRICS_MAX_AGE="old", LOG_LEVEL="loud")
+        gone = shown(str(self.folder / "gone"))
         begin = [problem.partition(" is ")[0].partition(" it ")[0] for problem in found]
         self.assertEqual(
             [
@@ -208,7 +209,7 @@ class RefusedTests(FolderTestCase):
                 f"{delta}: UPSTREAM_API_URL",
                 f"{delta}: UPSTREAM_API_TOKEN",
                 f"{gamma}:2: UPSTREAM_API_URL: 'nbp_…'",
-                f"{gamma}:1: UPSTREAM_API_TOKEN_FILE: '{self.folder / 'gone'}'",
+                f"{gamma}:1: UPSTREAM_API_TOKEN_FILE: {gone}",
                 "LOG_LEVEL: 'loud'",
             ],
             begin,
@@ -320,8 +321,8 @@ class MetricsTests(FolderTestCase):
         told = "matches no metric of an enabled collector (see docs/metrics.md)"
         self.assertEqual(
             [
-                f"METRICS_ALLOW: 'netbird_api_users' {told}",
-                f"METRICS_DENY of acme: 'netbird_api_user_*' {told}",
+                f"METRICS_ALLOW: {shown('netbird_api_users')} {told}",
+                f"METRICS_DENY of acme: {shown('netbird_api_user_*')} {told}",
             ],
             self.problems(
                 **self.environ,

@@ -278,7 +278,8 @@ class BelowTests(SynchronousTestCase):
 
     def test_empty(self) -> None:
         """An empty variable is not set: the file's value counts."""
-        self.assertEqual({"X_A": "1"}, below({"X_A": ""}, {"X_A": "1"}))
+        for blank in ("", " ", "\t"):
+            self.assertEqual({"X_A": "1"}, below({"X_A": blank}, {"X_A": "1"}))
 
 
 def escaped(text: str) -> str:

@@ -18,7 +18,7 @@ class WarningTests(SynchronousTestCase):
         options = Options()
         options.parseOptions([])
         book = logbook(self)
-        required = {"UPSTREAM_API_URL": "http://10.0.0.1"}
+        required = {"UPSTREAM_API_URL": "https://10.0.0.1"}
         load(options, {**required, **settings})
         return book.lines()
 

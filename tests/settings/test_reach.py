@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.environment import read
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import ConfigurationError, shown
 from tests.authority import Authority, written
 
 REQUIRED = {
@@ -146,7 +146,8 @@ class CertificateTests(ReachTestCase):
             given = {name: path} if name != key else {name: path, certificate: good}
             error = self.refused(**given)
             self.assertIn(
-                f"{name}: '{path}' is not allowed: it must be a readable", str(error)
+                f"{name}: {shown(path)} is not allowed: it must be a readable",
+                str(error),
             )
             self.assertIn(words, str(error))
             self.assertFalse(error.retryable)

@@ -21,8 +21,9 @@ from api_exporter.settings.definitions import (
     Settings,
 )
 from api_exporter.settings.environment import read
-from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.errors import LONGEST_SHOWN, ConfigurationError, shown
 from api_exporter.settings.parsers import rate_limit
+from tests import tries
 
 CANARY = "nbp_c4nary"
 """The secret. No message may ever show it."""
@@ -305,7 +306,7 @@ class RefusedTests(SynchronousTestCase):
         for text in texts:
             found = problems({**REQUIRED, name: text})
             self.assertEqual(1, len(found), text)
-            begin = f"{name}: {text!r} is not allowed: it must be "
+            begin = f"{name}: {shown(text)} is not allowed: it must be "
             self.assertEqual(begin, found[0][: len(begin)])
             self.assertIn(words, found[0][len(begin) :])
 
@@ -381,7 +382,7 @@ class RefusedTests(SynchronousTestCase):
             "https://api.example:99999": "an http or https address",
             "https://api.example:x": "an http or https address",
             "https://[::1": "an http or https address",
-            "https://[::g]": "'::g'",
+            "https://[::g]": "the host cannot be read",
             "https://[fe80::1%eth0]": "leave out the zone",
             "https://a..b": "Empty Label",
             "http://a..b": "Empty Label",
@@ -397,10 +398,26 @@ class RefusedTests(SynchronousTestCase):
 
     def test_password(self) -> None:
         """A user or a password in the address is refused, and not shown."""
-        for user in ("me", "me:pw", "me:p/w"):
-            text = f"https://{user}@api.example"
-            (problem,) = problems({**REQUIRED, "UPSTREAM_API_URL": text})
-            self.assertIn("'https://…@api.example' is not allowed", problem)
+        for user in ("m3", "m3:pw", "m3:p/w"):
+            for host in ("api.example", "a"):
+                text = f"https://{user}@{host}"
+                (problem,) = problems({**REQUIRED, "UPSTREAM_API_URL": text})
+                self.assertIn("UPSTREAM_API_URL: ", problem)
+                self.assertNotIn("m3", problem)
+
+    @settings(deadline=None, max_examples=tries(300))
+    @given(
+        st.sampled_from([n for n in NAMES if n not in REQUIRED]),
+        st.text(st.sampled_from("abcxyz0189_-+/=.,:@ ABC%é"), min_size=17),
+        st.sampled_from(["", "peers=", "groups:", "https://", "[", "email,", "tcp:"]),
+    )
+    def test_long_values(self, name: str, secret: str, before: str) -> None:
+        """No error repeats more than a few characters of what is refused."""
+        for text in problems({**REQUIRED, name: before + secret}):
+            known = BY_NAME[name].allowed
+            for at in range(len(secret) - LONGEST_SHOWN):
+                part = secret[at : at + LONGEST_SHOWN + 1]
+                self.assertNotIn(part, text.replace(known, ""))
 
     def test_misplaced_secrets(self) -> None:
         """A token or a password in the wrong variable is not shown."""
@@ -411,7 +428,6 @@ class RefusedTests(SynchronousTestCase):
                 self.assertEqual(1, len(found), text)
                 self.assertNotIn(token, found[0])
                 self.assertNotIn(CANARY, found[0])
-                self.assertIn("…", found[0])
 
     def test_token_as_metric(self) -> None:
         """A token that stands where a metric is named is not shown."""
@@ -421,7 +437,6 @@ class RefusedTests(SynchronousTestCase):
                     environ = {"UPSTREAM_API_TOKEN": token, name: text}
                     (problem,) = problems({**REQUIRED, **environ})
                     self.assertNotIn(token, problem)
-                    self.assertIn("…", problem)
 
     def test_long_text(self) -> None:
         """A variable as long as the system allows is refused like any other."""
@@ -475,7 +490,8 @@ class RefusedTests(SynchronousTestCase):
         ):
             file.write_text(text)
             [problem] = problems({**REQUIRED, "THRESHOLDS_FILE": str(file)})
-            self.assertTrue(problem.startswith(f"THRESHOLDS_FILE: '{file}' is not "))
+            begin = f"THRESHOLDS_FILE: {shown(str(file))} is not "
+            self.assertTrue(problem.startswith(begin))
             self.assertIn(told, problem)
         self.refuses(
             "THRESHOLDS_FILE", ["/dev/null"], "(the file is not a regular file)"
@@ -566,7 +582,7 @@ class RefusedTests(SynchronousTestCase):
                 pattern = text.rpartition(",")[2]
                 self.assertEqual(
                     [
-                        f"{name}: {pattern!r} matches no metric of an enabled"
+                        f"{name}: {shown(pattern)} matches no metric of an enabled"
                         " collector (see docs/metrics.md)"
                     ],
                     problems({**REQUIRED, name: text}),
@@ -583,15 +599,15 @@ class RefusedTests(SynchronousTestCase):
         for text, words in {
             "pears=15s": "'pears' is not one of peers, current_user, accounts, ",
             "=15s": "'' is not one of peers, ",
-            "peers": "'peers' needs one duration",
-            "access_log=5s": "'access_log=5s': set ACCESS_LOG_REQUESTS_PER_MINUTE",
-            "peers=15s,peers=20s": "'peers' needs one duration",
-            "peers=": "'peers=': no duration",
-            "peers=often": "'peers=often': no duration",
-            "groups=1m,peers=15": "'peers=15': add a unit: 15s?",
-            "peers=999ms": "'peers=999ms': at least 1s",
-            "peers=off": "'peers=off': the exporter always needs this resource",
-            "groups=off": "'groups=off': the exporter always needs this resource",
+            "peers": "peers needs one duration",
+            "access_log=5s": "access_log: set ACCESS_LOG_REQUESTS_PER_MINUTE",
+            "peers=15s,peers=20s": "peers needs one duration",
+            "peers=": "peers: no duration",
+            "peers=often": "peers: no duration",
+            "groups=1m,peers=15": "peers: add a unit: 15s?",
+            "peers=999ms": "peers: at least 1s",
+            "peers=off": "peers: the exporter always needs this resource",
+            "groups=off": "groups: the exporter always needs this resource",
         }.items():
             self.refuses("REFRESH_INTERVALS", [text], words)
 
@@ -600,8 +616,8 @@ class SecrecyTests(SynchronousTestCase):
     def test_settings(self) -> None:
         """The token is in no text that is made of settings."""
         found = the_only(read(REQUIRED))
-        for shown in (found, found.upstream_api_token):
-            self.assertNotIn(CANARY, f"{shown} {shown!r}")
+        for secret in (found, found.upstream_api_token):
+            self.assertNotIn(CANARY, f"{secret} {secret!r}")
         self.assertEqual("<token>", repr(found.upstream_api_token))
 
     def test_error(self) -> None:

@@ -1,0 +1,49 @@
+"""Misspelt names: the setting that is nearest to a name that is none."""
+
+from collections.abc import Iterable
+
+from api_exporter.settings.definitions import BY_NAME
+
+_SHORT = 8
+"""Letters of a name in which two mistakes may make any other word."""
+
+
+def meant(name: str) -> str | None:
+    """The setting that a name seems to mean, if it is one or two letters away."""
+    if name in BY_NAME:
+        return None
+    for setting in BY_NAME:
+        if _near(name.upper(), setting):
+            return setting
+    return None
+
+
+def misspelt(names: Iterable[str]) -> dict[str, str]:
+    """The names that are no settings but near to one, and that setting."""
+    return {name: setting for name in names if (setting := meant(name)) is not None}
+
+
+def _near(name: str, setting: str) -> bool:
+    most = 1 if len(setting) <= _SHORT else 2
+    if abs(len(name) - len(setting)) > most:
+        return False
+    if len(set(name) ^ set(setting)) > 2 * most:  # far more quickly known
+        return False
+    return distance(name, setting) <= most
+
+
+def distance(a: str, b: str) -> int:
+    """Letters to add, remove or replace, and pairs to swap, from one word to another.
+
+    The optimal string alignment distance.
+    """
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, letter in enumerate(a, 1):
+        older, before, row = before, row, [i]
+        for j, other in enumerate(b, 1):
+            cost = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and (letter, a[i - 2]) == (b[j - 2], other):
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+    return row[-1]

@@ -1,0 +1,110 @@
+"""Settings that have no effect, because another one that they need is not set."""
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF
+from api_exporter.settings.definitions import BY_NAME as SETTINGS_BY_NAME
+from api_exporter.settings.definitions import AccountSettings, Settings
+
+
+class Need(Struct, frozen=True):
+    """What a setting of an account needs to have an effect.
+
+    Attributes:
+        given: whether the setting says something.
+        needs: what has to be set, for a person.
+        met: whether it is.
+    """
+
+    setting: str
+    given: Callable[[AccountSettings], bool]
+    needs: str
+    met: Callable[[AccountSettings], bool]
+
+
+def _secure(account: AccountSettings) -> bool:
+    return account.upstream_api_url.startswith("https:")
+
+
+def _secure_proxy(account: AccountSettings) -> bool:
+    proxy = account.proxy_selection.proxy
+    return proxy is not None and proxy.secure
+
+
+_REQUESTS = int(SETTINGS_BY_NAME["ACCESS_LOG_REQUESTS_PER_MINUTE"].default or 0)
+
+NEEDS = (
+    Need(
+        "EVENTS_CURSOR_FILE",
+        lambda account: account.events_cursor_file is not None,
+        "EVENTS_FILE",
+        lambda account: account.events_file is not None,
+    ),
+    Need(
+        "ACCESS_LOG_CURSOR_FILE",
+        lambda account: account.access_log_cursor_file is not None,
+        "ACCESS_LOG_FILE",
+        lambda account: account.access_log_file is not None,
+    ),
+    Need(
+        "ACCESS_LOG_REQUESTS_PER_MINUTE",
+        lambda account: account.access_log_requests_per_minute != _REQUESTS,
+        "ACCESS_LOG_FILE or ACCESS_LOG_METRICS",
+        lambda account: account.reads_access_log,
+    ),
+    Need(
+        "UPSTREAM_CLIENT_CERT_FILE",
+        lambda account: account.upstream_client_cert_file is not None,
+        "an https address in UPSTREAM_API_URL",
+        _secure,
+    ),
+    Need(
+        "UPSTREAM_CA_FILE",
+        lambda account: account.upstream_ca_file is not None,
+        "an https address in UPSTREAM_API_URL or UPSTREAM_PROXY",
+        lambda account: _secure(account) or _secure_proxy(account),
+    ),
+)
+"""A setting that is not here has an effect whatever else is set."""
+
+
+def unused(settings: Settings) -> Iterator[str]:
+    """A line for each setting that no account has a use for."""
+    accounts = settings.accounts.values()
+    for need in NEEDS:
+        given = [account for account in accounts if need.given(account)]
+        if given and not any(need.met(account) for account in given):
+            yield f"{need.setting} has no effect: it needs {need.needs}"
+    requested = frozenset[str]().union(*map(_requested, accounts))
+    intervals = {
+        name: None
+        for account in accounts
+        for name, period in account.refresh_intervals.items()
+        if period != OFF and name not in requested
+    }
+    for name in intervals:
+        yield (
+            f"REFRESH_INTERVALS: {name} has no effect: the other settings do not"
+            " need this resource"
+        )
+    ways = settings.web_config_file, settings.web_bearer_tokens_file
+    if settings.web_open_paths and ways == (None, None):
+        yield (
+            "WEB_OPEN_PATHS has no effect: it needs WEB_CONFIG_FILE or"
+            " WEB_BEARER_TOKENS_FILE"
+        )
+
+
+def _requested(account: AccountSettings) -> frozenset[str]:
+    """The resources that something of the account needs."""
+    collectors = [c for c in COLLECTORS if c.name in account.collectors]
+    found = ALWAYS.union(*(collector.reads for collector in collectors))
+    if account.events_file is not None:
+        found |= {"events"}
+    if account.reads_access_log:
+        found |= {ACCESS_LOG, *BY_NAME[ACCESS_LOG].of}
+    # A token that reads another account belongs to a user whom that does not have.
+    return found - {"access_tokens"} if account.upstream_account else found

@@ -1,0 +1,145 @@
+"""All pairs of settings: both work, or an error or a warning names one of them."""
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
+from api_exporter.refresh.quotas import quotas
+from api_exporter.settings.definitions import SETTINGS, Settings
+from api_exporter.settings.environment import read
+from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.unused import unused
+from tests.authority import Authority, written
+
+REQUIRED = {"UPSTREAM_API_URL": "https://api.example", "UPSTREAM_API_TOKEN": "secret"}
+
+RESOURCES = {
+    "EVENTS_FILE": "events",
+    "ACCESS_LOG_FILE": "access_log",
+    "ACCESS_LOG_METRICS": "access_log",
+    "IMPORTANT_GROUPS": "groups",
+    "PEER_DETAIL": "groups",
+}
+"""What has to be requested where a setting is set."""
+
+ALTERNATIVES = {
+    "EVENTS_CURSOR_FILE": {"EVENTS_FILE"},
+    "ACCESS_LOG_CURSOR_FILE": {"ACCESS_LOG_FILE"},
+    "ACCESS_LOG_REQUESTS_PER_MINUTE": {"ACCESS_LOG_FILE", "ACCESS_LOG_METRICS"},
+    "WEB_OPEN_PATHS": {"WEB_CONFIG_FILE", "WEB_BEARER_TOKENS_FILE"},
+}
+"""Settings of which one has to be set, or a setting has no effect."""
+
+
+def examples(folder: Path) -> Iterator[tuple[str, str]]:
+    """Values of each setting; of those that switch something off, all."""
+    issued = Authority("persons").issue("exporter")
+    (folder / "accounts").mkdir()
+    yield from (
+        ("UPSTREAM_API_URL", "http://api.example"),
+        ("UPSTREAM_API_TOKEN_FILE", written(folder, "token", b"secret")),
+        ("HTTP_TIMEOUT", "10s"),
+        ("API_RETRY_ATTEMPTS", "1"),
+        ("UPSTREAM_ACCOUNT", "other"),
+        ("UPSTREAM_RATE_LIMIT", "1/1"),
+        ("UPSTREAM_PROXY", "http://proxy.example:3128"),
+        ("UPSTREAM_PROXY", "https://proxy.example:3128"),
+        ("UPSTREAM_CLIENT_CERT_FILE", written(folder, "both", issued.pem + issued.key)),
+        ("UPSTREAM_CLIENT_KEY_FILE", written(folder, "key", issued.key)),
+        ("UPSTREAM_CA_FILE", written(folder, "ca", issued.pem)),
+        ("METRICS_MAX_AGE", "1m"),
+        ("PAGE_MAX_BYTES", "1"),
+        ("EXPOSE_PERSONAL_DATA", "true"),
+        ("PEER_DETAIL", "groups:a"),
+        ("IMPORTANT_GROUPS", "a"),
+        ("EVENTS_FILE", f"{folder}/events"),
+        ("EVENTS_FILE", "-"),
+        ("EVENTS_CURSOR_FILE", f"{folder}/events.position"),
+        ("ACCESS_LOG_FILE", f"{folder}/access"),
+        ("ACCESS_LOG_CURSOR_FILE", f"{folder}/access.position"),
+        ("ACCESS_LOG_METRICS", "true"),
+        ("ACCESS_LOG_REQUESTS_PER_MINUTE", "5"),
+        ("THRESHOLDS_FILE", written(folder, "thresholds", b"{}")),
+        ("RUNBOOKS_URL", "https://wiki.example/netbird"),
+        ("LISTEN_ADDRESS", "unix:/run/x.sock"),
+        ("METRICS_PATH", "/other"),
+        ("MAX_CONNECTIONS", "1"),
+        ("WEB_CONFIG_FILE", written(folder, "web", b"")),
+        ("WEB_BEARER_TOKENS_FILE", written(folder, "bearer", b"a" * 32)),
+        ("WEB_OPEN_PATHS", "/sd"),
+        ("LOG_LEVEL", "error"),
+        ("LOG_FORMAT", "json"),
+        ("ACCOUNTS_DIR", f"{folder}/accounts"),
+        ("SHARD", "0/2"),
+        ("DEMO_PEERS", "1"),
+        ("DEMO_ACCOUNTS", "3"),
+        ("DEMO_RATE_LIMIT", "6/500"),
+    )
+    for collector in COLLECTORS:
+        yield "COLLECTORS", collector.name
+    for resource in BY_NAME:
+        yield "REFRESH_INTERVALS", f"{resource}=1m"
+        yield "REFRESH_INTERVALS", f"{resource}=off"
+
+
+class PairsTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        self.examples = list(examples(folder))
+
+    def test_all(self) -> None:
+        """Each setting has an example."""
+        named = {name for name, _ in self.examples} | {"METRICS_ALLOW", "METRICS_DENY"}
+        self.assertEqual({s.name for s in SETTINGS} - {"UPSTREAM_API_TOKEN"}, named)
+
+    def test_pairs(self) -> None:
+        """No setting switches off in silence what another one needs."""
+        judged = 0
+        for (one, first), (other, second) in combinations(self.examples, 2):
+            if one == other:
+                continue
+            given = {one: first, other: second}
+            environ = {**REQUIRED, **given}
+            if "UPSTREAM_API_TOKEN_FILE" in given:
+                del environ["UPSTREAM_API_TOKEN"]
+            try:
+                settings = read(environ)
+            except ConfigurationError as error:
+                self.assertTrue(one in str(error) or other in str(error), given)
+                continue
+            judged += 1
+            self.judge(given, settings)
+        self.assertGreater(judged, 2000)
+
+    def judge(self, given: Mapping[str, str], settings: Settings) -> None:
+        """Judge a pair that is not refused."""
+        told = list(unused(settings))
+        for name, alternatives in ALTERNATIVES.items():
+            idle = name in given and not alternatives & given.keys()
+            named = [line for line in told if line.startswith(f"{name} has no effect")]
+            self.assertEqual(int(idle), len(named), (given, told))
+        found = quotas(settings.accounts.values())
+        requested = {r.name: r for r in found[""].selection.resources}
+        for name, resource in RESOURCES.items():
+            if name in given:
+                self.assertIn(resource, requested, given)
+                self.assertIsNotNone(requested[resource].located(Inventory(), 0.0))
+        interval, _, period = given.get("REFRESH_INTERVALS", "").partition("=")
+        if interval and period != "off" and interval != CURRENT_USER:
+            idle = f"REFRESH_INTERVALS: {interval} has no effect" in str(told)
+            self.assertEqual(idle, interval not in requested, given)
+        plain = given.get("UPSTREAM_API_URL", "https").startswith("http:")
+        proxy = given.get("UPSTREAM_PROXY", "").startswith("https:")
+        for name, idle in (
+            ("UPSTREAM_CLIENT_CERT_FILE", plain),
+            ("UPSTREAM_CA_FILE", plain and not proxy),
+        ):
+            if name in given:
+                named = [line for line in told if line.startswith(f"{name} has no")]
+                self.assertEqual(int(idle), len(named), (given, told))
