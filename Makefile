@@ -175,7 +175,7 @@ executable: ## Build for libc alone: dist/api-exporter-linux-<arch>, one file, a
 	@dist/api-exporter-linux-$(ARCH) --version
 	@deploy/executable/pack.sh build/directory/api-exporter dist
 
-# The directory is what packages, the static image and the archive hold.
+# The directory is what packages and the archive hold.
 directory: executable ## Build the directory build/directory/api-exporter and its archive in dist.
 
 deb: directory ## Build dist/api-exporter_<version>_<arch>.deb, the Debian package.

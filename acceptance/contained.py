@@ -8,7 +8,6 @@ from pathlib import Path
 
 from acceptance.check import Failed
 from acceptance.engine import Engine, Running
-from acceptance.kubernetes import PROBES
 from acceptance.scraping import (
     ASKED,
     CERTIFICATES,
@@ -24,6 +23,12 @@ from tests.integration.programs import free_port, get
 MOUNTED = "/run/secrets/api-exporter-web"
 
 USER = 65532
+
+PROBES = {
+    "livenessProbe": ["api-exporter", "--health"],
+    "readinessProbe": ["api-exporter", "--health", "/ready"],
+}
+"""What asks from inside, behind a front door."""
 
 DOORS = {
     "WEB_CONFIG_FILE": f"{MOUNTED}/web.yml",

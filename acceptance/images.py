@@ -1,4 +1,4 @@
-"""The images: built twice, looked into, run as hardened as can be, and asked."""
+"""The image: built twice, looked into, run as hardened as can be, and asked."""
 
 import gzip
 import hashlib
@@ -30,12 +30,12 @@ BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 BASE = "localhost/base"
 """In place of the official image of Python: Debian, with its Python's venv."""
 
-IMAGE, STATIC = "localhost/api-exporter", "localhost/api-exporter-static"
+IMAGE = "localhost/api-exporter"
 
 MB = 1_000_000
 
-LAYER, WHOLE = 50 * MB, 30 * MB
-"""What our layer of the image may have in bytes, and the static image, compressed."""
+LAYER = 50 * MB
+"""What our layer of the image may have in bytes."""
 
 UNWANTED = re.compile(
     r"(^|/)(pip[0-9.]*|pip-[^/]*|ensurepip)$"
@@ -49,57 +49,58 @@ LABELS = ("created", "revision", "version")
 
 def image(folder: Path) -> str:
     """The image upon Python's: small, the same twice, hardened, and it runs."""
-    engine = prepared(folder, "image")
-    return _tried(engine, folder, "image", IMAGE)
+    engine = prepared(folder)
+    first = _digest(engine, folder / "first")
+    built(engine, "podman")
+    if (second := _digest(engine, folder / "second")) != first:
+        raise Failed(f"built by buildah {first}, by podman {second}")
+    seen = [f"built by buildah and by podman: {first}"]
+    seen.append(_sizes(folder / "first"))
+    seen.append(_configured(engine))
+    seen.append(_contents(engine))
+    seen.append(_served(engine))
+    seen.append(_secured(engine, folder))
+    seen += guarded(engine, IMAGE, folder)
+    return "\n".join(seen)
 
 
-def static(folder: Path) -> str:
-    """The image from nothing: likewise, and it has no shell."""
-    engine = prepared(folder, "static")
-    return _tried(engine, folder, "static", STATIC)
-
-
-def prepared(folder: Path, kind: str) -> Engine:
-    """An engine that has one of the images, and what it builds on."""
+def prepared(folder: Path) -> Engine:
+    """An engine that has the image, and what it builds on."""
     engine = Engine(folder)
-    if kind == "image":
-        packages = "ca-certificates,python3,python3-venv"
-        engine.imported(archive(13, "python", packages), BASE)
-    else:
-        _directory()
-    built(engine, kind, "buildah")
+    engine.imported(archive(13, "python", "ca-certificates,python3,python3-venv"), BASE)
+    built(engine, "buildah")
     return engine
 
 
-def _directory() -> None:
-    """What the static image holds, unless it is there."""
-    if not (ROOT / "build/directory/api-exporter").exists():
-        run("make", "directory", "PYTHON=/usr/bin/python3")
+def built(engine: Engine, name: str) -> None:
+    """Build the image by the script that everybody uses."""
+    env = {**_build_env(), "ENGINE": str(engine.wrapper(name))}
+    run("deploy/container/build.sh", "--tag", IMAGE, *_build_options(engine), env=env)
 
 
-def built(engine: Engine, kind: str, name: str) -> None:
-    """Build an image by the script that everybody uses."""
-    options = ["--tag", IMAGE if kind == "image" else STATIC]
-    options += ["--isolation", "chroot", "--network", "host"]
-    if kind == "image":  # pip reaches its index as it does on this machine
-        configured = run("pip", "config", "list")
-        values = re.findall(r"^global\.([\w-]+)=(.*)$", configured, re.MULTILINE)
-        lines = [f"{key} = {value.strip(chr(39))}\n" for key, value in values]
-        (engine.folder / "pip.conf").write_text("".join(["[global]\n", *lines]))
-        options += ["--volume", f"{engine.folder}/pip.conf:/etc/pip.conf:ro"]
-        options += ["--volume", "/etc/ssl/certs:/etc/ssl/certs:ro"]
-    bases = {"BASE": BASE, "BUILDER": BASE}
-    env = {**bases, **_commit(), "ENGINE": str(engine.wrapper(name))}
-    run("deploy/container/build.sh", kind, *options, env=env)
+def _build_options(engine: Engine) -> list[str]:
+    """Those with which pip reaches its index as it does on this machine."""
+    configured = run("pip", "config", "list")
+    values = re.findall(r"^global\.([\w-]+)=(.*)$", configured, re.MULTILINE)
+    lines = [f"{key} = {value.strip(chr(39))}\n" for key, value in values]
+    (engine.folder / "pip.conf").write_text("".join(["[global]\n", *lines]))
+    options = ["--isolation", "chroot", "--network", "host"]
+    options += ["--volume", f"{engine.folder}/pip.conf:/etc/pip.conf:ro"]
+    return [*options, "--volume", "/etc/ssl/certs:/etc/ssl/certs:ro"]
+
+
+def _build_env() -> dict[str, str]:
+    return {"BASE": BASE, "BUILDER": BASE, **_commit()}
 
 
 def page(folder: Path) -> str:
-    """The commands of the page, from a checkout, bring the static image to run."""
+    """The commands of the page, from a checkout, bring the image to run."""
     engine = Engine(folder)
-    _directory()
-    _, command = checkout("container.md").split(" && ")
-    env = {**_commit(), "ENGINE": str(engine.wrapper("podman"))}
-    run("sh", "-c", f"{command} --isolation chroot --network host", env=env)
+    engine.imported(archive(13, "python", "ca-certificates,python3,python3-venv"), BASE)
+    command = checkout("container.md")
+    env = {**_build_env(), "ENGINE": str(engine.wrapper("podman"))}
+    options = " ".join(_build_options(engine))
+    run("sh", "-c", f"{command} {options}", env=env)
     tools = folder / "tools"
     tools.mkdir()
     engine.docker(tools / "docker")
@@ -131,35 +132,20 @@ def _commit() -> dict[str, str]:
     return {"SOURCE_COMMIT": commit, "SOURCE_DATE_EPOCH": seconds}
 
 
-def _tried(engine: Engine, folder: Path, kind: str, name: str) -> str:
-    first = _digest(engine, name, folder / "first")
-    built(engine, kind, "podman")
-    if (second := _digest(engine, name, folder / "second")) != first:
-        raise Failed(f"built by buildah {first}, by podman {second}")
-    seen = [f"built by buildah and by podman: {first}"]
-    seen.append(_sizes(folder / "first", kind))
-    seen.append(_configured(engine, name))
-    seen.append(_contents(engine, name, kind))
-    seen.append(_served(engine, name))
-    seen.append(_secured(engine, name, folder))
-    seen += guarded(engine, name, folder)
-    return "\n".join(seen)
-
-
-def _digest(engine: Engine, name: str, folder: Path) -> str:
-    engine.saved(name, folder)
+def _digest(engine: Engine, folder: Path) -> str:
+    engine.saved(IMAGE, folder)
     manifest = (folder / "manifest.json").read_bytes()
     return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
 
 
-def _sizes(saved: Path, kind: str) -> str:
+def _sizes(saved: Path) -> str:
     """What a registry would hold of it: the last layer is ours."""
     manifest: Any = json.loads((saved / "manifest.json").read_text())
     layers = manifest["layers"]
     digest = layers[-1]["digest"].removeprefix("sha256:")
     ours = len(gzip.decompress((saved / digest).read_bytes()))
     compressed = sum(layer["size"] for layer in layers)
-    if ours > LAYER or (kind == "static" and compressed > WHOLE):
+    if ours > LAYER:
         raise Failed(f"our layer: {ours} bytes; compressed: {compressed}")
     return (
         f"our layer {ours / MB:.1f} MB ({layers[-1]['size'] / MB:.1f} compressed), "
@@ -167,9 +153,9 @@ def _sizes(saved: Path, kind: str) -> str:
     )
 
 
-def _configured(engine: Engine, name: str) -> str:
+def _configured(engine: Engine) -> str:
     """User, health check and labels."""
-    [found] = json.loads(engine.podman("image", "inspect", name))
+    [found] = json.loads(engine.podman("image", "inspect", IMAGE))
     user, labels = found["User"], found["Labels"]
     if not re.fullmatch(r"[1-9]\d*:[1-9]\d*", user) or "Healthcheck" not in found:
         raise Failed(f"user {user!r}, health check {found.get('Healthcheck')}")
@@ -179,45 +165,41 @@ def _configured(engine: Engine, name: str) -> str:
     return f"user {user}; " + ", ".join(f"{x} {told[x]}" for x in LABELS)
 
 
-def _contents(engine: Engine, name: str, kind: str) -> str:
-    """Nothing that installs, compiles or tests, and nothing that raises privileges."""
-    root = Path(engine.podman("image", "mount", name).strip())
-    paths = list(root.rglob("*"))
-    found = [str(path.relative_to(root)) for path in paths]
+def _contents(engine: Engine) -> str:
+    """Nothing that installs, compiles or tests."""
+    root = Path(engine.podman("image", "mount", IMAGE).strip())
+    found = [str(path.relative_to(root)) for path in root.rglob("*")]
     unwanted = [x for x in found if UNWANTED.search(x)]
-    if kind == "static":
-        raising = [path for path in paths if path.lstat().st_mode & 0o6000]
-        unwanted += [str(x) for x in raising] + [x for x in found if x.endswith("/sh")]
     if unwanted:
         raise Failed(f"in the image: {', '.join(unwanted[:20])}")
-    engine.podman("image", "unmount", name)
+    engine.podman("image", "unmount", IMAGE)
     return f"{len(found)} paths: no pip, no compiler, no tests"
 
 
-def _served(engine: Engine, name: str) -> str:
+def _served(engine: Engine) -> str:
     """It runs with a root that it cannot write, is well, and ends when told to."""
-    with engine.started(name, "--demo", env={"DEMO_PEERS": "50"}) as container:
+    with engine.started(IMAGE, "--demo", env={"DEMO_PEERS": "50"}) as container:
         container.healthy()
         if b"netbird_api_peers{" not in _until(container, b"netbird_api_peers{"):
             raise Failed("no peers")
         container.stop()
         took = container.took
-    if "netbird_api_peers{" not in engine.ended(name, "--demo", "--once", env={}):
+    if "netbird_api_peers{" not in engine.ended(IMAGE, "--demo", "--once", env={}):
         raise Failed("--demo --once does not read the network")
     return f"podman: listens {took:.1f} s after `podman run`, healthy, stopped well"
 
 
-def _secured(engine: Engine, name: str, folder: Path) -> str:
+def _secured(engine: Engine, folder: Path) -> str:
     """It reads an upstream behind TLS whose authority is in the system's bundle, and no
     other.
     """
     with upstream(folder) as (url, bundle):
         env = {"UPSTREAM_API_URL": url, "UPSTREAM_API_TOKEN": TOKEN}
-        with engine.started(name, env=env, mounts={bundle: BUNDLE}) as container:
+        with engine.started(IMAGE, env=env, mounts={bundle: BUNDLE}) as container:
             _until(container, b"netbird_api_peer_info")
             container.stop()
         try:
-            engine.ended(name, "--check", env=env)
+            engine.ended(IMAGE, "--check", env=env)
         except Failed as error:
             if "certificate" not in str(error):
                 raise

@@ -1,4 +1,4 @@
-"""What the Helm chart and kustomize have from elsewhere: `python -m tests.chart`.
+"""What the Helm chart has from elsewhere: `python -m tests.chart`.
 
 A chart reads no file outside of its folder, so it holds copies: of the rules, with the
 names of numbers in place of the numbers, of the numbers, and of the dashboards. Its
@@ -17,7 +17,7 @@ from api_exporter.attention.thresholds import shipped
 from api_exporter.netbird.facts.account import CHOICES
 from api_exporter.settings.definitions import OF_ACCOUNT, SETTINGS
 from api_exporter.settings.setting import Setting
-from tests.prometheus import ROOT, RULES, THRESHOLDS
+from tests.prometheus import ROOT, THRESHOLDS
 
 CHART = ROOT / "deploy/helm/api-exporter"
 
@@ -26,8 +26,6 @@ VALUES = CHART / "values.yaml"
 SCHEMA = CHART / "values.schema.json"
 
 README = CHART / "README.md"
-
-PROMETHEUS_RULE = ROOT / "deploy/kubernetes/prometheusrule/prometheusrule.yaml"
 
 TABLE = "## Values\n"
 """What follows it in the README is made."""
@@ -64,30 +62,6 @@ def rules(name: str) -> str:
     )
     source = f"api_exporter/{name}.in.yml"
     return f"# Made by `make rules` from {source}.\n" + filled(name, thresholds, words)
-
-
-def prometheus_rules() -> str:
-    """The rules as objects of the Prometheus operator."""
-    head = "# Made by `make rules` from deploy/prometheus/*.yml.\n"
-    return head + "---\n".join(_object(name) for name in ("rules", "alerts"))
-
-
-def _object(name: str) -> str:
-    lines = (RULES / f"{name}.yml").read_text(encoding="utf-8").splitlines()
-    start = lines.index("groups:")
-    spec = "\n".join(f"  {line}".rstrip() for line in lines[start:])
-    return f"""\
-apiVersion: monitoring.coreos.com/v1
-kind: PrometheusRule
-metadata:
-  name: api-exporter-{name}
-  labels:
-    app.kubernetes.io/name: api-exporter
-    # What the Prometheus of kube-prometheus-stack selects by: its Helm release.
-    release: kube-prometheus-stack
-spec:
-{spec}
-"""
 
 
 def schema() -> str:
@@ -182,7 +156,6 @@ FILES: dict[Path, Callable[[], str]] = {
     CHART / "files/rules.yml": lambda: rules("rules"),
     CHART / "files/alerts.yml": lambda: rules("alerts"),
     **{CHART / "files/dashboards" / path.name: _copy(path) for path in DASHBOARDS},
-    PROMETHEUS_RULE: prometheus_rules,
     SCHEMA: schema,
     README: readme,
 }

@@ -1,18 +1,18 @@
 #!/bin/sh
 # Build an image whose labels tell version, revision and time, the same bytes for the same commit:
-#   build.sh image|static --tag NAME [OPTION …]
+#   build.sh --tag NAME [OPTION …]
 # Options go to the engine, such as --platform linux/arm64. ENGINE is podman or buildah. BASE and
 # BUILDER are what the Containerfile says they are, unless they are set. With RELEASE set, a base
-# without its digest is refused. `static` needs `make directory` before.
+# without its digest is refused.
 set -eu
 cd "$(dirname "$0")/../.."
 
-if [ $# -lt 3 ] || [ "$2" != --tag ]; then
-    echo "usage: build.sh image|static --tag NAME [OPTION ...]" >&2
+if [ $# -lt 2 ] || [ "$1" != --tag ]; then
+    echo "usage: build.sh --tag NAME [OPTION ...]" >&2
     exit 2
 fi
-kind=$1 name=$3
-shift 3
+name=$2
+shift 2
 engine=${ENGINE:-podman}
 file=deploy/container/Containerfile
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(deploy/commit.sh time)}
@@ -22,30 +22,17 @@ commit=${SOURCE_COMMIT:-$(deploy/commit.sh hash)}
 version=$(sed -n 's/.*Version("api_exporter", \([0-9]*\), \([0-9]*\), \([0-9]*\).*/\1.\2.\3/p' \
     api_exporter/_version.py)
 
-case $kind in
-image)
-    context=.
-    base=${BASE:-$(sed -n 's/^ARG BASE=//p' $file)}
-    case $base in
-    *@sha256:*) ;;
-    *)
-        echo "build.sh: the base $base has no digest: BASE=NAME@sha256:... gives it one" >&2
-        [ -z "${RELEASE:-}" ] || exit 1
-        ;;
-    esac
-    set -- --build-arg "BASE=$base" --build-arg "BUILDER=${BUILDER:-$base}" \
-        --build-arg "SOURCE_COMMIT=$commit" \
-        --build-arg "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH" "$@"
-    ;;
-static)
-    context=build/static file=$file.static
-    deploy/container/static-root.sh build/directory/api-exporter $context
-    ;;
+base=${BASE:-$(sed -n 's/^ARG BASE=//p' $file)}
+case $base in
+*@sha256:*) ;;
 *)
-    echo "build.sh: neither image nor static: $kind" >&2
-    exit 2
+    echo "build.sh: the base $base has no digest: BASE=NAME@sha256:... gives it one" >&2
+    [ -z "${RELEASE:-}" ] || exit 1
     ;;
 esac
+set -- --build-arg "BASE=$base" --build-arg "BUILDER=${BUILDER:-$base}" \
+    --build-arg "SOURCE_COMMIT=$commit" \
+    --build-arg "SOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH" "$@"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -55,7 +42,7 @@ trap 'rm -rf "$work"' EXIT
     --label "org.opencontainers.image.version=$version" \
     --label "org.opencontainers.image.revision=$commit" \
     --label "org.opencontainers.image.created=$created" \
-    "$@" "$context"
+    "$@" .
 built=$(cat "$work/built")
 "$engine" push --quiet "$built" "dir:$work/image"
 python3 deploy/container/settle.py "$work/image"

@@ -71,20 +71,16 @@ else
 fi
 
 engine=${ENGINE:-buildah}
-for kind in image static; do
-    name=api-exporter-$version-$kind-linux-$architecture
-    log=build/release/$kind.log
-    tag=$version
-    [ "$kind" = image ] || tag=$version-$kind
-    if ! has "$engine"; then
-        without "$kind" "$engine is not here"
-    elif ENGINE=$engine RELEASE=yes deploy/container/build.sh $kind --tag "localhost/$name" >"$log" 2>&1 \
-        && "$engine" push --quiet "localhost/$name" "docker-archive:$out/$name.tar:localhost/api-exporter:$tag" >>"$log" 2>&1; then
-        "$engine" rmi "localhost/$name" >/dev/null
-    else
-        without "$kind" "$log ends with: $(tail -n 1 "$log")"
-    fi
-done
+name=api-exporter-$version-image-linux-$architecture
+log=build/release/image.log
+if ! has "$engine"; then
+    without image "$engine is not here"
+elif ENGINE=$engine RELEASE=yes deploy/container/build.sh --tag "localhost/$name" >"$log" 2>&1 \
+    && "$engine" push --quiet "localhost/$name" "docker-archive:$out/$name.tar:localhost/api-exporter:$version" >>"$log" 2>&1; then
+    "$engine" rmi "localhost/$name" >/dev/null
+else
+    without image "$log ends with: $(tail -n 1 "$log")"
+fi
 
 # What the program is made of: an environment with nothing in it but that.
 "${PYTHON:-python3}" -m venv --without-pip build/release/run

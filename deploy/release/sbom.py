@@ -19,9 +19,6 @@ from urllib.parse import quote
 
 from cryptography.hazmat.bindings.openssl.binding import Binding
 
-STATIC = ("ca-certificates", "libc6")
-"""What the static image has beside the directory."""
-
 Part = dict[str, Any]
 
 
@@ -90,7 +87,6 @@ def main(directory: Path, report: Path, wheel: Path) -> None:
     more = [
         *linked(),
         *(debian(name, "of the executables") for name in libraries),
-        *(debian(name, "of the static image") for name in STATIC),
     ]
     bom["components"] += more
     root = bom["metadata"]["component"]

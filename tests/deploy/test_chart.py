@@ -13,7 +13,6 @@ from api_exporter._version import __version__
 from api_exporter.settings.definitions import SETTINGS
 from tests.chart import CHART, FILES, OWN, SCHEMA, VALUES, readme, values
 from tests.deploy.addresses import addresses
-from tests.deploy.programs import DEPLOY
 from tests.prometheus import ROOT
 
 TEMPLATES = sorted((CHART / "templates").rglob("*.*"))
@@ -74,7 +73,7 @@ class ChartTests(SynchronousTestCase):
         image = defaults()["image"]
         own = f"{image['registry']}/{image['repository']}:{__version__.public()}"
         found = [one["image"] for one in told["images"]]
-        self.assertEqual([own, f"{own}-static"], found)
+        self.assertEqual([own], found)
         for link in told["links"]:
             self.assertEqual({"name", "url"}, {*link})
         icon = (ROOT / "docs/images/icon.svg").read_bytes().strip()
@@ -177,19 +176,23 @@ class ChartTests(SynchronousTestCase):
         self.assertNotIn("}}/{{", text)
 
     def test_image(self) -> None:
-        """It is the one that is published, and the pod is as kustomize's."""
+        """It is the one that is published."""
         image = defaults()["image"]
         self.assertEqual(
             addresses()["IMAGE"], f"{image['registry']}/{image['repository']}"
         )
-        [deployment] = yaml.safe_load_all(
-            (DEPLOY / "kubernetes/deployment.yaml").read_text()
+
+    def test_hardened(self) -> None:
+        """The container gains no privilege, and has none that it could lose."""
+        self.assertEqual(
+            {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            },
+            defaults()["securityContext"],
         )
-        pod = deployment["spec"]["template"]["spec"]
-        [container] = pod["containers"]
-        self.assertEqual(pod["securityContext"], defaults()["podSecurityContext"])
-        self.assertEqual(container["securityContext"], defaults()["securityContext"])
-        self.assertEqual(container["resources"], defaults()["resources"])
+        self.assertTrue(defaults()["podSecurityContext"]["runAsNonRoot"])
 
     def test_example(self) -> None:
         """The documentation installs what the README of the chart installs."""

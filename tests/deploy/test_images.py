@@ -31,7 +31,7 @@ class ImageTests(SynchronousTestCase):
             "SOURCE_COMMIT": "abc",
             "SOURCE_DATE_EPOCH": "1790000000",
         }
-        run(script, "image", "--tag", "x", "--isolation", "chroot", status=9, env=env)
+        run(script, "--tag", "x", "--isolation", "chroot", status=9, env=env)
         told = said.read_text()
         for option in (
             "--label org.opencontainers.image.created=2026-09-21T14:13:20Z",
@@ -43,7 +43,7 @@ class ImageTests(SynchronousTestCase):
         ):
             self.assertIn(option, told)
         without = {**env, "BASE": "registry.example/python:3.13-slim"}
-        refused = run(script, "image", "--tag", "x", status=1, env=without)
+        refused = run(script, "--tag", "x", status=1, env=without)
         self.assertIn("registry.example/python:3.13-slim has no digest", refused)
         self.assertEqual(told, said.read_text())
 
