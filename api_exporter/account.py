@@ -12,9 +12,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
+from twisted.python.threadpool import ThreadPool
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.daemon.threads import daemon_threads
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, Now
 from api_exporter.refresh.network import AccountPart, Network
@@ -41,9 +41,6 @@ LONGEST_END = 0.5
 LONGEST_WRITE = 5.0
 """Seconds that a stop waits for a log that is being written."""
 
-LOG_THREADS = 10
-"""Most of the threads in which all accounts write their logs."""
-
 
 class SharedState:
     """What all accounts of a process have in common.
@@ -58,7 +55,7 @@ class SharedState:
         make_policy: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
         quotas: by name, what each may ask for.
-        log_threads: for writing logs. A thread begins with the first write.
+        log_threads: for writing logs; None where none is written.
     """
 
     def __init__(
@@ -66,13 +63,14 @@ class SharedState:
         reactor: PosixReactorBase,
         accounts: Iterable[AccountSettings],
         thresholds: Thresholds | None = None,
+        log_threads: ThreadPool | None = None,
     ) -> None:
         self.thresholds = thresholds
         self.slicer = Slicer(reactor)
         self.make_policy: MakePolicy = cache(TlsPolicy)
         self.large = LargeBodies(reactor)
         self.quotas = quotas(accounts)
-        self.log_threads = daemon_threads(LOG_THREADS, "logs")
+        self.log_threads = log_threads
 
 
 class ServicesWithDeadline(MultiService):

@@ -105,6 +105,7 @@ BuildAccountPart = Callable[[AccountSettings, CollectorRegistry], AccountPart]
 def _logs(reactor: PosixReactorBase, shared: SharedState, now: Now) -> BuildAccountPart:
     from api_exporter.events.wiring import Journals  # noqa: PLC0415
 
+    assert shared.log_threads is not None  # what writes has threads
     journals = Journals(reactor, shared.log_threads, shared.slicer.run, now)
 
     def build(settings: AccountSettings, registry: CollectorRegistry) -> AccountPart:

@@ -46,6 +46,9 @@ if TYPE_CHECKING:  # nobody but those who want access control pay for importing 
 
 log = Logger()
 
+LOG_THREADS = 10
+"""Most of the threads in which all accounts write their logs."""
+
 STARTS = 20
 """Accounts that begin in a second: each makes connections, and then reads all."""
 
@@ -75,6 +78,7 @@ def makeService(options: Options) -> MultiService:
         reactor,
         pprof=options["enable-pprof"],
         dropped=lambda: 0 if observer is None else observer.dropped,
+        log_threads=daemon_threads(LOG_THREADS, "logs"),
     )
     for service in program.services:
         exporter.addService(service)
@@ -169,6 +173,7 @@ def assemble(
     *,
     pprof: bool,
     dropped: Callable[[], int],
+    log_threads: ThreadPool,
     now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> Program:
@@ -177,11 +182,15 @@ def assemble(
     Args:
         pprof: whether profiles are served.
         dropped: how many log lines nobody took.
+        log_threads: in which all accounts write their logs. A disk may hang, so no end
+            of the process may wait for them.
     """
     settings = configured.settings
     threads = own_threads(reactor)
-    shared = SharedState(reactor, settings.accounts.values(), settings.thresholds_file)
-    process = _process([reactor.getThreadPool(), threads, shared.log_threads], dropped)
+    shared = SharedState(
+        reactor, settings.accounts.values(), settings.thresholds_file, log_threads
+    )
+    process = _process([reactor.getThreadPool(), threads, log_threads], dropped)
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
     context = parts.Context(
         settings=settings,

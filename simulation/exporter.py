@@ -44,6 +44,7 @@ class Life:
             Configuration(settings, None, None),
             machine,  # type: ignore[arg-type]
             pprof=False,
+            log_threads=machine.getThreadPool(),
             dropped=lambda: 0,
             now=now,
             jitter=jitter,

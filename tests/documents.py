@@ -77,7 +77,7 @@ Made from the code by `make docs`: change it there.
     * on (peer_id) group_left (ip, version) netbird_api_peer_info{os=~"Ubuntu.*"}
   ```
 * **Number of series.** The column "series" has the number for each family.
-  `PEER_DETAIL`, `METRICS_ALLOW` and `METRICS_DENY` reduce it
+  `PEER_DETAIL` and `METRICS_DENY` reduce it
   ([how much detail](performance.md#how-much-detail)). `api_exporter_series` is the
   number of series now.
 * **Long names.** A label value has at most 4,096 bytes. The exporter shortens a longer

@@ -49,6 +49,7 @@ class ProgramTestCase(SynchronousTestCase):
             self.reactor,  # type: ignore[arg-type]
             pprof=pprof,
             dropped=lambda: 0,
+            log_threads=self.reactor.getThreadPool(),
             now=lambda: NOW,
             jitter=lambda: 0.5,
         )

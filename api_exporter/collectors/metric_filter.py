@@ -14,24 +14,20 @@ from api_exporter.netbird.inventory import Inventory
 
 
 class MetricFilter(Struct, frozen=True, kw_only=True):
-    """What METRICS_ALLOW, METRICS_DENY and PEER_DETAIL leave.
+    """What METRICS_DENY and PEER_DETAIL leave.
 
     Attributes:
-        allow: patterns of the names that stay; without any, all of them.
-        deny: patterns of the names that go of these.
+        deny: patterns of the names that are left out.
         detail: groups whose peers may have series of their own; None: all peers may.
     """
 
-    allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     detail: frozenset[str] | None = None
 
     def wants(self, metric: Metric) -> bool:
         if metric.of_peer and self.detail == frozenset():
             return False
-        return (not self.allow or matches(metric.name, self.allow)) and not matches(
-            metric.name, self.deny
-        )
+        return not matches(metric.name, self.deny)
 
     def of(self, collector: Collector) -> Collector | None:
         """The collector with what is wanted of it; None where that is nothing.

@@ -11,6 +11,7 @@ from api_exporter.settings.certificate import ClientCertificateFiles
 from api_exporter.settings.definitions import (
     BY_NAME,
     OF_ACCOUNT,
+    RETIRED,
     SETTINGS,
     AccountSettings,
 )
@@ -137,6 +138,8 @@ def _lines(
             hint = f"allowed are {', '.join(_ALLOWED)}"
             if nearest is not None:
                 hint = f"did you mean {nearest}?"
+            if line.name in RETIRED:
+                why, hint = "is not a setting any more", RETIRED[line.name]
             problem = f"{path}:{line.number}: {_shown(line)} {why}: {hint}"
             errors.append(ConfigurationError(problem))
     return {line.name: line for line in lines}

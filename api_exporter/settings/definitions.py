@@ -187,20 +187,12 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " Alerts from `--rules` use the value in the environment, not values of"
         " single accounts. Use the id of a group whose name contains a comma.",
     )
-    metrics_allow: tuple[str, ...] = setting(
-        parsers.patterns,
-        "names of the collectors' metrics, separated by commas, such as"
-        " netbird_api_peer*",
-        "Metrics to publish; all others are left out. `*` matches any text. The"
-        " exporter's own metrics are always published.",
-    )
     metrics_deny: tuple[str, ...] = setting(
         parsers.patterns,
         "names of the collectors' metrics, separated by commas, such as"
         " netbird_api_user_*",
-        "Metrics to leave out, even if `METRICS_ALLOW` names them. `*` matches any"
-        " text. The exporter does not compute these metrics. It does not request data"
-        " that only these metrics need.",
+        "Metrics to leave out. `*` matches any text. The exporter does not compute"
+        " these metrics. It does not request data that only these metrics need.",
     )
     events_file: Path | None = setting(
         parsers.optional(parsers.output),
@@ -266,9 +258,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         return self.access_log_metrics or self.access_log_file is not None
 
     def choice(self) -> MetricFilter:
-        return MetricFilter(
-            allow=self.metrics_allow, deny=self.metrics_deny, detail=self.peer_detail
-        )
+        return MetricFilter(deny=self.metrics_deny, detail=self.peer_detail)
 
     def grant(self) -> tuple[str, str]:
         """The same for accounts that one token of one upstream opens."""
@@ -434,6 +424,12 @@ OF_PROCESS = settings_of(Settings)
 SETTINGS = OF_ACCOUNT + OF_PROCESS
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+RETIRED = {
+    "METRICS_ALLOW": "use COLLECTORS and METRICS_DENY, or metric_relabel_configs in"
+    " Prometheus",
+}
+"""Settings that were, and what does the same now."""
 
 SECTIONS = {
     section: [setting for setting in SETTINGS if setting.section == section]

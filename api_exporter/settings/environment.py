@@ -7,7 +7,12 @@ from pathlib import Path
 from api_exporter.collectors.metric_filter import matches
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.settings.accounts import account, accounts, secrets_of
-from api_exporter.settings.definitions import OF_PROCESS, AccountSettings, Settings
+from api_exporter.settings.definitions import (
+    OF_PROCESS,
+    RETIRED,
+    AccountSettings,
+    Settings,
+)
 from api_exporter.settings.errors import ConfigurationError, shown
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 
@@ -37,6 +42,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         if shard is not None:
             problem = "SHARD is set, but ACCOUNTS_DIR is not: set both"
             errors.append(ConfigurationError(problem))
+    errors += map(ConfigurationError, retired(environ))
     if not errors:
         errors += map(ConfigurationError, _unmatched(found, all_accounts=shard is None))
         errors += map(ConfigurationError, _shared(found.values(), values))
@@ -67,6 +73,15 @@ def synonyms(environ: Mapping[str, str]) -> list[str]:
     ]
 
 
+def retired(environ: Mapping[str, str]) -> list[str]:
+    """A line for each setting that there is no more."""
+    return [
+        f"{name} is not a setting any more: {instead}"
+        for name, instead in RETIRED.items()
+        if environ.get(name, "").strip()
+    ]
+
+
 def _unmatched(
     accounts: Mapping[str, AccountSettings], *, all_accounts: bool
 ) -> Iterator[str]:
@@ -83,17 +98,15 @@ def _unmatched(
         if collector.name in on or not all_accounts
         for family in collector.families
     ]
-    owners: dict[tuple[str, str], list[str]] = {}
+    owners: dict[str, list[str]] = {}
     for name, settings in accounts.items():
-        for pattern in settings.metrics_allow:
-            owners.setdefault(("METRICS_ALLOW", pattern), []).append(name)
         for pattern in settings.metrics_deny:
-            owners.setdefault(("METRICS_DENY", pattern), []).append(name)
-    for (setting, pattern), found in owners.items():
+            owners.setdefault(pattern, []).append(name)
+    for pattern, found in owners.items():
         if not any(matches(name, (pattern,)) for name in names):
             whose = f" of {', '.join(found)}" if len(found) < len(accounts) else ""
             yield (
-                f"{setting}{whose}: {shown(pattern)} matches no metric of an"
+                f"METRICS_DENY{whose}: {shown(pattern)} matches no metric of an"
                 " enabled collector (see docs/metrics.md)"
             )
 

@@ -77,7 +77,6 @@ PATTERNS = st.lists(
 ).map(tuple)
 CHOICES = st.builds(
     MetricFilter,
-    allow=PATTERNS,
     deny=PATTERNS,
     detail=st.sampled_from((None, frozenset(), frozenset({"All", "id1"}))),
 )

@@ -1,4 +1,4 @@
-"""What METRICS_ALLOW, METRICS_DENY and PEER_DETAIL leave of the collectors."""
+"""What METRICS_DENY and PEER_DETAIL leave of the collectors."""
 
 from collections.abc import Iterator
 
@@ -99,36 +99,12 @@ class MetricsTests(SynchronousTestCase):
         """Without a choice the collectors are as they were: nothing is looked at."""
         self.assertEqual(COLLECTORS, chosen(EVERYTHING).collectors)
 
-    def test_allow(self) -> None:
-        """What is allowed stays, and nothing else."""
-        left = text(MetricFilter(allow=("netbird_api_peers", "netbird_api_group_*")))
-        self.assertEqual(
-            {"netbird_api_peers"}
-            | {
-                n
-                for n in told(page(KNOWN, COLLECTORS))
-                if n.startswith("netbird_api_group_")
-            },
-            told(left),
-        )
-
     def test_deny(self) -> None:
-        """What is denied goes, of what is allowed, too."""
+        """What is denied goes, and nothing else."""
         every = told(page(KNOWN, COLLECTORS))
         self.assertEqual(
             {n for n in every if not n.startswith("netbird_api_user_")},
             told(text(MetricFilter(deny=("netbird_api_user_*",)))),
-        )
-        both = MetricFilter(allow=("netbird_api_peers*",), deny=("*_by_*", "*_expired"))
-        self.assertEqual(
-            {
-                "netbird_api_peers",
-                "netbird_api_peers_approval_required",
-                "netbird_api_peers_ssh_enabled",
-                "netbird_api_peers_ephemeral",
-                "netbird_api_peers_never_logged_in",
-            },
-            told(text(both)),
         )
 
     def test_collector_without_families(self) -> None:
@@ -147,7 +123,8 @@ class MetricsTests(SynchronousTestCase):
 
     def test_resources(self) -> None:
         """What no measured collector reads is not fetched; three always are."""
-        only = chosen(MetricFilter(allow=("netbird_api_setup_key*",)))
+        others = [n for n in NAMES if not n.startswith("netbird_api_setup_key")]
+        only = chosen(MetricFilter(deny=tuple(others)))
         self.assertEqual(
             ["peers", "current_user", "groups", "setup_keys"],
             [r.name for r in only.resources],
@@ -158,15 +135,12 @@ class MetricsTests(SynchronousTestCase):
         )
 
     @settings(deadline=None, max_examples=tries(60))
-    @given(
-        allow=st.sets(st.sampled_from(NAMES), max_size=5),
-        deny=st.sets(st.sampled_from(NAMES), max_size=5),
-    )
-    def test_any(self, allow: set[str], deny: set[str]) -> None:
+    @given(deny=st.sets(st.sampled_from(NAMES)))
+    def test_any(self, deny: set[str]) -> None:
         """Whole families go; what stays is to the letter what it was."""
-        choice = MetricFilter(allow=tuple(allow), deny=tuple(deny))
+        choice = MetricFilter(deny=tuple(deny))
         every = parsed(page(KNOWN, COLLECTORS))
-        wanted = {n for n in NAMES if (n in allow or not allow) and n not in deny}
+        wanted = {n for n in NAMES if n not in deny}
         self.assertEqual(
             [sample for sample in every if sample[0][0] in wanted], parsed(text(choice))
         )
@@ -238,7 +212,7 @@ class DetailTests(SynchronousTestCase):
         for choice, expected in (
             (MetricFilter(detail=SERVERS), True),
             (MetricFilter(detail=frozenset()), False),
-            (MetricFilter(detail=SERVERS, allow=("netbird_api_peers*",)), False),
+            (MetricFilter(detail=SERVERS, deny=("netbird_api_peer_*",)), False),
         ):
             [peers] = selection({"peers"}, {}, choice=choice).collectors
             self.assertEqual(expected, "groups" in peers.reads)

@@ -248,7 +248,9 @@ class OperationTests(EventsTestCase):
             "import sys; from twisted.internet import reactor; import os;"
             "from api_exporter.service import SharedState, make_accounts;"
             "from api_exporter.settings.environment import read; s = read(os.environ);"
-            "make_accounts(s, reactor, SharedState(reactor, s.accounts.values()));"
+            "pool = reactor.getThreadPool(); accounts = s.accounts.values();"
+            "shared = SharedState(reactor, accounts, log_threads=pool);"
+            "make_accounts(s, reactor, shared);"
             "print(sum(name.startswith('api_exporter.events') for name in sys.modules))"
         )
         for settings, imported in (({}, False), ({"EVENTS_FILE": "x"}, True)):

@@ -72,7 +72,7 @@ class QuotaTests(SynchronousTestCase):
 
     def test_choice(self) -> None:
         """What no wanted family needs is not asked for, and takes no share."""
-        some = {"METRICS_ALLOW": "netbird_api_peers*", "PEER_DETAIL": "groups:servers"}
+        some = {"COLLECTORS": "peers", "METRICS_DENY": "netbird_api_peer_*"}
         [a, b] = of(a={}, b=some)
         self.assertIn("users", a.selection.periods)
         self.assertEqual(

@@ -16,6 +16,7 @@ from api_exporter.settings.addresses import Address, Endpoint, address
 from api_exporter.settings.definitions import (
     BY_NAME,
     OF_ACCOUNT,
+    RETIRED,
     SETTINGS,
     AccountSettings,
     Settings,
@@ -251,30 +252,26 @@ class AcceptedTests(SynchronousTestCase):
 
     def test_metrics(self) -> None:
         """Metrics are named one by one; `*` stands for anything."""
-        for name in ("METRICS_ALLOW", "METRICS_DENY"):
-            self.accepts(
-                name,
-                {
-                    "": (),
-                    "netbird_api_peers": ("netbird_api_peers",),
-                    " netbird_api_peer_* , *_info, *_info,": (
-                        "netbird_api_peer_*",
-                        "*_info",
-                    ),
-                    "*": ("*",),
-                },
-            )
+        self.accepts(
+            "METRICS_DENY",
+            {
+                "": (),
+                "netbird_api_peers": ("netbird_api_peers",),
+                " netbird_api_peer_* , *_info, *_info,": (
+                    "netbird_api_peer_*",
+                    "*_info",
+                ),
+                "*": ("*",),
+            },
+        )
 
     def test_choice(self) -> None:
-        """The three say together which families are wanted."""
+        """Both say together which families are wanted."""
         words = {
             "PEER_DETAIL": "groups:servers",
-            "METRICS_ALLOW": "netbird_api_*",
             "METRICS_DENY": "*_info",
         }
-        choice = MetricFilter(
-            allow=("netbird_api_*",), deny=("*_info",), detail=frozenset({"servers"})
-        )
+        choice = MetricFilter(deny=("*_info",), detail=frozenset({"servers"}))
         self.assertEqual(choice, the_only(read({**REQUIRED, **words})).choice())
         self.assertEqual(EVERYTHING, the_only(read(REQUIRED)).choice())
 
@@ -340,7 +337,6 @@ class RefusedTests(SynchronousTestCase):
             "METRICS_MAX_AGE": "?",
             "EXPOSE_PERSONAL_DATA": "?",
             "PEER_DETAIL": "?",
-            "METRICS_ALLOW": "?",
             "METRICS_DENY": "?",
             "LISTEN_ADDRESS": "?",
             "METRICS_PATH": "?",
@@ -432,11 +428,10 @@ class RefusedTests(SynchronousTestCase):
     def test_token_as_metric(self) -> None:
         """A token that stands where a metric is named is not shown."""
         for token in ("plain_token_from_elsewhere", CANARY):
-            for name in ("METRICS_ALLOW", "METRICS_DENY"):
-                for text in (token, f"x_{token}*"):
-                    environ = {"UPSTREAM_API_TOKEN": token, name: text}
-                    (problem,) = problems({**REQUIRED, **environ})
-                    self.assertNotIn(token, problem)
+            for text in (token, f"x_{token}*"):
+                environ = {"UPSTREAM_API_TOKEN": token, "METRICS_DENY": text}
+                (problem,) = problems({**REQUIRED, **environ})
+                self.assertNotIn(token, problem)
 
     def test_long_text(self) -> None:
         """A variable as long as the system allows is refused like any other."""
@@ -563,30 +558,37 @@ class RefusedTests(SynchronousTestCase):
 
     def test_metrics(self) -> None:
         """What cannot be the name of a metric is refused."""
-        for name in ("METRICS_ALLOW", "METRICS_DENY"):
-            for text in ("a-b", "netbird_api_peers,?", "[a]", "é", "a" * 257):
-                self.refuses(name, [text], "is not a metric name")
-            self.refuses(name, [",", ", ,"], "the list is empty")
+        for text in ("a-b", "netbird_api_peers,?", "[a]", "é", "a" * 257):
+            self.refuses("METRICS_DENY", [text], "is not a metric name")
+        self.refuses("METRICS_DENY", [",", ", ,"], "the list is empty")
+
+    def test_retired(self) -> None:
+        """A setting that there is no more is refused, with what does the same now."""
+        for name, instead in RETIRED.items():
+            self.assertEqual(
+                [f"{name} is not a setting any more: {instead}"],
+                problems({**REQUIRED, name: "x"}),
+            )
+            self.assertEqual([], problems({**REQUIRED, name: " "}))
 
     def test_no_such_metric(self) -> None:
         """A pattern that no metric of an enabled collector fits is a mistake."""
-        for name in ("METRICS_ALLOW", "METRICS_DENY"):
-            for text in (
-                "netbird_api_pear_*",
-                "netbird_api_peers,netbird_api_pear_*",
-                "netbird_api_PEERS",
-                "netbird_api_group_member",  # of a collector that is off
-                "netbird_api_up",  # our own
-                "api_exporter_*",
-            ):
-                pattern = text.rpartition(",")[2]
-                self.assertEqual(
-                    [
-                        f"{name}: {shown(pattern)} matches no metric of an enabled"
-                        " collector (see docs/metrics.md)"
-                    ],
-                    problems({**REQUIRED, name: text}),
-                )
+        for text in (
+            "netbird_api_pear_*",
+            "netbird_api_peers,netbird_api_pear_*",
+            "netbird_api_PEERS",
+            "netbird_api_group_member",  # of a collector that is off
+            "netbird_api_up",  # our own
+            "api_exporter_*",
+        ):
+            pattern = text.rpartition(",")[2]
+            self.assertEqual(
+                [
+                    f"METRICS_DENY: {shown(pattern)} matches no metric of an enabled"
+                    " collector (see docs/metrics.md)"
+                ],
+                problems({**REQUIRED, "METRICS_DENY": text}),
+            )
         member = {"METRICS_DENY": "netbird_api_group_member"}
         on = {"COLLECTORS": "default,memberships"}
         self.assertEqual([], problems({**REQUIRED, **member, **on}))
