@@ -16,7 +16,6 @@ from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import Resource
 
 from api_exporter.account import SharedState, log
-from api_exporter.collectors.selection import Selection
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Now
 from api_exporter.refresh.network import AccountPart, Network
@@ -135,53 +134,21 @@ def _logs(reactor: PosixReactorBase, shared: SharedState, now: Now) -> BuildAcco
     return build
 
 
-def _drop_in(*_: object) -> BuildAccountPart:
-    from api_exporter.telemetry.drop_in import ScrapesTelemetry  # noqa: PLC0415
-
-    return lambda _settings, registry: AccountPart(
-        ended=ScrapesTelemetry(registry).ended
-    )
-
-
-Load = Callable[[PosixReactorBase, SharedState, Callable[[], float]], BuildAccountPart]
-
-ACCOUNT_PARTS: tuple[
-    tuple[
-        Callable[[AccountSettings, Selection], bool],
-        Load,
-    ],
-    ...,
-] = (
-    (
-        lambda settings, _: (
-            settings.events_file is not None or settings.reads_access_log
-        ),
-        _logs,
-    ),
-    (
-        lambda _, selected: any(c.name == "drop_in" for c in selected.collectors),
-        _drop_in,
-    ),
-)
-"""The same for an account. What builds it is made once for all that want it."""
-
-
 def account_parts(
     reactor: PosixReactorBase, shared: SharedState, now: Now
 ) -> Callable[[AccountSettings, CollectorRegistry], list[AccountPart]]:
+    """Return what builds the parts of an account that not every account has."""
 
     @cache
-    def builder(
-        load: Load,
-    ) -> BuildAccountPart:
-        return load(reactor, shared, now)
+    def logs() -> BuildAccountPart:
+        return _logs(reactor, shared, now)
 
     def build(
         settings: AccountSettings, registry: CollectorRegistry
     ) -> list[AccountPart]:
-        selected = shared.quotas[settings.name].selection
-        wanted = (load for wants, load in ACCOUNT_PARTS if wants(settings, selected))
-        return [builder(load)(settings, registry) for load in wanted]
+        if settings.events_file is None and not settings.reads_access_log:
+            return []
+        return [logs()(settings, registry)]
 
     return build
 

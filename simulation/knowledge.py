@@ -89,7 +89,6 @@ class Knowledge:
         self.refused_at = -inf
         self.touched = True
         self._chance = chance
-        self._drop_in = any(c.name == "drop_in" for c in self.network.collectors)
         self._seen: dict[str, Freshness] = {}
         self._newest: list[Freshness] = []
         self._told: tuple[bytes, dict[str, bytes]] = b"", {}
@@ -164,7 +163,7 @@ class Knowledge:
         body, _ = self.bodies[name]
         if name not in self._read or self._read[name][0] is not body:
             parsed = json.loads(body.decode("utf-8", "replace"))
-            if name == UP and not self._drop_in and isinstance(parsed, list):
+            if name == UP and isinstance(parsed, list):
                 for peer in parsed:  # nobody reads their groups, however odd these are
                     if isinstance(peer, dict):
                         peer.pop("groups", None)

@@ -37,7 +37,7 @@ _SLOW = (5, 8, 12, 20)
 """Usual intervals between two requests of a resource. Calm refreshes take most of the
 processor's time and find least: in one world of six an account is quick.
 """
-_COLLECTORS = ("default", "default,memberships", "default,memberships,drop_in,events")
+_COLLECTORS = ("default", "default,memberships", "default,memberships,events")
 _PERSONAL = ("false", "false", "true", "hostname,city", "email,connection_ip")
 _DETAIL = ("all", "all", "none", "groups:All", "groups:nobody,Engineering")
 _AGES = ("", "", "1m", "10m", "2h")

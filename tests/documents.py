@@ -21,7 +21,6 @@ from api_exporter.settings.definitions import OF_ACCOUNT, SECTIONS
 from api_exporter.settings.setting import Setting
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.drop_in import ScrapesTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.gauges import (
     attention,
@@ -92,8 +91,7 @@ The column "API field" has paths below `/api/`.
 EXPORTER = """\
 ## The exporter itself
 
-The exporter also has `process_*`, `python_gc_*` and `python_info`. The families
-`netbird_…_scrape_…` exist only with the collector `drop_in`.
+The exporter also has `process_*`, `python_gc_*` and `python_info`.
 """
 
 CONFIGURATION = """\
@@ -238,7 +236,6 @@ def _own() -> str:
     access_log = AccessLogTelemetry(telemetry.registry, writes=True)
     access_log.listed({"a": "web"})
     access_log.took([b'{"service_id":"a","status_code":401}'], 0)
-    ScrapesTelemetry(telemetry.registry)
     attention(telemetry.registry, lambda: {"critical": 0})
     certificate_ends(telemetry.registry, upstream=lambda: 1, client=lambda: 1)
     page_size(telemetry.registry, Pages(["peers"]))

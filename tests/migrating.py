@@ -35,7 +35,7 @@ class Pair(Struct, frozen=True):
     def same(self) -> bool:
         """Whether both have the same values, where both are published."""
         return bool(self.ours) and not self.difference.startswith(
-            ("**other values**", "**refreshes**", "not published")
+            ("**other values**", "**refreshes**", "no rule")
         )
 
 

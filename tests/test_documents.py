@@ -4,7 +4,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.definitions import SETTINGS
 from tests.bodies import inventory
-from tests.collectors import incumbent
 from tests.collectors.samples import PREFIX, page, parsed
 from tests.documents import DOCUMENTS, ROOT, configuration, metrics
 from tests.reference import reference
@@ -47,19 +46,6 @@ class DocumentsTests(SynchronousTestCase):
             known = public.get(name, set())
             self.assertEqual(known, plain - {""}, name)
             self.assertEqual(personal[name] - known, slanted, name)
-        theirs = {
-            row[0][3:-1].removeprefix(incumbent.PREFIX): row[2].replace("`", "")
-            for row in rows
-            if row[0].startswith(f"| `{incumbent.PREFIX}")
-            and not row[0].startswith(f"| `{PREFIX}")
-        }
-        self.assertEqual(
-            {
-                name: labels.replace(" ", ", ") or "–"
-                for name, labels in {**incumbent.LABELS, **incumbent.OF_SCRAPES}.items()
-            },
-            theirs,
-        )
 
     def test_series(self) -> None:
         """What has one series, or two, has so many; of peers it is told who decides."""

@@ -14,8 +14,7 @@ from api_exporter.exposition.text import unit
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from tests.bodies import body, decoded, inventory
-from tests.collectors import incumbent
-from tests.collectors.samples import DROP_IN, PREFIX, page, parsed
+from tests.collectors.samples import PREFIX, page, parsed
 from tests.golden import FOLDER, pages
 
 
@@ -42,17 +41,6 @@ class GoldenTests(SynchronousTestCase):
             found = shape(page(inventory(personal=personal)))
             for name, labels in found.items():
                 self.assertEqual(1, len(labels), name)
-
-    def test_drop_in(self) -> None:
-        """So has every family of `drop_in`, whether its labels are filled or not."""
-        expected = {
-            incumbent.PREFIX + name: {labels}
-            for name, labels in incumbent.LABELS.items()
-        }
-        for personal in (False, True):
-            found = shape(page(inventory(personal=personal), DROP_IN))
-            self.assertEqual(list(expected), list(found))
-            self.assertEqual(expected, found)
 
     def test_formats(self) -> None:
         """Both formats read the same from it: gauges only, each explained once.

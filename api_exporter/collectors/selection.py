@@ -55,7 +55,6 @@ def selection(
     unread = beside - read - {ACCESS_LOG}
     bodies: dict[str, Body] = {name: Unread() for name in unread}
     read = read.union(beside)
-    bodies |= {name: body for c in collectors for name, body in c.bodies.items()}
     wanted = (r for r in BY_NAME.values() if r.name in read)
     resources = tuple(
         replace(r, body=bodies[r.name]) if r.name in bodies else r

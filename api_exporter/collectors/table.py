@@ -1,6 +1,5 @@
 """The table of collectors. One subject a file."""
 
-from collections.abc import Mapping
 from types import ModuleType
 
 from msgspec import Struct
@@ -9,7 +8,6 @@ from api_exporter.collectors import (
     account,
     agent_network,
     dns,
-    drop_in,
     events,
     groups,
     memberships,
@@ -23,7 +21,6 @@ from api_exporter.collectors import (
 )
 from api_exporter.collectors.rows import Measure, measurement
 from api_exporter.exposition.text import Metric
-from api_exporter.netbird.bodies import Body
 
 
 class Collector(Struct, frozen=True):
@@ -32,7 +29,6 @@ class Collector(Struct, frozen=True):
     Attributes:
         families: what it may tell of, known without measuring.
         default: whether it is on unless the settings say otherwise.
-        bodies: for resources of which it needs more than others do, what decodes that.
     """
 
     name: str
@@ -40,18 +36,15 @@ class Collector(Struct, frozen=True):
     measure: Measure
     families: tuple[Metric, ...]
     default: bool = True
-    bodies: Mapping[str, Body] = {}
 
 
-def _collector(
-    subject: ModuleType, *, default: bool = True, bodies: Mapping[str, Body] = {}
-) -> Collector:
+def _collector(subject: ModuleType, *, default: bool = True) -> Collector:
     """Of a module, by its name and its rows."""
     name = subject.__name__.rpartition(".")[2]
     families = tuple(row.metric for row in subject.ROWS)
     reads = tuple(dict.fromkeys(need for row in subject.ROWS for need in row.needs))
     measure = measurement(subject.ROWS)
-    return Collector(name, reads, measure, families, default, bodies)
+    return Collector(name, reads, measure, families, default)
 
 
 COLLECTORS: tuple[Collector, ...] = (
@@ -72,7 +65,6 @@ COLLECTORS: tuple[Collector, ...] = (
         ),
     ),
     _collector(memberships, default=False),
-    _collector(drop_in, default=False, bodies=drop_in.BODIES),
     _collector(events, default=False),
 )
 """In the order of the page."""

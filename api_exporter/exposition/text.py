@@ -151,12 +151,6 @@ def timestamp(instant: datetime | None, /) -> float | None:
     return since.days * 86400 + since.seconds
 
 
-def whole(instant: datetime | None) -> int | None:
-    """Whole seconds since 1970; None for "never"."""
-    seconds = timestamp(instant)
-    return None if seconds is None else int(seconds)
-
-
 def never(instant: datetime | None, /) -> bool:
     """Whether it tells of "never": most instants do not, as one look shows."""
     if instant is not None and instant.year > 1970:

@@ -45,9 +45,6 @@ _ZERO_TIME = re.compile(r"000[01]-\d\d-\d\d[Tt]\d\d:")
 """Go's zero time. In a zone west of Greenwich it falls into the year 0, which Python's
 calendar does not have."""
 
-_NINES = re.compile(rb'("\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.999999)\d+')
-"""A time with digits that would be rounded up, to the next second."""
-
 _NAMED = 20
 """Rejected records of one body that are named."""
 
@@ -128,7 +125,6 @@ class Listing:
         key: the field that tells records apart, or a function that gives as much.
         ordered: whether the answer's order tells something: then it is kept, also where
             records are as they were before.
-        cut_times: whether times are never rounded up to the next second.
     """
 
     def __init__(
@@ -138,12 +134,10 @@ class Listing:
         nullable: bool = True,
         key: str | Callable[[Any], str] = "id",
         ordered: bool = False,
-        cut_times: bool = False,
     ) -> None:
         self._decoder = msgspec.json.Decoder(record)
         self._nullable = nullable
         self._ordered = ordered
-        self._cut_times = cut_times
         self._id = attrgetter(key) if isinstance(key, str) else key
 
     def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
@@ -191,8 +185,6 @@ class Listing:
         """One record; raises one of FAILURES."""
         if raw is LEFT_OUT:
             raise ValueError("the record is too long or has too many values")
-        if self._cut_times:
-            raw = msgspec.Raw(_NINES.sub(rb"\1", bytes(raw)))
         try:
             record = self._decoder.decode(raw)
         except FAILURES:

@@ -75,19 +75,6 @@ class Peer(Struct, frozen=True, gc=False, kw_only=True):
                 force_setattr(self, name, _same(text))
 
 
-class GroupOfPeer(Struct, frozen=True, gc=False, kw_only=True):
-    """A group as a peer names it."""
-
-    id: str = ""
-    name: str = ""
-
-
-class GroupedPeer(Peer, frozen=True, gc=False, kw_only=True):
-    """A machine with the groups that it names: much text, which few ask for."""
-
-    groups: tuple[GroupOfPeer, ...] | None = None
-
-
 Choice = bool | None
 """None where an answer does not hold it."""
 

@@ -27,7 +27,7 @@ from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.slices import Slicer
 from api_exporter.refresh.unknown_groups import UnknownGroups
-from api_exporter.telemetry.account import AccountTelemetry, RefreshObserver
+from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import attention, page_size
 from api_exporter.telemetry.history import History
 from api_exporter.telemetry.log import log_of
@@ -48,14 +48,12 @@ class AccountPart(Struct, frozen=True, kw_only=True):
         body_readers: by resource, who gets its bodies.
         sources: by resource, who asks for its bodies.
         reload: looks at files that may have been replaced.
-        ended: told of every refresh that has ended.
     """
 
     service: IService | None = None
     body_readers: Mapping[str, BodyReader] = {}
     sources: Mapping[str, Source] = {}
     reload: Callable[[], object] = lambda: None
-    ended: RefreshObserver | None = None
 
 
 class Network(MultiService):
@@ -117,7 +115,7 @@ class Network(MultiService):
         self._log = log_of(name, log)
         self._unknown_groups = UnknownGroups(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
-        self.telemetry = _telemetry(registry, quota, parts)
+        self.telemetry = _telemetry(registry, quota)
         self.history = History(period=selected.periods[UP])
         self.attention = self._attention(important_groups, thresholds, certificates)
         self._instrument(registry)
@@ -208,15 +206,12 @@ class Network(MultiService):
             self._defect = False
 
 
-def _telemetry(
-    registry: CollectorRegistry, quota: Quota, parts: Sequence[AccountPart]
-) -> AccountTelemetry:
+def _telemetry(registry: CollectorRegistry, quota: Quota) -> AccountTelemetry:
     return AccountTelemetry(
         registry=registry,
         periods=quota.selection.periods,
         collectors=[collector.name for collector in quota.selection.collectors],
         budget=lambda: quota.budget.per_minute,
-        ended=[part.ended for part in parts if part.ended is not None],
     )
 
 

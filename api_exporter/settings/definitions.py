@@ -132,9 +132,9 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         parsers.collectors,
         "names of collectors, separated by commas",
         "Collectors that are enabled. They decide what the exporter requests and"
-        " publishes. `default` means all except `memberships`, `drop_in` and"
-        " `events`; `default,memberships` adds one. The exporter always requests"
-        " peers and groups.",
+        " publishes. `default` means all except `memberships` and `events`;"
+        " `default,memberships` adds one. The exporter always requests peers and"
+        " groups.",
         default="default",
         section="Metrics and findings",
     )

@@ -230,6 +230,11 @@ def collectors(text: str) -> frozenset[str]:
     known = {c.name: {c.name} for c in COLLECTORS} | {"default": default}
     on: set[str] = set()
     for name in names(text):
+        if name == "drop_in":
+            raise ValueError(
+                "drop_in is gone: load deploy/prometheus/netbird-api-exporter.rules.yml"
+                " in Prometheus instead"
+            )
         if name not in known:
             raise ValueError(f"{shown(name)} is not one of {', '.join(known)}")
         on |= known[name]

@@ -5,8 +5,7 @@ page, from what is known of it; only counters and histograms live on.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Histogram
@@ -23,12 +22,6 @@ RECENT = 20
 
 _WELL: Mapping[str, object] = {"error": None, "failures": 0, "failing_since": None}
 """Of a refresh that is no failure."""
-
-
-class RefreshObserver(Protocol):
-    """Is told of each refresh that has ended, after so many seconds."""
-
-    def __call__(self, resource: str, seconds: float, *, failed: bool) -> object: ...
 
 
 class AttemptTelemetry:
@@ -80,7 +73,6 @@ class AccountTelemetry:
         periods: seconds between refreshes by resource, for all that are enabled.
         collectors: the names of those that are enabled.
         budget: requests a minute that we allow ourselves; None where nothing is known.
-        ended: told of every refresh that has ended.
 
     Attributes:
         reachable: whether the newest request was answered; None before the first.
@@ -95,14 +87,12 @@ class AccountTelemetry:
         periods: Mapping[str, float],
         collectors: Iterable[str] = (),
         budget: Callable[[], float | None] = lambda: None,
-        ended: Sequence[RefreshObserver] = (),
     ) -> None:
         self.standings = {n: Freshness(period=p) for n, p in periods.items()}
         self.reachable: bool | None = None
         self.recent: deque[Attempt] = deque(maxlen=RECENT)
         self.registry = registry
         self.changed: Callable[[], object] = lambda: None
-        self._observers = ended
         resource_gauges(registry, self.standings, budget)
         self._refreshes = dict.fromkeys(periods, 0)
         self._failures = dict.fromkeys(periods, 0)
@@ -243,8 +233,6 @@ class AccountTelemetry:
         self, resource: str, seconds: float, at: float, **changes: object
     ) -> None:
         self._refreshes[resource] += 1
-        for observe in self._observers:
-            observe(resource, seconds, failed=changes["error"] is not None)
         self._update(resource, ended=at, seconds=seconds, **changes)
 
     def _update(self, resource: str, **changes: object) -> None:

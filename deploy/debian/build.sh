@@ -51,7 +51,7 @@ install -m 640 "$deploy/debian/config" "$tree/etc/api-exporter/config"
 install -D -m 644 -t "$share" "$deploy/api-exporter.env.example" \
     "$deploy/systemd/api-exporter.service.d/token.conf" \
     "$deploy/systemd/api-exporter.service.d/unix-socket.conf"
-install -D -m 644 -t "$share/prometheus" "$deploy/prometheus/rules.yml" "$deploy/prometheus/alerts.yml"
+install -D -m 644 -t "$share/prometheus" "$deploy/prometheus/rules.yml" "$deploy/prometheus/alerts.yml" "$deploy/prometheus/netbird-api-exporter.rules.yml"
 install -D -m 644 -t "$share/grafana" "$deploy"/grafana/dashboards/*.json
 install -D -m 755 -t "$docs/examples" "$deploy/nftables/api-exporter.nft"
 install -m 644 "$deploy/logrotate/api-exporter" "$docs/examples/logrotate"

@@ -11,10 +11,6 @@ from api_exporter.netbird.inventory import Inventory
 
 PREFIX = "netbird_api_"
 
-OURS = tuple(c for c in COLLECTORS if c.name != "drop_in")
-DROP_IN = tuple(c for c in COLLECTORS if c.name == "drop_in")
-"""The one whose names do not begin with the prefix."""
-
 Told = dict[str, list[str]]
 """Samples by family, without the prefix: labels and value, in the order of the page."""
 
@@ -34,7 +30,7 @@ def told(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Told:
     return found
 
 
-def page(inventory: Inventory, collectors: Iterable[Collector] = OURS) -> str:
+def page(inventory: Inventory, collectors: Iterable[Collector] = COLLECTORS) -> str:
     """What collectors say: all, those that are off by default included."""
     return "".join("".join(render(c.measure(inventory))) for c in collectors)
 

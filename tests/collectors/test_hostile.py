@@ -10,7 +10,6 @@ from msgspec import Struct, inspect
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.netbird import records
 from api_exporter.netbird.agent_bodies import DenialsBody
 from api_exporter.netbird.bodies import Document
 from api_exporter.netbird.facts.personal import PERSONAL
@@ -24,7 +23,7 @@ from tests.collectors.samples import page, parsed
 RECORDS: dict[str, type[Struct]] = {
     resource.name: get_args(get_args(get_type_hints(Inventory)[resource.name])[0])[0]
     for resource in RESOURCES
-} | {"peers": records.GroupedPeer}
+}
 
 SYNTAX = (
     "",

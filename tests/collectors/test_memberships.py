@@ -12,7 +12,7 @@ class MembershipsTests(SynchronousTestCase):
     def test_off(self) -> None:
         """Only memberships and events are off unless they are asked for."""
         self.assertEqual(
-            ["memberships", "drop_in", "events"],
+            ["memberships", "events"],
             [c.name for c in COLLECTORS if not c.default],
         )
 

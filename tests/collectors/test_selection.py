@@ -5,9 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.selection import selection
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import OF_AGENTS
-from api_exporter.netbird.records import GroupedPeer
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, OFF
-from tests.bodies import finish
 
 
 class SelectionTests(SynchronousTestCase):
@@ -37,13 +35,6 @@ class SelectionTests(SynchronousTestCase):
             [r.name for r in BY_NAME.values() if r.name != ACCESS_LOG],
             [r.name for r in selected.resources],
         )
-
-    def test_bodies(self) -> None:
-        """What only one collector asks of a resource is read only where it is on."""
-        for names, grouped in (({"peers"}, False), ({"peers", "drop_in"}, True)):
-            peers = selection(names, {}).resources[0]
-            [record] = finish(peers.body.decode(b'[{"id":"a","groups":[]}]')).records
-            self.assertIs(grouped, isinstance(record, GroupedPeer))
 
     def test_omitted(self) -> None:
         """What is omitted is not asked for, although a collector would read it."""

@@ -32,6 +32,9 @@ from tests.integration.programs import (
 
 TESTS = (FILES / "alerts_test.yml", FILES / "alerts_slow_test.yml")
 
+OLD_NAMES = FILES / "netbird-api-exporter.rules.yml"
+"""Rules that make the metrics of another exporter."""
+
 OFF = FILES / "alerts_off_test.yml"
 """Of alerts that the thresholds as shipped turn off."""
 
@@ -115,6 +118,16 @@ class PromtoolTests(SynchronousTestCase):
         one.write_text(joined(shipped(), "https://wiki.example/netbird"))
         files = (FILES / "rules.yml", FILES / "alerts.yml", one)
         run(program("promtool"), "check", "rules", *files)
+
+    def test_old_names(self) -> None:
+        """Likewise the rules for the names of another exporter, and their tests."""
+        run(program("promtool"), "check", "rules", OLD_NAMES)
+        run(
+            program("promtool"),
+            "test",
+            "rules",
+            OLD_NAMES.with_stem(f"{OLD_NAMES.stem}_test"),
+        )
 
     def test_alerts(self) -> None:
         """Promtool's tests pass: alerts fire when they should, and not before."""

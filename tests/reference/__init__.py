@@ -11,7 +11,6 @@ from tests.reference.account import account
 from tests.reference.agent_network import agent_network
 from tests.reference.bodies import Known, known
 from tests.reference.dns import dns
-from tests.reference.drop_in import drop_in
 from tests.reference.events import events
 from tests.reference.groups import groups
 from tests.reference.memberships import memberships
@@ -38,7 +37,6 @@ COLLECTORS: tuple[Callable[[Known, Settings], Page], ...] = (
     agent_network,
     memberships,
     events,
-    drop_in,
 )
 
 

@@ -21,7 +21,6 @@ class NetworkTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.answers: dict[str, bytes | UpstreamError] = {"api/events/audit": EVENTS}
-        self.ended: list[tuple[str, bool]] = []
 
     async def fetch(self, path: str, _patience: float) -> bytes:
         answer = self.answers.get(path, b"[]")
@@ -36,9 +35,6 @@ class NetworkTests(SynchronousTestCase):
         beside: tuple[str, ...] = ("events",),
     ) -> Network:
         """Whose audit events have such readers, for an hour and a quarter."""
-        ending = AccountPart(
-            ended=lambda name, _, *, failed: self.ended.append((name, failed))
-        )
         off = {"current_user": OFF}
         network = Network(
             fetch=self.fetch,
@@ -47,7 +43,7 @@ class NetworkTests(SynchronousTestCase):
             now=self.clock.seconds,
             jitter=lambda: 0.5,
             registry=CollectorRegistry(),
-            parts=[AccountPart(body_readers={"events": r}) for r in readers] + [ending],
+            parts=[AccountPart(body_readers={"events": r}) for r in readers],
         )
         network.startService()
         self.addCleanup(network.stopService)
@@ -107,15 +103,6 @@ class NetworkTests(SynchronousTestCase):
                     self.turn(660)
                     found = network.telemetry.standings["access_log"]
                     self.assertEqual(expected, (found.up, found.supported))
-
-    def test_ended(self) -> None:
-        """Every refresh that ends is told of, and how."""
-        self.answers["api/groups"] = UpstreamError("http_5xx", "500")
-        self.network(collectors=("peers",))
-        self.assertEqual(
-            {(n, n == "groups") for n in ("accounts", "events", "groups", "peers")},
-            set(self.ended),
-        )
 
     def test_defect(self) -> None:
         """One in looking for findings is told when it begins, and ends no refresh."""

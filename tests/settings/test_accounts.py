@@ -188,6 +188,8 @@ class RefusedTests(FolderTestCase):
             "HTTP_TIMEOUT=soon",
             "LISTEN_ADDRESS=:1",
             "nbp_c4nary3=x",
+            "METRICS_ALLOW=x",
+            "COLECTORS=peers",
         )
         beta = self.write("beta.conf", "COLLECTORS=all", "API_RETRY_ATTEMPTS 3")
         gamma = self.write(
@@ -202,6 +204,8 @@ class RefusedTests(FolderTestCase):
                 f"{acme}:4: LISTEN_ADDRESS does not belong to an account: allowed are"
                 f" {', '.join(s.name for s in OF_ACCOUNT)}",
                 f"{acme}:5: nbp_…",
+                f"{acme}:6: METRICS_ALLOW",
+                f"{acme}:7: COLECTORS",
                 f"{acme}: UPSTREAM_API_URL",
                 f"{acme}:3: HTTP_TIMEOUT: 'soon'",
                 "METRICS_MAX_AGE: 'old'",
@@ -214,6 +218,8 @@ class RefusedTests(FolderTestCase):
             ],
             begin,
         )
+        self.assertIn("not a setting any more: use COLLECTORS", found[2])
+        self.assertIn("not a setting: did you mean COLLECTORS?", found[3])
 
     def test_paths(self) -> None:
         """Each file that an account's file names needs its whole path."""

@@ -202,7 +202,7 @@ class AcceptedTests(SynchronousTestCase):
 
     def test_collectors(self) -> None:
         """Collectors are named one by one; `default` stands for all but three."""
-        special = {"memberships", "drop_in", "events"}
+        special = {"memberships", "events"}
         ordinary = {c.name for c in COLLECTORS} - special
         self.accepts(
             "COLLECTORS",
@@ -379,6 +379,7 @@ class RefusedTests(SynchronousTestCase):
             "https://api.example:x": "an http or https address",
             "https://[::1": "an http or https address",
             "https://[::g]": "the host cannot be read",
+            "https://[v1.a:b]": "the address of the host is not valid",
             "https://[fe80::1%eth0]": "leave out the zone",
             "https://a..b": "Empty Label",
             "http://a..b": "Empty Label",
@@ -561,6 +562,10 @@ class RefusedTests(SynchronousTestCase):
         for text in ("a-b", "netbird_api_peers,?", "[a]", "é", "a" * 257):
             self.refuses("METRICS_DENY", [text], "is not a metric name")
         self.refuses("METRICS_DENY", [",", ", ,"], "the list is empty")
+
+    def test_drop_in(self) -> None:
+        """The collector that is gone is refused, with what does the same now."""
+        self.refuses("COLLECTORS", ["drop_in"], "netbird-api-exporter.rules.yml")
 
     def test_retired(self) -> None:
         """A setting that there is no more is refused, with what does the same now."""

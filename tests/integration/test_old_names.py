@@ -1,12 +1,14 @@
-"""A real Prometheus that scraped the demo with `drop_in` is asked for the old names."""
+"""A real Prometheus that scraped the demo is asked for the names of another exporter,
+which our recording rules make.
+"""
 
 from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import TestCase
 
-from tests.collectors.incumbent import LABELS, OF_SCRAPES, PREFIX
-from tests.deploy.programs import Exporter
+from tests.deploy.programs import DEPLOY, Exporter
+from tests.incumbent import LABELS, PREFIX, WITHOUT_RULE
 from tests.integration.programs import (
     environment,
     free_port,
@@ -17,22 +19,25 @@ from tests.integration.programs import (
 from tests.integration.promql import samples
 from tests.migrating import alerts, pairs
 
+RULES = DEPLOY / "prometheus/netbird-api-exporter.rules.yml"
+
 CONFIGURATION = """
-global: {{scrape_interval: 2s, scrape_timeout: 2s}}
+global: {{scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 2s}}
+rule_files: [{rules}]
 scrape_configs:
 - job_name: api-exporter
-  static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+  static_configs: [{{targets: ["127.0.0.1:{port}"], labels: {{account: acme}}}}]
 """
 
 
-class DropInTests(TestCase):
+class OldNamesTests(TestCase):
     timeout = 120
 
     def setUp(self) -> None:
         prometheus = program("prometheus")
         exporter = Exporter(
             self,
-            COLLECTORS="default,memberships,drop_in",
+            COLLECTORS="default,memberships",
             EXPOSE_PERSONAL_DATA="true",
             DEMO_PEERS="60",
             REFRESH_INTERVALS="peers=1h",  # so that all collectors tell of one moment
@@ -40,7 +45,8 @@ class DropInTests(TestCase):
         directory = Path(self.mktemp())
         directory.mkdir()
         configuration = directory / "prometheus.yml"
-        configuration.write_text(CONFIGURATION.format(port=exporter.port))
+        text = CONFIGURATION.format(port=exporter.port, rules=RULES)
+        configuration.write_text(text)
         self.port = free_port()
         start(
             self,
@@ -53,7 +59,8 @@ class DropInTests(TestCase):
             directory,
             environment(),
         )
-        until(lambda: self.query("sum_over_time(up[1m]) >= 3") != [], "good rounds")
+        last = f"{PREFIX}routes_scrape_errors_total"
+        until(lambda: self.query(f"count_over_time({last}[1m]) >= 3") != [], "rules")
 
     def query(self, expression: str) -> list[Any]:
         """The samples of an instant vector."""
@@ -63,33 +70,27 @@ class DropInTests(TestCase):
         return sorted(float(sample["value"][1]) for sample in self.query(expression))
 
     def test_labels(self) -> None:
-        """Each name has data, by each of its labels, and no other labels; no other of
-        the old names has any.
+        """Each name has data, by each of its labels, and no other labels but the
+        target's; no other of the old names has any.
         """
-        of_scrapes = {
-            name + ("" if labels else part): labels
-            for name, labels in OF_SCRAPES.items()
-            for part in ("_count", "_sum")
-        }
-        buckets = {f"{name}_bucket" for name, of in OF_SCRAPES.items() if not of}
-        for name, words in {**LABELS, **of_scrapes}.items():
-            samples = self.query(f"{PREFIX}{name}")
-            self.assertNotEqual([], samples, name)
-            expected = {"__name__", "instance", "job", *words.split()}
-            for sample in samples:  # where a label is empty, there is none
+        of_target = {"__name__", "account", "instance", "job"}
+        for name, words in LABELS.items():
+            found = self.query(f"{PREFIX}{name}")
+            self.assertNotEqual([], found, name)
+            expected = {*of_target, *words.split()}
+            for sample in found:  # where a label is empty, there is none
                 self.assertLessEqual(set(sample["metric"]), expected, name)
-            for label in words.split():
+                self.assertEqual("acme", sample["metric"]["account"])
+            for label in {*words.split()} - {"description"}:
                 by_label = f'count by ({label}) ({PREFIX}{name}{{{label}!=""}}) > 0'
-                for sample in (found := self.query(by_label)):
-                    self.assertEqual([label], list(sample["metric"]), name)
-                self.assertNotEqual([], found, by_label)
-
+                self.assertNotEqual([], self.query(by_label), by_label)
         scraped = self.query(f'count by (__name__) ({{__name__=~"{PREFIX}.*"}})')
         theirs = {sample["metric"]["__name__"] for sample in scraped}
         self.assertEqual(
-            {f"{PREFIX}{name}" for name in {*LABELS, *of_scrapes, *buckets}},
+            {f"{PREFIX}{name}" for name in LABELS},
             {name for name in theirs if not name.startswith("netbird_api_")},
         )
+        self.assertFalse(WITHOUT_RULE & LABELS.keys())
 
     def test_migration(self) -> None:
         """What the documentation puts in the place of a query has the same values, and

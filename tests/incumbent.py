@@ -1,9 +1,8 @@
-"""The names of netbird-api-exporter 0.2.4, as its description has them.
-
-What their values are, `tests/reference/drop_in.py` says.
-"""
+"""The names of netbird-api-exporter 0.2.4, as its description has them."""
 
 PREFIX = "netbird_"
+
+SUBJECTS = ("groups", "users", "networks", "setup_keys", "policies", "routes")
 
 KEY = "key_id key_name"
 GROUP = "group_id group_name"
@@ -60,7 +59,6 @@ LABELS = {
     "setup_key_info": f"{KEY} type state",
     "setup_key_auto_groups_count": KEY,
     "policies": "enabled",
-    "policy_rules_count": "policy_id policy_name",
     "policy_rules_enabled": "enabled",
     "policy_rules_by_protocol": "protocol",
     "policy_rules_by_action": "action",
@@ -69,21 +67,16 @@ LABELS = {
     "routes_by_network_type": "network_type",
     "routes_masquerade": "masquerade",
     "route_info": "route_id network_id network_type description",
-}
-"""Every family that is published in its place, with its labels."""
-
-SUBJECTS = ("groups", "users", "networks", "setup_keys", "policies", "routes")
-
-OF_SCRAPES = {
     **{f"{subject}_scrape_errors_total": "error_type" for subject in SUBJECTS},
-    **{f"{subject}_scrape_duration_seconds": "" for subject in SUBJECTS},
 }
-"""Counters and histograms, which count refreshes here, with their labels."""
+"""Every family that a rule makes, with its labels."""
 
-LEFT_OUT = {
+WITHOUT_RULE = {
     "peer_accessible_peers_count",
     "user_permissions",
+    "policy_rules_count",
+    *(f"{subject}_scrape_duration_seconds" for subject in SUBJECTS),
     "exporter_scrape_duration_seconds",
     "exporter_scrape_errors_total",
 }
-"""What never had a value, or counts scrapes that call the API."""
+"""What never had a value, tells of scrapes, or is no fact that we publish."""
