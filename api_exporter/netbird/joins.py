@@ -320,9 +320,11 @@ class _Settling:
             if old := {i: one for i, one in some.items() if began <= one.since}:
                 found.setdefault(name, {}).update(old)
                 self._due.add(target)
-        while more := dict(self._held_by(found)) or dict(self._missing(found)):
+        self._hold_naming(found)
+        while more := dict(self._missing(found)):
             for (name, i), one in more.items():
                 found.setdefault(name, {})[i] = one
+            self._hold_naming(found)
         self._held = found
         return found
 
@@ -334,20 +336,33 @@ class _Settling:
                     if target in self.readings:
                         yield name, target
 
-    def _held_by(self, waiting: Waiting) -> Iterator[tuple[tuple[str, str], Held]]:
-        """What names a record that waits."""
-        for name, some in self._held.items():
-            rest = some.keys() - waiting.get(name, {}).keys()
-            for reference in _NAMING[name] if rest else ():
-                unused = {
-                    i
-                    for target in reference.targets
-                    for one in waiting.get(target, {}).values()
-                    for i in reference.has(one.newest)
-                }
-                for i in rest if unused else ():
-                    if not unused.isdisjoint(reference.ids(some[i].newest)):
-                        yield (name, i), some[i]
+    def _hold_naming(self, waiting: Waiting) -> None:
+        """Add what names a record that waits, and what names that one in turn."""
+        naming: dict[int, dict[str, list[str]]] = {}
+        fresh = [(name, i) for name, some in waiting.items() for i in some]
+        while fresh:
+            name, i = fresh.pop()
+            newest = self._held[name][i].newest
+            for reference in _NAMED[name]:
+                source = reference.resource
+                if id(reference) not in naming:
+                    naming[id(reference)] = self._naming(reference)
+                there = waiting.get(source, {})
+                for unused in reference.has(newest):
+                    # Each id is looked at once: all that names it waits then.
+                    for other in naming[id(reference)].pop(unused, ()):
+                        if other not in there:
+                            there = waiting.setdefault(source, {})
+                            there[other] = self._held[source][other]
+                            fresh.append((source, other))
+
+    def _naming(self, reference: Reference) -> dict[str, list[str]]:
+        """The held records that name ids, by these ids."""
+        found: dict[str, list[str]] = {}
+        for i, one in self._held.get(reference.resource, {}).items():
+            for named in reference.ids(one.newest):
+                found.setdefault(named, []).append(i)
+        return found
 
     def _missing(self, waiting: Waiting) -> Iterator[tuple[tuple[str, str], Held]]:
         """What names an id that is missing, until its list is read after that."""

@@ -24,6 +24,7 @@ from api_exporter.exposition.incremental import (
 )
 from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.bodies import DecodeContext
+from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading, check_named
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
@@ -221,6 +222,7 @@ class Pipeline:
         newest = self.inventory
         if records is not None:
             newest = newest.with_(name, records)
+            await self._slicer.run(check_joins(newest, name))
         settled = newest.settle(self.inventory, name, reading)
         changed = self._changed(settled)
         if not changed:

@@ -1,5 +1,8 @@
 """Which records joins use, list by list."""
 
+from collections.abc import Iterator
+
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.agent_records import AgentBudgetRule, AgentProvider
@@ -279,6 +282,34 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(["n"], self.lists.used("networks"))
         self.lists.read(network_resources=())
         self.assertEqual([], self.lists.used("networks"))
+
+    def test_long_chain(self) -> None:
+        """Of records that wait for each other in a row each is looked at few times."""
+        looked = 0
+
+        class Ids(tuple[str, ...]):
+            def __iter__(self) -> Iterator[str]:
+                nonlocal looked
+                looked += 1
+                return super().__iter__()
+
+        count = 300
+        resources = [NetworkResource(id=f"{n}") for n in range(count + 1)]
+        networks = [
+            Network(id=f"{n}", resources=Ids((f"{n}", f"{n + 1}")))
+            for n in range(count)
+        ]
+        lists = Lists().read(network_resources=(*resources,), networks=(*networks,))
+        resources = [replace(resource, name="new") for resource in resources]
+        networks = [replace(network, name="new") for network in networks]
+        lists.read(network_resources=(*resources,), networks=(*networks,))
+        looked = 0
+        resources[0] = replace(resources[0], name="newer")
+        lists.read(network_resources=(*resources,))
+        waiting = lists.inventory.joins.held
+        self.assertEqual(count, len(waiting["networks"]))
+        self.assertEqual(count + 1, len(waiting["network_resources"]))
+        self.assertLess(looked, 20 * count)
 
 
 class PartialTests(SynchronousTestCase):

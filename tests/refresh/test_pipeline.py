@@ -10,6 +10,7 @@ from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Edition, Family, Metric, labels
 from api_exporter.netbird import joins
+from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
@@ -158,6 +159,32 @@ class TooManyNamesTests(SynchronousTestCase):
                 self.successResultOf(read)
             known = bench.pipeline.inventory.routes
             self.assertEqual(reason == "", known is not None)
+
+    def test_networks(self) -> None:
+        """Neither are networks that name too many groups through their routers."""
+        self.patch(join_size, "MOST_NAMED", 5)
+        bench, one = Bench(), b'[{"id":"n","routers":["r"]}]'
+        for name, body, reason in (
+            ("networks", one, ""),
+            ("network_routers", b'[{"id":"r","peer_groups":["g","g","g"]}]', ""),
+            (
+                "networks",
+                b'[{"id":"m","routers":["r"]},{"id":"n","routers":["r"]}]',
+                "6",
+            ),
+        ):
+            bench.body, resource = body, BY_NAME[name]
+            reading = bench.pipeline.read(resource, resource.path, 1)
+            read = Deferred.fromCoroutine(reading)
+            bench.turn()
+            if reason:
+                failure = self.failureResultOf(read, UpstreamError).value
+                self.assertEqual("too_large", failure.reason)
+                self.assertIn(f"networks name {reason} groups", str(failure))
+            else:
+                self.successResultOf(read)
+        known = bench.pipeline.inventory.networks or ()
+        self.assertEqual(["n"], [network.id for network in known])
 
 
 class TooLongTests(SynchronousTestCase):

@@ -3,7 +3,9 @@
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from api_exporter.exposition.tally import chunks
+from msgspec import Struct
+
+from api_exporter.exposition.tally import AT_ONCE, chunks
 from api_exporter.netbird.records import Group, Peer
 
 T = TypeVar("T")
@@ -29,9 +31,10 @@ def distinct(elements: Iterable[E] | None) -> Iterable[E]:
     }.values()
 
 
-def named(groups: Iterable[Group] | None, names: Collection[str]) -> list[Group]:
+def named(groups: Iterable[Group] | None, names: Iterable[str]) -> list[Group]:
     """The groups that have one of these names or ids."""
-    return [group for group in groups or () if group.name in names or group.id in names]
+    wanted = frozenset(names)
+    return [g for g in groups or () if g.name in wanted or g.id in wanted]
 
 
 def member_ids(groups: Iterable[Group]) -> Steps[set[str]]:
@@ -53,15 +56,71 @@ def by_id(peers: Sequence[Peer]) -> Steps[Mapping[str, Peer]]:
     return found
 
 
-def bits(ids: Sequence[str], places: Mapping[str, int]) -> Steps[int]:
-    """A set as a number, in which the bit at the place of each id is 1.
+class PeerSet(Struct, frozen=True, gc=False):
+    """The places of some peers.
 
-    A union of many large sets costs little so. Ids without a place are left out.
+    Attributes:
+        large: a number in which the bit at each place is 1.
+        small: the places themselves, where there are few; `large` is 0 then.
     """
-    found = bytearray(len(places) // 8 + 1)
-    for some in chunks(ids):
-        for place in map(places.get, some):
-            if place is not None:
-                found[place >> 3] |= 1 << (place & 7)
-        yield
-    return int.from_bytes(found, "little")
+
+    large: int
+    small: Collection[int]
+
+    def __len__(self) -> int:
+        return self.large.bit_count() + len(self.small)
+
+    def below(self, place: int) -> int:
+        """Return how many places are lower."""
+        if not self.large:
+            return sum(other < place for other in self.small)
+        return (self.large & ((1 << place) - 1)).bit_count()
+
+
+_SPARSE = 64
+"""A set with fewer than one of so many peers is small. So a number takes at most eight
+bytes for each peer in it, however many peers and groups there are.
+"""
+
+
+class PeerSets:
+    """Groups of peers, of which there may be many unions.
+
+    Args:
+        places: the place of each peer, by its id. Ids without a place are left out.
+    """
+
+    def __init__(self, places: Mapping[str, int]) -> None:
+        self._places = places
+        self._groups: dict[str, PeerSet] = {}
+
+    def add(self, group: str, ids: Sequence[str]) -> Steps[None]:
+        found: list[int] = []
+        for some in chunks(ids):
+            found += [p for p in map(self._places.get, some) if p is not None]
+            yield
+        self._groups[group] = self._set(0, found)
+
+    def union(self, groups: Iterable[str], peers: Iterable[str] = ()) -> Steps[PeerSet]:
+        """Return the members of these groups, and these peers, each once."""
+        large, small = 0, {self._places[id_] for id_ in peers if id_ in self._places}
+        steps = 0
+        for group in map(self._groups.get, groups):
+            if group is not None:
+                large |= group.large
+                small.update(group.small)
+                steps += 1 + len(group.small)
+            if steps >= AT_ONCE:
+                steps = 0
+                yield
+        return self._set(large, small)
+
+    def _set(self, large: int, small: Collection[int]) -> PeerSet:
+        if not large and len(small) * _SPARSE < len(self._places):
+            return PeerSet(0, small)
+        if not small:
+            return PeerSet(large, ())
+        found = bytearray(len(self._places) // 8 + 1)
+        for place in small:
+            found[place >> 3] |= 1 << (place & 7)
+        return PeerSet(large | int.from_bytes(found, "little"), ())

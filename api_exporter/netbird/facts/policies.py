@@ -2,11 +2,11 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from api_exporter.exposition.tally import chunks
-from api_exporter.netbird.facts.members import Steps, bits, distinct
+from api_exporter.netbird.facts.members import PeerSets, Steps, distinct
 from api_exporter.netbird.records import (
     Group,
     GroupId,
@@ -75,11 +75,7 @@ def outdated(
     They are in source groups of enabled rules of the policies that use the check.
     """
     by_check = policies_by_check(policies)
-    demands: dict[str, Release] = {}
-    for check in checks:
-        demanded = check.checks.nb_version_check
-        if demanded is not None and (minimum := release(demanded.min_version)):
-            demands[check.id] = minimum
+    demands = _demands(checks)
     if not demands:
         return {}
     ids = yield from _by_version(peers, max(demands.values()))
@@ -93,17 +89,59 @@ def outdated(
             places.update(zip(part, count(len(places)), strict=False))
             yield
     first.append(len(places))
-    concerned = {id(p): p for id_ in demands for p in by_check.get(id_, ())}
-    sources = yield from _sources(concerned.values(), groups, places)
-    counts: dict[str, int] = {}
-    for id_, minimum in demands.items():
-        every = 0
-        for policy in by_check.get(id_, ()):
-            every |= sources[id(policy)]
-        older = (1 << first[bisect_left(versions, minimum)]) - 1
-        counts[id_] = (every & older).bit_count()
+    used = _used(demands, by_check)
+    names: dict[int, frozenset[str]] = {}
+    for policy in {id(p): p for some, _ in used.values() for p in some}.values():
+        names[id(policy)] = source_groups(policy)
         yield
+    wanted = frozenset().union(*names.values())
+    sets = PeerSets(places)
+    for group in groups:
+        if group.id in wanted:
+            yield from sets.add(group.id, [member.id for member in group.peers or ()])
+    counts: dict[str, int] = {}
+    for some, ids_of_checks in used.values():
+        every = yield from sets.union(set().union(*[names[id(p)] for p in some]))
+        for id_ in ids_of_checks:
+            place = first[bisect_left(versions, demands[id_])]
+            counts[id_] = every.below(place)
+            yield
     return counts
+
+
+def _demands(checks: Iterable[PostureCheck]) -> Mapping[str, Release]:
+    """The lowest versions that checks let pass, by the checks' ids."""
+    found: dict[str, Release] = {}
+    for check in checks:
+        demanded = check.checks.nb_version_check
+        if demanded is not None and (minimum := release(demanded.min_version)):
+            found[check.id] = minimum
+    return found
+
+
+Used = Mapping[tuple[int, ...], tuple[Sequence[Policy], list[str]]]
+"""Policies, and the checks that just these use."""
+
+
+def _used(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Used:
+    found: dict[tuple[int, ...], tuple[Sequence[Policy], list[str]]] = {}
+    for check in checks:
+        policies = by_check.get(check, ())
+        found.setdefault(tuple(map(id, policies)), (policies, []))[1].append(check)
+    return found
+
+
+def names_through_policies(
+    checks: Iterable[PostureCheck], policies: Iterable[Policy]
+) -> Steps[int]:
+    """Return how many source groups posture checks have through their policies."""
+    by_check = policies_by_check(policies)
+    names: dict[int, int] = {}
+    for policy in policies:
+        names[id(policy)] = len(source_groups(policy))
+        yield
+    used = _used(_demands(checks), by_check)
+    return sum(sum(map(names.__getitem__, key)) for key in used)
 
 
 def _by_version(
@@ -117,26 +155,6 @@ def _by_version(
         for peer in some:
             if (own := known[peer.version]) is not None and own < limit:
                 found.setdefault(own, []).append(peer.id)
-        yield
-    return found
-
-
-def _sources(
-    policies: Collection[Policy], groups: Iterable[Group], places: Mapping[str, int]
-) -> Steps[dict[int, int]]:
-    """The source peers of each policy as bits, by the policy's identity."""
-    names = {id(policy): source_groups(policy) for policy in policies}
-    wanted = frozenset().union(*names.values())
-    members: dict[str, int] = {}
-    for group in groups:
-        if group.id in wanted:
-            ids = [member.id for member in group.peers or ()]
-            members[group.id] = yield from bits(ids, places)
-    found: dict[int, int] = {}
-    for policy, some in names.items():
-        found[policy] = 0
-        for name in some & members.keys():
-            found[policy] |= members[name]
         yield
     return found
 

@@ -7,12 +7,13 @@ are places to pause.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Protocol
 
 from msgspec import Struct
 
 from api_exporter.exposition.tally import chunks
-from api_exporter.netbird.facts.members import Steps, bits
+from api_exporter.netbird.facts.members import PeerSets, Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer, Route
 
@@ -79,68 +80,68 @@ def routing_peers(
     found: dict[frozenset[RouterKey], RoutingPeers] = {}
     for each in ways.values():
         if each not in found:
-            found[each] = join.behind(each)
+            found[each] = yield from join.behind(each)
         yield
     return {id_: found[each] for id_, each in ways.items()}
 
 
-class _Members(Struct, frozen=True, gc=False):
-    """The members of a group, as bits, and when the last offline one went."""
-
-    bits: int
-    gone: datetime | None
-
-
 def _joined(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> Steps["_Join"]:
-    places, offline = dict[str, int](), dict[str, datetime]()
+    # Connected peers first, so that they have the lower places.
+    connected = [peer.id for peer in peers if peer.connected]
+    places = {id_: place for place, id_ in enumerate(connected)}
+    yield
+    offline: dict[str, datetime] = {}
     for some in chunks(peers):
-        places.update({peer.id: len(places) + n for n, peer in enumerate(some)})
-        offline.update(
-            {p.id: p.last_seen for p in some if not p.connected and p.last_seen}
-        )
+        gone = [peer for peer in some if not peer.connected]
+        places.update({p.id: len(places) + n for n, p in enumerate(gone)})
+        offline.update({p.id: p.last_seen for p in gone if p.last_seen})
         yield
-    connected = yield from bits([p.id for p in peers if p.connected], places)
-    groups: dict[str, _Members] = {}
+    groups, last = PeerSets(places), dict[str, datetime | None]()
     for id_, ids in members.items():
-        gone: datetime | None = None
+        last[id_] = None
         for part in chunks(ids):
-            times = [gone, *map(offline.get, part)]
-            gone = max(filter(None, times), default=None)
+            times = [last[id_], *map(offline.get, part)]
+            last[id_] = max(filter(None, times), default=None)
             yield
-        groups[id_] = _Members((yield from bits(ids, places)), gone)
-    return _Join(places, offline, connected, groups)
+        yield from groups.add(id_, ids)
+    return _Join(groups, len(connected), offline, last)
 
 
 class _Join(Struct, frozen=True):
     """Peers that may route, and the groups that are wanted.
 
     Attributes:
-        places: of each peer, its bit.
-        offline: when each peer that is not connected went, as far as that is known.
-        connected: the others, as bits.
-        groups: by id.
+        connected: how many peers are; these have the lowest places.
+        offline: when each other peer went, as far as that is known.
+        last: when the last offline member of a group went.
     """
 
-    places: Mapping[str, int]
-    offline: Mapping[str, datetime]
+    groups: PeerSets
     connected: int
-    groups: Mapping[str, _Members]
+    offline: Mapping[str, datetime]
+    last: Mapping[str, datetime | None]
 
-    def behind(self, ways: Iterable[RouterKey]) -> RoutingPeers:
+    def behind(self, ways: Iterable[RouterKey]) -> Steps[RoutingPeers]:
         """The peers of all these, each once."""
-        every = 0
-        times: list[datetime | None] = []
-        for peer, names in ways:
-            if peer in self.places:
-                every |= 1 << self.places[peer]
-                times.append(self.offline.get(peer))
-            for group in map(self.groups.get, set(names or ())):
-                if group is not None:
-                    every |= group.bits
-                    times.append(group.gone)
-        connected = (every & self.connected).bit_count()
-        gone = max(filter(None, times), default=None) if connected <= 1 else None
-        return RoutingPeers(every.bit_count(), connected, gone)
+        peers = {peer for peer, _ in ways}
+        names = {name for _, some in ways for name in some or ()}
+        found = yield from self.groups.union(names, peers)
+        connected = found.below(self.connected)
+        gone: datetime | None = None
+        if connected <= 1:
+            times = chain(map(self.offline.get, peers), map(self.last.get, names))
+            gone = max(filter(None, times), default=None)
+        return RoutingPeers(len(found), connected, gone)
+
+
+def names_through_routers(inventory: Inventory) -> Steps[int]:
+    """Return how many groups the networks name through their routers."""
+    names = {r.id: len(r.peer_groups or ()) for r in inventory.network_routers or ()}
+    total = 0
+    for network in inventory.networks or ():
+        total += sum(names.get(id_, 0) for id_ in set(network.routers or ()))
+        yield
+    return total
 
 
 def network_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPeers]]:

@@ -1,10 +1,12 @@
 """Lists inside of records; what they mean is tested with the collectors."""
 
+from hypothesis import given
+from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.tally import AT_ONCE
-from api_exporter.netbird.facts.members import by_id, distinct
-from api_exporter.netbird.records import Peer, TypedId
+from api_exporter.netbird.facts.members import PeerSet, PeerSets, by_id, distinct, named
+from api_exporter.netbird.records import Group, Peer, TypedId
 from tests.bodies import finish
 
 
@@ -23,3 +25,47 @@ class MembersTests(SynchronousTestCase):
         peers = tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE))
         self.assertEqual(3, len(list(by_id(peers))))
         self.assertEqual({peer.id: peer for peer in peers}, finish(by_id(peers)))
+
+    def test_named(self) -> None:
+        """Groups are found by name or id; the names are not gone through for each."""
+
+        class Names(tuple[str, ...]):
+            def __contains__(self, name: object) -> bool:
+                raise AssertionError("looked at each name")
+
+        groups = [Group(id="1", name="a"), Group(id="2", name="b"), Group(id="3")]
+        self.assertEqual(groups[:2], named(groups, Names(("b", "1", "no"))))
+
+
+MANY = 1000
+MEMBERS = st.one_of(
+    st.lists(st.integers(0, MANY + 5), max_size=30),
+    st.builds(range, st.integers(0, MANY), st.just(MANY)),
+)
+
+
+class PeerSetTests(SynchronousTestCase):
+    @given(st.lists(MEMBERS, max_size=5), MEMBERS, st.integers(0, MANY))
+    def test_union(self, groups: list[list[int]], peers: list[int], place: int) -> None:
+        """A union has each member once, whether it is large or small."""
+        sets = PeerSets({f"{n}": n for n in range(MANY)})
+        for number, members in enumerate(groups):
+            finish(sets.add(f"{number}", [f"{n}" for n in members]))
+        names = [*(f"{number}" for number in range(len(groups))), "no"]
+        found = finish(sets.union(names, [f"{n}" for n in peers]))
+        wanted = {n for some in (*groups, peers) for n in some if n < MANY}
+        self.assertEqual(len(wanted), len(found))
+        self.assertEqual(sum(n < place for n in wanted), found.below(place))
+
+    def test_small(self) -> None:
+        """A small set is no number: that would have as many bits as there are peers."""
+        sets = PeerSets({f"{n}": n for n in range(MANY)})
+        finish(sets.add("last", [f"{MANY - 1}"]))
+        self.assertEqual(PeerSet(0, {MANY - 1}), finish(sets.union(["last"])))
+
+    def test_steps(self) -> None:
+        """Unions of many small groups have places to pause."""
+        sets = PeerSets({f"{n}": n for n in range(MANY)})
+        finish(sets.add("some", ["1", "2", "3"]))
+        steps = list(sets.union(["some"] * AT_ONCE))
+        self.assertEqual(4, len(steps))

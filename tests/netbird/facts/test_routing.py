@@ -1,6 +1,7 @@
 """Who routes: peers and members of groups, each once, however often they are named."""
 
 import time
+import tracemalloc
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import combinations, islice
@@ -209,6 +210,23 @@ class HostileTests(SynchronousTestCase):
         alerts = {alert for alert, _, _ in found(seen(known))}
         self.assertLess(time.process_time() - begin, 3)
         self.assertIn("NetBirdRouteUnreachable", alerts)
+
+    def test_small_groups(self) -> None:
+        """Many small groups take no memory for each peer of the account."""
+        count = 20_000
+        peers = tuple(Peer(id=f"p{n}") for n in range(count))
+        groups = tuple(
+            Group(id=f"g{n}", peers=(Member(id=f"p{n}"),)) for n in range(count)
+        )
+        routers = [(f"r{n}", (router("", f"g{n}"),)) for n in range(count)]
+        tracemalloc.start()
+        try:
+            found_ = finish(routing_peers(groups, peers, routers))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        self.assertEqual({1}, {behind_.peers for behind_ in found_.values()})
+        self.assertLess(peak, 1200 * count)  # bits for each group: 2,500 and more
 
     def test_pauses(self) -> None:
         """There are places to pause between the groups, and among the peers."""

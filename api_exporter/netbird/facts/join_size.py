@@ -1,0 +1,31 @@
+"""The bound on joins that go through another list.
+
+A network names routers and these name groups, so a few lists of moderate length may
+stand for very many names. `joins.check_named` bounds the names of one list.
+"""
+
+from api_exporter.netbird.facts.members import Steps
+from api_exporter.netbird.facts.policies import names_through_policies
+from api_exporter.netbird.facts.routing import names_through_routers
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.joins import MOST_NAMED
+from api_exporter.ports import UpstreamError
+
+
+def check_joins(inventory: Inventory, changed: str) -> Steps[None]:
+    """Raise UpstreamError if joins of a changed list look up too many names."""
+    if changed in {"networks", "network_routers"}:
+        total = yield from names_through_routers(inventory)
+        _check("networks name {} groups through their routers", total)
+    if changed in {"posture_checks", "policies"}:
+        total = yield from names_through_policies(
+            inventory.posture_checks or (), inventory.policies or ()
+        )
+        _check("posture checks have {} source groups through their policies", total)
+
+
+def _check(what: str, total: int) -> None:
+    if total > MOST_NAMED:
+        raise UpstreamError(
+            "too_large", f"the {what.format(total)}; the maximum is {MOST_NAMED}"
+        )

@@ -1,0 +1,80 @@
+"""The bound on joins that go through another list."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird.facts.join_size import check_joins
+from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.joins import MOST_NAMED
+from api_exporter.netbird.records import (
+    Checks,
+    GroupId,
+    Network,
+    NetworkRouter,
+    Policy,
+    PostureCheck,
+    Rule,
+    VersionCheck,
+)
+from api_exporter.ports import UpstreamError
+from tests.bodies import finish
+
+NAMES = 1000
+PAIRS = MOST_NAMED // NAMES
+
+
+def networks(count: int) -> Inventory:
+    """Networks with one router, which names many groups."""
+    router = NetworkRouter(id="r", peer_groups=("g",) * NAMES)
+    return Inventory(
+        networks=tuple(Network(id=f"{n}", routers=("r", "no")) for n in range(count)),
+        network_routers=(router,),
+    )
+
+
+def posture_checks(count: int, minimum: str = "1.0.0") -> Inventory:
+    """Checks that a policy with many source groups uses, each beside another one."""
+    checks = Checks(nb_version_check=VersionCheck(min_version=minimum))
+    ids = tuple(f"{n}" for n in range(count))
+    rule = Rule(enabled=True, sources=tuple(GroupId(id=f"{n}") for n in range(NAMES)))
+    return Inventory(
+        posture_checks=tuple(PostureCheck(id=id_, checks=checks) for id_ in ids),
+        policies=(
+            Policy(id="all", enabled=True, rules=(rule,), source_posture_checks=ids),
+            *(Policy(id=i, enabled=True, source_posture_checks=(i,)) for i in ids),
+        ),
+    )
+
+
+class JoinSizeTests(SynchronousTestCase):
+    def refused(self, inventory: Inventory, changed: str) -> str:
+        """What is said of it."""
+        error = self.assertRaises(
+            UpstreamError, finish, check_joins(inventory, changed)
+        )
+        self.assertEqual("too_large", error.reason)
+        return str(error)
+
+    def test_networks(self) -> None:
+        """Groups that networks name through routers are bounded together."""
+        for changed in ("networks", "network_routers"):
+            finish(check_joins(networks(PAIRS), changed))
+            self.assertIn(
+                "the networks name 1001000 groups through their routers;"
+                " the maximum is 1000000",
+                self.refused(networks(PAIRS + 1), changed),
+            )
+
+    def test_policies(self) -> None:
+        """Source groups that posture checks have through policies are, too."""
+        for changed in ("policies", "posture_checks"):
+            finish(check_joins(posture_checks(PAIRS), changed))
+            self.assertIn(
+                "the posture checks have 1001000 source groups through their policies;"
+                " the maximum is 1000000",
+                self.refused(posture_checks(PAIRS + 1), changed),
+            )
+            finish(check_joins(posture_checks(PAIRS + 1, "any"), changed))
+
+    def test_other(self) -> None:
+        """Other lists change nothing."""
+        finish(check_joins(networks(PAIRS + 1), "peers"))
