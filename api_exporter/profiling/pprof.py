@@ -129,10 +129,7 @@ class _Tables:
 
 
 def address(frame: Frame) -> int:
-    """A number that stands for the same line in all profiles.
-
-    Grafana Alloy tells stacks apart by their addresses alone, also across profiles.
-    """
+    """A number that stands for the same line in all profiles."""
     name = repr(tuple(frame)).encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest(), "big")
 

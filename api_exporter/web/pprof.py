@@ -68,14 +68,6 @@ class ProfileKind(Struct, frozen=True, kw_only=True):
     record: Callable[[IReactorTime, int], Awaitable[Callable[[], Profile]]]
 
 
-MEMORY = ProfileKind(
-    title="live memory that is allocated within 5 seconds; "
-    "if tracemalloc has run from the start, all live memory at once",
-    uses="tracemalloc",
-    seconds=5,
-    record=heap.profile,
-)
-
 KINDS = {
     "profile": ProfileKind(
         title="CPU time of the next 30 seconds",
@@ -83,8 +75,13 @@ KINDS = {
         seconds=30,
         record=cpu.profile,
     ),
-    "heap": MEMORY,
-    "allocs": MEMORY,
+    "heap": ProfileKind(
+        title="live memory that is allocated within 5 seconds; "
+        "if tracemalloc has run from the start, all live memory at once",
+        uses="tracemalloc",
+        seconds=5,
+        record=heap.profile,
+    ),
     "goroutine": ProfileKind(
         title="the stacks of all threads now",
         uses="the threads' stacks",
@@ -92,7 +89,7 @@ KINDS = {
         record=stacks.profile,
     ),
 }
-"""By the names that tools ask for: Alloy and Parca ask for memory as `allocs`."""
+"""By the names that Go has for them."""
 
 
 class ProfilePage(ReadOnlyPage):
@@ -169,15 +166,16 @@ class Pprof(TextPage):
 
     def __init__(self, clock: IReactorTime, now: Now, in_thread: InThread) -> None:
         super().__init__()
-        self._pages = {
-            kind: ProfilePage(kind, clock, now, in_thread) for kind in KINDS.values()
-        }
+        self._pages = [
+            (name, ProfilePage(kind, clock, now, in_thread))
+            for name, kind in KINDS.items()
+        ]
         self.putChild(b"", self)
-        for name, kind in KINDS.items():
-            self.putChild(name.encode(), self._pages[kind])
+        for name, page in self._pages:
+            self.putChild(name.encode(), page)
 
     def stop(self) -> None:
-        for page in self._pages.values():
+        for _, page in self._pages:
             page.stop()
 
     def render_GET(self, request: Request) -> bytes:
@@ -238,7 +236,7 @@ def _whole_number(request: Request, name: str, allowed: range, default: int) -> 
 
 
 def _attach(request: Request, body: bytes) -> bytes:
-    """A file, as browsers and Grafana Alloy want it."""
+    """A file, as browsers want it."""
     keep_private(request)
     request.setHeader(b"Content-Type", b"application/octet-stream")
     file = b"attachment; filename=%s.pb.gz" % _name(request)

@@ -72,7 +72,7 @@ class IndexTests(PprofTestCase):
         self.assertEqual(200, status)
         self.assertEqual("text/html; charset=utf-8", headers["content-type"])
         self.assertEqual("same-origin", headers["cross-origin-resource-policy"])
-        for name in (b"profile", b"heap", b"allocs", b"goroutine"):
+        for name in (b"profile", b"heap", b"goroutine"):
             self.assertIn(b'<a href="%s">' % name, body)
 
     def test_slash(self) -> None:
@@ -82,7 +82,7 @@ class IndexTests(PprofTestCase):
 
     def test_unknown(self) -> None:
         """What there is no profile of is 404."""
-        for path in ("/block", "/mutex", "/profile/", "/heap/x"):
+        for path in ("/allocs", "/block", "/mutex", "/profile/", "/heap/x"):
             self.assertEqual(404, self.answer(self.ask(path))[0], path)
 
 
@@ -95,7 +95,6 @@ class ProfileTests(PprofTestCase):
             ("/profile?seconds=300&debug=0", 300, "cpu"),
             ("/heap", 5, "inuse_space"),
             ("/heap?seconds=2", 2, "inuse_space"),
-            ("/allocs", 5, "inuse_space"),
             ("/goroutine", 0, "goroutine"),
         ):
             asked = self.ask(path)
@@ -111,7 +110,7 @@ class ProfileTests(PprofTestCase):
             self.assertNothingRuns()
 
     def test_headers(self) -> None:
-        """A profile is a file, as Alloy demands and browsers understand."""
+        """A profile is a file, as browsers understand."""
         _, _, headers = self.answer(self.ask("/goroutine"))
         self.assertEqual("application/octet-stream", headers["content-type"])
         self.assertEqual(
@@ -136,7 +135,7 @@ class ProfileTests(PprofTestCase):
 
 class BadQueryTests(PprofTestCase):
     def assertRefused(self, query: str, line: str) -> None:  # noqa: N802 - likewise
-        for path in ("/profile", "/heap", "/allocs", "/goroutine"):
+        for path in ("/profile", "/heap", "/goroutine"):
             status, body, headers = self.answer(self.ask(f"{path}?{query}"))
             self.assertEqual((400, f"{line}\n"), (status, body.decode()))
             self.assertEqual("text/plain; charset=utf-8", headers["content-type"])
@@ -184,10 +183,10 @@ class OneAtATimeTests(PprofTestCase):
         self.assertEqual(200, self.answer(self.ask("/goroutine"))[0])
         self.assertNothingRuns()
 
-    def test_memory_is_one_kind(self) -> None:
-        """Both paths of memory exclude each other, and not the CPU profile."""
+    def test_kinds_run_together(self) -> None:
+        """A profile of memory excludes another one, and not the CPU profile."""
         heap = self.ask("/heap")
-        self.assertEqual(409, self.answer(self.ask("/allocs"))[0])
+        self.assertEqual(409, self.answer(self.ask("/heap"))[0])
         cpu = self.ask("/profile?seconds=5")
         self.assertNoResult(cpu)
         self.clock.advance(5)
@@ -206,7 +205,7 @@ class EndTests(PprofTestCase):
     def test_client_gone(self) -> None:
         """A client that goes away ends its profile at once and makes room."""
         switch_interval = sys.getswitchinterval()
-        for path in ("/profile", "/heap", "/allocs"):
+        for path in ("/profile", "/heap"):
             asked = self.ask(path)
             self.assertEqual(1, len(self.clock.getDelayedCalls()))
             asked.cancel()
