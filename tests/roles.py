@@ -1,6 +1,6 @@
 """What a token of each role reads: the table of `docs/compatibility.md`.
 
-The bodies of `/api/users/current` are in `tests/bodies/roles`, made from NetBird's
+The bodies of `/api/users/current` are in `tests/bodies/roles.txt`, made from NetBird's
 code. The server here answers by them as NetBird does, and a real `Network` reads it.
 """
 
@@ -16,7 +16,7 @@ from api_exporter.netbird.inventory import MODULES
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
-from tests.bodies import FOLDER, NOON, body
+from tests.bodies import FOLDER, NOON, bodies, body
 from tests.markdown import table
 from tests.parts import CURRENT_USER as CURRENT_PATH
 from tests.parts import SERVICE_USER, quota
@@ -68,7 +68,7 @@ the exporter publishes what NetBird sends.
 
 def permissions(role: str) -> bytes:
     """The body of `/api/users/current`."""
-    return (FOLDER / "roles" / f"{role}.json").read_bytes()
+    return bodies((FOLDER / "roles.txt").read_bytes())[role]
 
 
 def granted(role: str, module: str) -> bool:

@@ -48,20 +48,23 @@ def stock() -> dict[str, bytes]:
     return recorded("stock")
 
 
-def recorded(folder: str) -> dict[str, bytes]:
-    """What a server sent, by path; the long ones are kept by gzip.
+def recorded(server: str) -> dict[str, bytes]:
+    """What a server sent, by path.
 
     `recorded` is of a network of 288 peers with something of everything,
     `recorded_agents` of a small one.
     """
-    return {
-        path.name.partition(".")[0].replace("__", "/"): (
-            gzip.decompress(path.read_bytes())
-            if path.suffix == ".gz"
-            else path.read_bytes()
-        )
-        for path in (FOLDER / folder).iterdir()
-    }
+    packed = FOLDER / f"{server}.txt.gz"
+    if packed.exists():
+        return bodies(gzip.decompress(packed.read_bytes()))
+    return bodies((FOLDER / f"{server}.txt").read_bytes())
+
+
+def bodies(text: bytes) -> dict[str, bytes]:
+    """Bodies by name, of a file with a line for each name and one for its body."""
+    lines = text.split(b"\n")[:-1]
+    pairs = zip(lines[::2], lines[1::2], strict=True)
+    return {name.decode(): b"%b\n" % found for name, found in pairs}
 
 
 def decoded(resource: str, raw: bytes) -> Decoded:

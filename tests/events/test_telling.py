@@ -10,11 +10,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.listing import Event, Row, key
 from api_exporter.events.telling import BEGIN, line, request_line
 from api_exporter.netbird.facts.personal import PERSONAL
-from tests.bodies import body
+from tests.bodies import bodies, body
 from tests.events import finish
 from tests.events.paging import START, row
 
-RECORDED = Path(__file__).parent / "recorded"
+RECORDED = Path(__file__).parent / "recorded.txt"
 
 ALL = frozenset(PERSONAL)
 NONE = frozenset[str]()
@@ -109,8 +109,8 @@ class RequestTests(SynchronousTestCase):
 
     def test_recorded(self) -> None:
         """Of the rows of a real upstream nothing personal is told."""
-        for page in RECORDED.glob("api__events__proxy*.json"):
-            for sent in json.loads(page.read_bytes())["data"]:
+        for page in bodies(RECORDED.read_bytes()).values():
+            for sent in json.loads(page)["data"]:
                 found = json.dumps(request(sent))
                 for name in self.personal:
                     value = sent.get(name, "")
