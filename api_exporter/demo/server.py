@@ -103,6 +103,6 @@ def server(
     """Serves a simulation, as the settings want it, on a socket that listens."""
     peers, count = settings.demo_peers, settings.demo_accounts
     networks = customers(count, peers) if count else {TOKEN: SimulatedNetwork(peers)}
-    api = DemoApi(networks, now=now, limit=settings.demo_rate_limit)
+    api = DemoApi(networks, now=now)
     endpoint = AdoptedStreamServerEndpoint(reactor, listening.detach(), socket.AF_INET)
     return StreamServerEndpointService(endpoint, _QuietSite(api))

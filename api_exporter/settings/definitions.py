@@ -385,12 +385,6 @@ class Settings(Struct, frozen=True, kw_only=True):
         "Number of simulated accounts of different sizes. Two of them have an"
         " expired token.",
     )
-    demo_rate_limit: tuple[int, int] | None = setting(
-        parsers.optional(parsers.rate_limit),
-        "requests a minute and burst, such as 6/500",
-        "Rate limit of the simulated NetBird API of `--demo`. Without it, there is"
-        " no limit.",
-    )
 
     @property
     def to_output(self) -> str:
@@ -426,6 +420,7 @@ SETTINGS = OF_ACCOUNT + OF_PROCESS
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 RETIRED = {
+    "DEMO_RATE_LIMIT": "--demo has no limit",
     "METRICS_ALLOW": "use COLLECTORS and METRICS_DENY, or metric_relabel_configs in"
     " Prometheus",
 }

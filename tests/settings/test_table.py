@@ -288,10 +288,6 @@ class AcceptedTests(SynchronousTestCase):
             },
         )
 
-    def test_demo_rate_limit(self) -> None:
-        """The demo has no limiter unless one is set, by its rate and its burst."""
-        self.accepts("DEMO_RATE_LIMIT", {"": None, "6/500": (6, 500)})
-
     def test_metrics_max_age(self) -> None:
         """Metrics have no age of their own unless one is set."""
         self.accepts("METRICS_MAX_AGE", {"": None, "10m": 600.0})
@@ -307,10 +303,10 @@ class RefusedTests(SynchronousTestCase):
             self.assertEqual(begin, found[0][: len(begin)])
             self.assertIn(words, found[0][len(begin) :])
 
-    def test_demo_rate_limit(self) -> None:
+    def test_rate_limit(self) -> None:
         """A limiter needs its rate and its burst."""
         self.refuses(
-            "DEMO_RATE_LIMIT", ["6", "6/", "/6", "0/1", "a/b"], "requests a minute"
+            "UPSTREAM_RATE_LIMIT", ["6", "6/", "/6", "0/1", "a/b"], "requests a minute"
         )
 
     def test_missing(self) -> None:

@@ -78,7 +78,6 @@ def examples(folder: Path) -> Iterator[tuple[str, str]]:
         ("SHARD", "0/2"),
         ("DEMO_PEERS", "1"),
         ("DEMO_ACCOUNTS", "3"),
-        ("DEMO_RATE_LIMIT", "6/500"),
     )
     for collector in COLLECTORS:
         yield "COLLECTORS", collector.name
