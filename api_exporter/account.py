@@ -16,10 +16,10 @@ from twisted.python.threadpool import ThreadPool
 
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Attempt, Now
+from api_exporter.ports import Attempt, Compute, Now
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountPart, Network
 from api_exporter.refresh.quotas import quotas
-from api_exporter.refresh.slices import Slicer
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader
 from api_exporter.telemetry.gauges import (
@@ -51,7 +51,7 @@ class SharedState:
 
     Attributes:
         thresholds: the same.
-        slicer: makes sure that they compute in turns.
+        compute: the compute thread.
         make_policy: their contexts of TLS, of which each is a megabyte.
         large: where their large bodies wait for each other.
         quotas: by name, what each may ask for.
@@ -64,9 +64,10 @@ class SharedState:
         accounts: Iterable[AccountSettings],
         thresholds: Thresholds | None = None,
         log_threads: ThreadPool | None = None,
+        compute: Compute = compute_at_once,
     ) -> None:
         self.thresholds = thresholds
-        self.slicer = Slicer(reactor)
+        self.compute = compute
         self.make_policy: MakePolicy = cache(TlsPolicy)
         self.large = LargeBodies(reactor)
         self.quotas = quotas(accounts)
@@ -146,7 +147,7 @@ class Account(MultiService):
             now=now,
             jitter=jitter,
             registry=registry,
-            slicer=shared.slicer,
+            compute=shared.compute,
             name=settings.name,
             url=settings.upstream_api_url,
             inventory=Inventory(

@@ -105,7 +105,7 @@ def _logs(reactor: PosixReactorBase, shared: SharedState, now: Now) -> BuildAcco
     from api_exporter.events.wiring import Journals  # noqa: PLC0415
 
     assert shared.log_threads is not None  # what writes has threads
-    journals = Journals(reactor, shared.log_threads, shared.slicer.run, now)
+    journals = Journals(reactor, shared.log_threads, shared.compute, now)
 
     def build(settings: AccountSettings, registry: CollectorRegistry) -> AccountPart:
         log_ = log_of(settings.name, log)

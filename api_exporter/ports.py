@@ -1,7 +1,7 @@
 """The seams between the pure half and the world: what crosses them, and no logic."""
 
 from collections.abc import Awaitable, Callable
-from typing import Literal, get_args
+from typing import Literal, ParamSpec, Protocol, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -86,6 +86,23 @@ Fetch = Callable[[str, float], Awaitable[bytes]]
 The seconds are those until it will be asked for again: no retry lasts longer.
 
 Raises UpstreamError, and nothing else but the cancellation of what awaits it."""
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Compute(Protocol):
+    """Computes without blocking the event loop; see `refresh.compute`.
+
+    Arguments and result must be immutable: another thread reads them.
+    """
+
+    def __call__(
+        self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[T]:
+        """Return or raise what the function does."""
+        ...
 
 
 class Attempt(Struct, frozen=True, kw_only=True):

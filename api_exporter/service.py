@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,7 +22,8 @@ from api_exporter.account import Account, SharedState
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
-from api_exporter.ports import Now
+from api_exporter.ports import Compute, Now
+from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
 from api_exporter.serving.page_readers import PageReaders
@@ -36,7 +38,7 @@ from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.answers import Answers
+from api_exporter.web.discovery.limit import AnswerLimit
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.tree import tree
 from api_exporter.web.ttl_cache import TTLCache
@@ -73,12 +75,14 @@ def makeService(options: Options) -> MultiService:
     file = life.log_file(options.parent)
     observer = life.log_observer(configured.settings, options.parent, file)
     exporter = life.Exporter(observer)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     program = assemble(
         configured,
         reactor,
         pprof=options["enable-pprof"],
         dropped=lambda: 0 if observer is None else observer.dropped,
         log_threads=daemon_threads(LOG_THREADS, "logs"),
+        compute=ComputeThread(reactor, daemon_threads(1, "compute")),
     )
     for service in program.services:
         exporter.addService(service)
@@ -174,6 +178,7 @@ def assemble(
     pprof: bool,
     dropped: Callable[[], int],
     log_threads: ThreadPool,
+    compute: Compute,
     now: Now = time.time,
     jitter: Jitter = random.random,
 ) -> Program:
@@ -184,11 +189,16 @@ def assemble(
         dropped: how many log lines nobody took.
         log_threads: in which all accounts write their logs. A disk may hang, so no end
             of the process may wait for them.
+        compute: the compute thread of all accounts.
     """
     settings = configured.settings
     threads = own_threads(reactor)
     shared = SharedState(
-        reactor, settings.accounts.values(), settings.thresholds_file, log_threads
+        reactor,
+        settings.accounts.values(),
+        settings.thresholds_file,
+        log_threads,
+        compute,
     )
     process = _process([reactor.getThreadPool(), threads, log_threads], dropped)
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
@@ -257,7 +267,8 @@ def _site_context(
         runbooks=context.settings.runbooks_url or RUNBOOKS,
         simulated=context.simulated,
         readers=PageReaders(),
-        making=Answers(shared.slicer.run),
+        discovery=AnswerLimit(),
+        compute=shared.compute,
         tails=TTLCache(clock.seconds),
         pages={path: page for part in optional for path, page in part.pages.items()},
         uptime=lambda: clock.seconds() - started,

@@ -13,8 +13,6 @@ import statistics
 import sys
 import time
 import urllib.request
-from collections.abc import Generator
-from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 from twisted.internet import reactor
@@ -22,8 +20,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall, deferLater, react
 
-from api_exporter.attention.watch import Attention
+from api_exporter.attention.finding import Snapshot
+from api_exporter.attention.watch import Attention, Look, look
 from api_exporter.collectors.selection import selection
+from api_exporter.daemon.threads import daemon_threads
 from api_exporter.demo.server import TOKEN
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.netbird.bodies import DecodeContext
@@ -31,7 +31,9 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import Attempt
+from api_exporter.refresh import network
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import Network
 from api_exporter.refresh.quotas import Quota
 from api_exporter.settings import environment
@@ -61,9 +63,9 @@ class Collections:
             self.seconds += time.process_time() - self._begin
 
 
-def _look_for_nothing(_: str) -> Generator[None, None, None]:
+def _look_for_nothing(_: Snapshot, __: str, last: Look) -> Look:
     """The refresh alone is measured: the look for findings has a figure of its own."""
-    yield from ()
+    return last
 
 
 class Exporter:
@@ -99,8 +101,10 @@ class Exporter:
             jitter=random.random,
             registry=CollectorRegistry(),
             inventory=self.inventory,
+            compute=ComputeThread(reactor, daemon_threads(1, "compute")),
         )
-        self.network.attention.look = _look_for_nothing  # type: ignore[method-assign, assignment]
+        network.look = _look_for_nothing  # type: ignore[attr-defined, assignment]
+        sys.setswitchinterval(SWITCH_INTERVAL)
 
     def _attempted(self, attempt: Attempt) -> None:
         self.network.attempted(attempt)
@@ -189,8 +193,7 @@ class Exporter:
                 if changed:
                     known = getattr(inventory, resource.name) or ()
                     context = DecodeContext(known, seen[resource.name])
-                    steps = resource.body.decode(body, context)
-                    decoded = _returned(steps)
+                    decoded = resource.body.decode(body, context)
                     seen[resource.name] = decoded.recognized
                     inventory = inventory.with_(resource.name, decoded.records)
                 times.append(watch())
@@ -200,7 +203,9 @@ class Exporter:
                 if changed:
                     self._pages_of(resource.name, inventory, spent)
                 begin = watch()
-                _returned(attention.look(resource.name))
+                attention.last = look(
+                    attention.snapshot(), resource.name, attention.last
+                )
                 spent["look"] += watch() - begin
             self.tick()
         # In the first round everything is new, in the others what changes.
@@ -216,21 +221,9 @@ class Exporter:
         for collector in self.network.selection.collectors:
             if resource in collector.reads:
                 before = self._made.get(collector.name, EMPTY_PAGE)
-                steps = render_page(collector.measure(inventory), before)
-                self._made[collector.name] = _returned(steps)
+                page = render_page(collector.measure(inventory), before)
+                self._made[collector.name] = page
         spent["make"] += time.process_time() - begin
-
-
-T = TypeVar("T")
-
-
-def _returned(steps: Generator[object, None, T]) -> T:
-    try:
-        while True:
-            next(steps)
-    except StopIteration as stop:
-        returned: T = stop.value
-        return returned
 
 
 async def measured(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from api_exporter.account import Account
 from api_exporter.daemon.supervision import Notifier
+from api_exporter.refresh.compute import ComputeThread
 from api_exporter.service import Configuration, assemble
 from api_exporter.settings import environment
 from api_exporter.telemetry.lag import LagMeter
@@ -45,6 +46,7 @@ class Life:
             machine,  # type: ignore[arg-type]
             pprof=False,
             log_threads=machine.getThreadPool(),
+            compute=ComputeThread(machine, machine.compute_thread),  # type: ignore[arg-type]
             dropped=lambda: 0,
             now=now,
             jitter=jitter,

@@ -1,7 +1,7 @@
 """What the exporter ought to know of an account: the bodies of good answers."""
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from math import inf
 from operator import is_
@@ -297,7 +297,7 @@ class Knowledge:
             decoded: tuple[object, ...] = ()
             for body, asked in bodies:
                 context = DecodeContext(decoded, now=asked)  # type: ignore[arg-type]
-                decoded = _finish(resource.body.decode(body, context)).records
+                decoded = resource.body.decode(body, context).records
             self._decoded[resource.name] = bodies, decoded
         return self._decoded[resource.name][1]
 
@@ -328,7 +328,7 @@ def _text(page: OfCollector) -> bytes:
 
 
 def _anew(collector: Collector, inventory: Inventory) -> bytes:
-    return _text(_finish(render_page(collector.measure(inventory), EMPTY_PAGE)).page)
+    return _text(render_page(collector.measure(inventory), EMPTY_PAGE).page)
 
 
 def _stale(now: bytes, collector: Collector, inventory: Inventory) -> str:
@@ -368,14 +368,6 @@ def _unlike_the_reference(now: bytes, wanted: Samples, *, joined: bool) -> str:
 def _sample(line: str) -> tuple[Key, float] | None:
     """Of a line, which is mostly one that was there before."""
     return None if line[:1] in {"", "#"} else parsed(line + "\n")[0]
-
-
-def _finish(steps: Generator[object, None, T]) -> T:
-    try:
-        while True:
-            next(steps)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
 
 
 def _first(now: bytes, anew: bytes) -> str:

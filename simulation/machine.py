@@ -117,6 +117,38 @@ class Threads(ThreadPool):
         self._timers.callLater(THREAD, work)
 
 
+class OneThread(ThreadPool):
+    """A thread that does one piece of work after the other.
+
+    Args:
+        takes: returns how many seconds the next piece takes.
+    """
+
+    def __init__(self, timers: Timers, takes: Callable[[], float]) -> None:
+        super().__init__(0, 1)
+        self._timers = timers
+        self._takes = takes
+        self._free_at = timers.seconds()
+
+    def callInThreadWithCallback(  # noqa: N802 - Twisted's name
+        self,
+        onResult: Callable[[bool, Any], object] | None,  # noqa: N803
+        func: Callable[..., Any],
+        *args: object,
+        **kw: object,
+    ) -> None:
+        """See ThreadPool. The work is done at its end: inputs must not change."""
+
+        def work() -> None:
+            result = func(*args, **kw)
+            if onResult is not None:
+                onResult(True, result)
+
+        now = self._timers.seconds()
+        self._free_at = max(self._free_at, now) + self._takes()
+        self._timers.callLater(self._free_at - now, work)
+
+
 class Port:
     """Where somebody listens."""
 
@@ -174,8 +206,10 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
 
     Args:
         work: does what a thread is asked for.
+        computing: returns how many seconds the next computation takes.
 
     Attributes:
+        compute_thread: where the exporter computes.
         ports: where it listens, by number.
         links: connections that are open.
     """
@@ -185,6 +219,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         at: float,
         server: Server,
         work: Callable[[Callable[[], Any]], Any],
+        computing: Callable[[], float],
     ) -> None:
         MemoryReactor.__init__(self)
         Timers.__init__(self, at)
@@ -192,6 +227,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         self.ports: dict[int, Port] = {}
         self.links: dict[Link, None] = {}
         self._threads = Threads(self, work)
+        self.compute_thread = OneThread(self, computing)
 
     def getThreadPool(self) -> ThreadPool:  # noqa: N802 - Twisted's name
         return self._threads

@@ -76,6 +76,7 @@ class World:
         self.folder = folder
         self.history = History(self.seconds, folder)
         self._chance = self.random("world")
+        self._compute_chance = self.random("compute")
         self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._planned = 0
         self.life: Life | None = None
@@ -356,7 +357,7 @@ class World:
 
     def start(self) -> None:
         """The exporter begins."""
-        machine = Machine(self._now, self.upstream, self.disk.work)
+        machine = Machine(self._now, self.upstream, self.disk.work, self._computing)
         try:
             self.life = Life(
                 machine,
@@ -379,6 +380,11 @@ class World:
                 self.random(f"{name} {self.step}"),
             )
         self.life.start()
+
+    def _computing(self) -> float:
+        """Return how many seconds a computation takes: now and then some."""
+        chance = self._compute_chance
+        return chance.uniform(0.0, chance.choice((0.0, 0.0, 0.01, 0.1, 0.1, 2.0)))
 
     def _terminate(self) -> str:
         life = self.life

@@ -219,7 +219,6 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
             r'(\w+)="(?:\\.|[^"\\])*"', next(iter(family.samples), ("", 0))[0]
         )
         for family in collector.measure(inventory(personal=personal))
-        if family is not None
     }
 
 

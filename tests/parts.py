@@ -1,25 +1,30 @@
 """What networks and pages are made of, where a test does not care."""
 
 from collections.abc import Callable, Container, Mapping
+from typing import ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.selection import selection
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Compute, UpstreamError
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.quotas import Quota
-from api_exporter.refresh.slices import Slicer
 from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.answers import Answers
+from api_exporter.web.discovery.limit import AnswerLimit
 from api_exporter.web.ttl_cache import TTLCache
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def process_telemetry(version: str = "0") -> ProcessTelemetry:
@@ -55,6 +60,35 @@ def quota(
     return Quota(Budget() if budget is None else budget, selected)
 
 
+class DelayedCompute:
+    """Computes when the test says so.
+
+    Attributes:
+        waiting: computations that have not been done.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+
+    def __call__(
+        self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Deferred[T]:
+        done: Deferred[T] = Deferred()
+
+        def compute() -> None:
+            if not done.called:
+                maybeDeferred(function, *args, **kwargs).chainDeferred(done)
+
+        self.waiting.append(compute)
+        return done
+
+    def go(self) -> None:
+        """Do all that waits."""
+        waiting, self.waiting = self.waiting, []
+        for compute in waiting:
+            compute()
+
+
 def site_context(
     clock: Clock,
     *,
@@ -63,6 +97,7 @@ def site_context(
     simulated: bool = False,
     pages: Mapping[str, Resource] | None = None,
     now: Callable[[], float] | None = None,
+    compute: Compute = compute_at_once,
 ) -> SiteContext:
     """Of a site whose process has just started."""
     return SiteContext(
@@ -72,7 +107,8 @@ def site_context(
         runbooks="runbooks",
         simulated=simulated,
         readers=PageReaders(),
-        making=Answers(Slicer(clock).run),
+        discovery=AnswerLimit(),
+        compute=compute,
         tails=TTLCache(clock.seconds),
         pages=pages or {},
         uptime=clock.seconds,

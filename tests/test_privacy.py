@@ -14,7 +14,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.web.discovery.query import Query
 from api_exporter.web.discovery.targets import answer
-from tests.bodies import body, finish, inventory
+from tests.bodies import body, inventory
 from tests.collectors.samples import PREFIX, page
 
 PERSONAL = {
@@ -56,7 +56,7 @@ def told(fields: dict[str, tuple[str, ...]]) -> set[str]:
 
 def targets(known: Inventory) -> str:
     """What service discovery tells, with nothing but plain characters escaped."""
-    made = finish(answer(known, Query((9100,), frozenset(), "ip")))
+    made = answer(known, Query((9100,), frozenset(), "ip"))
     return b"".join(made.slices).decode()
 
 
@@ -111,7 +111,7 @@ class PrivacyTests(SynchronousTestCase):
 
     def test_audit_log(self) -> None:
         """The log of events tells no personal string by default, and all on demand."""
-        events = finish(listed(body("events"))).rows
+        events = listed(body("events")).rows
         public = b"".join(line(e, "", frozenset()) for e in events).decode()
         everything = b"".join(line(e, "", frozenset(PERSONS)) for e in events).decode()
         for string in told({"events": NEVER["events"]}):

@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import Account
 from api_exporter.demo import server as demo
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.service import Configuration, Program, assemble, configure
 from api_exporter.settings import environment
 from api_exporter.settings.options import Options
@@ -50,6 +51,7 @@ class ProgramTestCase(SynchronousTestCase):
             pprof=pprof,
             dropped=lambda: 0,
             log_threads=self.reactor.getThreadPool(),
+            compute=compute_at_once,
             now=lambda: NOW,
             jitter=lambda: 0.5,
         )

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Snapshot, plain
 from api_exporter.attention.thresholds import HOUR
-from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.account import addresses, choices
 from api_exporter.netbird.facts.policies import (
@@ -13,24 +12,20 @@ from api_exporter.netbird.facts.policies import (
     policies_by_check,
     sizes,
 )
-from api_exporter.netbird.records import Peer
 from api_exporter.plurals import counted
 
 
-def peer_approvals(snapshot: Snapshot) -> Iterator[Finding | None]:
+def peer_approvals(snapshot: Snapshot) -> Iterator[Finding]:
     """Peers that have waited for hours; they have since they were registered."""
     hours = snapshot.thresholds.hours["approval"]
-    peers, long = snapshot.inventory.peers or (), list[tuple[float, Peer]]()
-    for some in chunks(peers):
-        long += [
-            (at, peer)
-            for peer in some
-            if peer.approval_required
-            and snapshot.now - (at := timestamp(peer.created_at) or 0.0) >= hours * HOUR
-        ]
-        yield None
+    long = [
+        (at, peer)
+        for peer in snapshot.inventory.peers or ()
+        if peer.approval_required
+        and snapshot.now - (at := timestamp(peer.created_at) or 0.0) >= hours * HOUR
+    ]
     if long:
-        names = yield from snapshot.names([peer for _, peer in long])
+        names = snapshot.names([peer for _, peer in long])
         verb = "waits" if len(long) == 1 else "wait"
         yield snapshot.finding(
             "NetBirdPeerAwaitsApproval",
@@ -64,11 +59,11 @@ def unused_checks(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
-def old_versions(snapshot: Snapshot) -> Iterator[Finding | None]:
+def old_versions(snapshot: Snapshot) -> Iterator[Finding]:
     """Peers that a posture check shuts out."""
     inventory = snapshot.inventory
     checks = inventory.posture_checks or ()
-    old = yield from outdated(
+    old = outdated(
         checks,
         inventory.policies or (),
         inventory.groups or (),

@@ -21,13 +21,13 @@ from api_exporter.plurals import counted, duration
 _OF = {"policy": "The budget of agent policy", "budget_rule": "Budget rule"}
 
 
-def budgets(snapshot: Snapshot) -> Iterator[Finding | None]:
+def budgets(snapshot: Snapshot) -> Iterator[Finding]:
     """Those of which somebody whom they bind has used nearly all, or all."""
     share = snapshot.thresholds.shares["agent_budget_used"]
     inventory = replace(snapshot.inventory, now=snapshot.now)
-    by_unit = yield from amounts(inventory)
+    by_unit = amounts(inventory)
     names = {group.id: group.name for group in inventory.groups or ()}
-    for limit, most in (yield from used(inventory)).items():
+    for limit, most in used(inventory).items():
         if most <= min(share, 1.0):
             continue
         spent = most >= 1
@@ -85,9 +85,9 @@ def providers(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
-def policies(snapshot: Snapshot) -> Iterator[Finding | None]:
+def policies(snapshot: Snapshot) -> Iterator[Finding]:
     """Enabled ones that lead nowhere: none of their providers is enabled."""
-    ids = yield from enabled_providers(snapshot.inventory)
+    ids = enabled_providers(snapshot.inventory)
     for policy in snapshot.inventory.agent_policies or ():
         if policy.enabled and not ids & set(policy.destination_provider_ids or ()):
             yield snapshot.finding(
@@ -97,9 +97,9 @@ def policies(snapshot: Snapshot) -> Iterator[Finding | None]:
             )
 
 
-def references(snapshot: Snapshot) -> Iterator[Finding | None]:
+def references(snapshot: Snapshot) -> Iterator[Finding]:
     """Enabled policies and rules that name objects that do not exist."""
-    ids = yield from listed_ids(snapshot.inventory)
+    ids = listed_ids(snapshot.inventory)
     for policy in snapshot.inventory.agent_policies or ():
         if policy.enabled and (missing := policy_misses(ids, policy)):
             guarded = any(kind == "guardrail" for kind, _ in missing)

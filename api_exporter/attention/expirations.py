@@ -5,14 +5,12 @@ from math import ceil
 
 from api_exporter.attention.finding import Finding, Snapshot, plain
 from api_exporter.attention.thresholds import DAY, HOUR
-from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.facts.account import login_end, login_lifetime
-from api_exporter.netbird.records import Peer
 from api_exporter.plurals import counted
 
 
-def logins(snapshot: Snapshot) -> Iterator[Finding | None]:
+def logins(snapshot: Snapshot) -> Iterator[Finding]:
     """Connected peers that are cut off unless somebody logs in.
 
     Where logins do not last for days, to log in again is routine.
@@ -22,17 +20,14 @@ def logins(snapshot: Snapshot) -> Iterator[Finding | None]:
     if lifetime is None or lifetime < days["login_routine"] * DAY:
         return
     limit = min(days["login_soon"] * DAY, share * lifetime)
-    peers, soon = snapshot.inventory.peers or (), list[tuple[float, Peer]]()
-    for some in chunks(peers):
-        soon += [
-            (end, peer)
-            for peer in some
-            if peer.connected and (end := login_end(lifetime, peer)) is not None
-            if 0 < end - snapshot.now < limit
-        ]
-        yield None
+    soon = [
+        (end, peer)
+        for peer in snapshot.inventory.peers or ()
+        if peer.connected and (end := login_end(lifetime, peer)) is not None
+        if 0 < end - snapshot.now < limit
+    ]
     if soon:
-        names = yield from snapshot.names([peer for _, peer in soon])
+        names = snapshot.names([peer for _, peer in soon])
         single = len(soon) == 1
         logins, verb = ("Login", "expires") if single else ("Logins", "expire")
         yield snapshot.finding(

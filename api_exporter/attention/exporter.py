@@ -25,10 +25,9 @@ def blind(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-def fleet(snapshot: Snapshot) -> Iterator[Finding | None]:
+def fleet(snapshot: Snapshot) -> Iterator[Finding]:
     """Many peers that were lost at once."""
-    yield from snapshot.drop.steps
-    if (fallen := snapshot.drop.whole()) is not None:
+    if snapshot.drop is not None:
         peers = snapshot.inventory.peers or ()
         connected = sum(peer.connected for peer in peers)
         yield snapshot.finding(
@@ -36,7 +35,7 @@ def fleet(snapshot: Snapshot) -> Iterator[Finding | None]:
             "Many peers",
             f"lost their connection within ten minutes: {connected:,} of"
             f" {counted(len(peers), 'peer')} are connected.",
-            since=fallen,
+            since=snapshot.drop,
         )
 
 

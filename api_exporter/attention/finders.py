@@ -26,7 +26,7 @@ class Finder(Struct, frozen=True):
             cannot be read, and of what began when the whole fleet dropped.
     """
 
-    find: Callable[[Snapshot], Iterator[Finding | None]]
+    find: Callable[[Snapshot], Iterator[Finding]]
     reads: tuple[str, ...] = ()
     single: bool = False
 
@@ -91,16 +91,14 @@ FINDERS = (
 )
 
 
-def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding | None]:
-    """What one of them finds. None: still looking, a good place to pause."""
+def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield the findings of one finder."""
     if _unknown(snapshot, finder) or (finder.single and snapshot.blind):
         return
     if waits(finder.reads):
         snapshot = snapshot.joined
-    if finder.single:
-        yield from snapshot.drop.steps
     for finding in finder.find(snapshot):
-        if finding is None or not (finder.single and snapshot.caused(finding)):
+        if not (finder.single and snapshot.caused(finding)):
             yield finding
 
 

@@ -1,6 +1,6 @@
 """A finding, and the snapshot of an account in which findings are looked for."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 from unicodedata import category
@@ -9,9 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.attention.thresholds import Severity, Thresholds, section
-from api_exporter.exposition.memo import MemoResult
-from api_exporter.exposition.tally import chunks
-from api_exporter.netbird.facts.members import Steps, by_id
+from api_exporter.netbird.facts.members import by_id
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import UP
@@ -71,7 +69,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     """What there is to look at.
 
     Attributes:
-        drop: since when a great part of the peers is gone; None if it is not.
+        drop: when many peers went offline at once, or None.
         standings: by resource, those that are asked for.
         chosen: names and ids of the groups that matter, as the operator has named
             them; empty for those of the thresholds.
@@ -84,7 +82,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     inventory: Inventory
     thresholds: Thresholds
     now: float
-    drop: MemoResult[float | None]
+    drop: float | None = None
     standings: Mapping[str, Freshness] = {}
     chosen: tuple[str, ...] = ()
     upstream_ends: float | None = None
@@ -104,9 +102,9 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     @cached_property
-    def peers(self) -> MemoResult[Mapping[str, Peer]]:
+    def peers(self) -> Mapping[str, Peer]:
         """By id."""
-        return MemoResult(by_id(self.inventory.peers or ()))
+        return by_id(self.inventory.peers or ())
 
     @cached_property
     def members(self) -> dict[str, Members]:
@@ -120,10 +118,9 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     def caused(self, finding: "Finding") -> bool:
         """Whether a drop of the whole fleet is a greater cause: it began with that."""
-        fallen = self.drop.whole()
-        if fallen is None or finding.since is None:
+        if self.drop is None or finding.since is None:
             return False
-        return finding.since >= fallen
+        return finding.since >= self.drop
 
     def finding(
         self,
@@ -148,29 +145,22 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
             until=until,
         )
 
-    def names(self, peers: Sequence[Peer]) -> Steps[str]:
+    def names(self, peers: Sequence[Peer]) -> str:
         """Those of the peers that may be named, such as `: a, b, c and 2 more`."""
-        if "detailed_ids" not in self.__dict__:
-            self.__dict__["detailed_ids"] = yield from self.inventory.detailed_ids()
-        ids = self.__dict__["detailed_ids"]
-        first, number = list[str](), 0
-        for some in chunks(peers):
-            told = [p.name or p.id for p in some if ids is None or p.id in ids]
-            first = nsmallest(NAMED, first + told)
-            number += len(told)
-            yield
-        return _listed(first, number)
+        ids = self._detailed_ids
+        return listed(p.name or p.id for p in peers if ids is None or p.id in ids)
+
+    @cached_property
+    def _detailed_ids(self) -> Container[str] | None:
+        return self.inventory.detailed_ids()
 
 
 def listed(names: Iterable[str]) -> str:
     """Such as `: a, b, c and 2 more`, nothing where there are none."""
     every = list(names)
-    return _listed(nsmallest(NAMED, every), len(every))
-
-
-def _listed(first: Iterable[str], number: int) -> str:
-    more = f" and {number - NAMED:,} more" if number > NAMED else ""
-    return f": {', '.join(map(plain, first))}{more}" if number else ""
+    first = ", ".join(map(plain, nsmallest(NAMED, every)))
+    more = f" and {len(every) - NAMED:,} more" if len(every) > NAMED else ""
+    return f": {first}{more}" if every else ""
 
 
 def plain(name: str) -> str:

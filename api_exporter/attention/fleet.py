@@ -9,76 +9,67 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.exposition.tally import chunks
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.records import Peer
 
-_FALLING = 600
-"""Seconds within which they are lost."""
+DROP_WINDOW = 600
+"""Seconds within which the peers are lost."""
 
-_LYING = 3600
-"""Seconds for which it is told, unless they come back."""
-
-
-def dropped(
-    peers: Sequence[Peer], now: float, thresholds: Thresholds
-) -> Steps[float | None]:
-    """Since when a great part of the peers is gone; None where none is."""
-    fleet = _Fleet(now)
-    for some in chunks(peers):
-        fleet.add(some)
-        yield
-    return fleet.dropped(thresholds)
+SHOWN_FOR = 3600
+"""Seconds for which a drop is shown, unless the peers come back."""
 
 
-class _Fleet:
-    """How many peers are connected, and how many were lost lately.
+def dropped(peers: Sequence[Peer], now: float, thresholds: Thresholds) -> float | None:
+    """Return when many peers went offline at once, or None."""
+    start = datetime.fromtimestamp(now - SHOWN_FOR - DROP_WINDOW, UTC)
+    end = datetime.fromtimestamp(now + DROP_WINDOW, UTC)
+    lasting = [peer for peer in peers if not peer.ephemeral]
+    connected = [peer for peer in lasting if peer.connected]
+    lost = [
+        (int(peer.last_seen.timestamp()), peer)
+        for peer in lasting
+        if not peer.connected and peer.last_seen and start <= peer.last_seen <= end
+    ]
+    return _drop(
+        thresholds,
+        (len(connected), sum(not peer.user_id for peer in connected)),
+        # By second, so that there are few however many were lost.
+        Counter(at for at, _ in lost),
+        Counter(at for at, peer in lost if not peer.user_id),
+    )
+
+
+def _drop(
+    thresholds: Thresholds,
+    connected: tuple[int, int],
+    lost_at: Counter[int],
+    lost_keyed_at: Counter[int],
+) -> float | None:
+    """Return the first second from which many were lost within DROP_WINDOW, or None.
 
     Args:
-        now: seconds since the epoch.
+        connected: how many peers are, and how many of them a setup key has enrolled.
+        lost_at: how many were lost at each second.
+        lost_keyed_at: how many of them a setup key has enrolled.
     """
-
-    def __init__(self, now: float) -> None:
-        self._from = datetime.fromtimestamp(now - _LYING - _FALLING, UTC)
-        self._until = datetime.fromtimestamp(now + _FALLING, UTC)
-        self._connected = self._connected_keyed = 0
-        # By second, so that there are few however many were lost.
-        self._lost: Counter[int] = Counter()
-        self._lost_keyed: Counter[int] = Counter()
-
-    def add(self, peers: Sequence[Peer]) -> None:
-        connected = [p for p in peers if p.connected and not p.ephemeral]
-        self._connected += len(connected)
-        self._connected_keyed += sum(not p.user_id for p in connected)
-        for peer in peers:
-            if peer.connected or peer.ephemeral or peer.last_seen is None:
-                continue
-            if self._from <= peer.last_seen <= self._until:
-                at = int(peer.last_seen.timestamp())
-                self._lost[at] += 1
-                self._lost_keyed[at] += not peer.user_id
-
-    def dropped(self, thresholds: Thresholds) -> float | None:
-        """Since when a great part of them is gone; None where none is."""
-        shares, least = thresholds.shares, thresholds.peers
-        seconds = sorted(self._lost)
-        # Of those that were connected at a second, and that were lost in ten minutes.
-        before = self._connected + self._lost.total()
-        before_keyed = self._connected_keyed + self._lost_keyed.total()
-        lost = lost_keyed = end = 0
-        for start in seconds:
-            while end < len(seconds) and seconds[end] < start + _FALLING:
-                lost += self._lost[seconds[end]]
-                lost_keyed += self._lost_keyed[seconds[end]]
-                end += 1
-            left = (1 - shares["fleet_lost"]) * before_keyed
-            if before_keyed - lost_keyed < left and (
-                lost_keyed >= least["fleet_lost"]
-                or (lost >= least["all_lost"] and lost >= shares["all_lost"] * before)
-            ):
-                return start
-            lost -= self._lost[start]
-            lost_keyed -= self._lost_keyed[start]
-            before -= self._lost[start]
-            before_keyed -= self._lost_keyed[start]
-        return None
+    shares, least = thresholds.shares, thresholds.peers
+    seconds = sorted(lost_at)
+    # Those that were connected at a second, and those lost in the window from then on.
+    before = connected[0] + lost_at.total()
+    before_keyed = connected[1] + lost_keyed_at.total()
+    lost = lost_keyed = end = 0
+    for start in seconds:
+        while end < len(seconds) and seconds[end] < start + DROP_WINDOW:
+            lost += lost_at[seconds[end]]
+            lost_keyed += lost_keyed_at[seconds[end]]
+            end += 1
+        left = (1 - shares["fleet_lost"]) * before_keyed
+        if before_keyed - lost_keyed < left and (
+            lost_keyed >= least["fleet_lost"]
+            or (lost >= least["all_lost"] and lost >= shares["all_lost"] * before)
+        ):
+            return start
+        lost -= lost_at[start]
+        lost_keyed -= lost_keyed_at[start]
+        before -= lost_at[start]
+        before_keyed -= lost_keyed_at[start]
+    return None

@@ -3,20 +3,19 @@
 from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Members, Snapshot, plain
-from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import timestamp
-from api_exporter.netbird.facts.members import Steps, named
+from api_exporter.netbird.facts.members import named
 from api_exporter.netbird.records import Group
 from api_exporter.plurals import counted
 
 
-def presence(snapshot: Snapshot) -> Iterator[Finding | None]:
+def presence(snapshot: Snapshot) -> Iterator[Finding]:
     """Peers of important groups that are offline, routers that all are."""
     groups = snapshot.inventory.groups or ()
     for group in named(groups, snapshot.important):
-        members = yield from _members(snapshot, group)
+        members = _members(snapshot, group)
         if gone := members.gone:
-            names = yield from snapshot.names(gone)
+            names = snapshot.names(gone)
             number = f"{len(gone):,} of {counted(members.peers, 'peer')}"
             yield snapshot.finding(
                 "NetBirdImportantPeerOffline",
@@ -25,7 +24,7 @@ def presence(snapshot: Snapshot) -> Iterator[Finding | None]:
                 since=min(members.times, default=None),
             )
     for group in named(groups, snapshot.thresholds.groups.routers):
-        members = yield from _members(snapshot, group)
+        members = _members(snapshot, group)
         if len(members.gone) == members.peers:
             lost = "connected routing peer" if members.gone else "routing peer"
             yield snapshot.finding(
@@ -48,15 +47,15 @@ def presence(snapshot: Snapshot) -> Iterator[Finding | None]:
                 )
 
 
-def expired(snapshot: Snapshot) -> Iterator[Finding | None]:
+def expired(snapshot: Snapshot) -> Iterator[Finding]:
     """Peers of important groups that are cut off until somebody logs in."""
     groups = snapshot.inventory.groups or ()
     for group in named(
         groups, (*snapshot.important, *snapshot.thresholds.groups.routers)
     ):
-        members = yield from _members(snapshot, group)
+        members = _members(snapshot, group)
         if out := members.expired:
-            names = yield from snapshot.names(out)
+            names = snapshot.names(out)
             login = "login" if len(out) == 1 else "logins"
             yield snapshot.finding(
                 "NetBirdImportantLoginExpired",
@@ -65,25 +64,21 @@ def expired(snapshot: Snapshot) -> Iterator[Finding | None]:
             )
 
 
-def _members(snapshot: Snapshot, group: Group) -> Steps[Members]:
+def _members(snapshot: Snapshot, group: Group) -> Members:
     if group.id in snapshot.members:
         return snapshot.members[group.id]
-    found, ids, every = Members(), set[str](), group.peers or ()
-    yield from snapshot.peers.steps
-    peers = snapshot.peers.whole()
-    for some in chunks(every):
-        for member in some:
-            peer = peers.get(member.id)
-            if peer is None or peer.id in ids:
-                continue
-            ids.add(peer.id)
-            if not peer.connected:
-                found.gone.append(peer)
-                if (left := timestamp(peer.last_seen)) is not None:
-                    found.times.append(left)
-            if peer.login_expired:
-                found.expired.append(peer)
-        yield
+    found, ids = Members(), set[str]()
+    for member in group.peers or ():
+        peer = snapshot.peers.get(member.id)
+        if peer is None or peer.id in ids:
+            continue
+        ids.add(peer.id)
+        if not peer.connected:
+            found.gone.append(peer)
+            if (left := timestamp(peer.last_seen)) is not None:
+                found.times.append(left)
+        if peer.login_expired:
+            found.expired.append(peer)
     found.peers = len(ids)
     snapshot.members[group.id] = found
     return found

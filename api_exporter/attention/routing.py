@@ -1,6 +1,6 @@
 """Findings about networks and routes with one routing peer left, or none."""
 
-from collections.abc import Generator
+from collections.abc import Iterator
 
 from api_exporter.attention.finding import Finding, Snapshot, listed, plain
 from api_exporter.exposition.text import timestamp
@@ -15,15 +15,15 @@ from api_exporter.netbird.facts.routing import (
 from api_exporter.netbird.records import NetworkResource, Route
 from api_exporter.plurals import counted
 
-Found = Generator[Finding | None, None, None]
+Found = Iterator[Finding]
 
 
 def networks(snapshot: Snapshot) -> Found:
     """Networks that cannot be reached, and their resources, or hang on one peer."""
     inventory = snapshot.inventory
-    routing = yield from network_routing_peers(inventory)
+    routing = network_routing_peers(inventory)
     lost: dict[str, list[NetworkResource]] = {}
-    home = yield from network_of(inventory.networks or ())
+    home = network_of(inventory.networks or ())
     for resource in inventory.network_resources or ():
         if resource.enabled and resource.id in home:
             lost.setdefault(home[resource.id], []).append(resource)
@@ -59,7 +59,7 @@ def networks(snapshot: Snapshot) -> Found:
 def routes(snapshot: Snapshot) -> Found:
     """Routes with one identifier and one network are each other's substitutes."""
     enabled = [route for route in snapshot.inventory.routes or () if route.enabled]
-    routing = yield from route_routing_peers(snapshot.inventory)
+    routing = route_routing_peers(snapshot.inventory)
     alike: dict[tuple[str, str], list[Route]] = {}
     for route in enabled:
         alike.setdefault((route.network_id, destination(route)), []).append(route)

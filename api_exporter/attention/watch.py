@@ -1,15 +1,16 @@
 """The findings of one account, looked for again after each refresh."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter.attention.finders import FINDERS, Finder, find, unknown
 from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.fleet import dropped
 from api_exporter.attention.thresholds import SEVERITIES, Severity, Thresholds, shipped
-from api_exporter.exposition.memo import MemoResult
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now
@@ -31,34 +32,40 @@ class FindingList(Struct, frozen=True, kw_only=True):
 
     findings: tuple[Finding, ...] = ()
     unknown: tuple[str, ...] = ()
-    counts: Mapping[str, int] = {}
+    counts: Mapping[str, int] = MappingProxyType({})
 
 
-class FinderResult:
-    """What one finder has found, by severity."""
+By = Mapping[Finder, Mapping[Severity, Sequence[Finding]]]
+"""The findings of each finder by severity; most finders have none."""
 
-    def __init__(self) -> None:
-        self.by_severity: dict[Severity, list[Finding]] = {}
-
-    def add(self, finding: Finding) -> None:
-        self.by_severity.setdefault(finding.severity, []).append(finding)
+_NOTHING: Mapping[Severity, Sequence[Finding]] = MappingProxyType({})
 
 
-NOTHING_FOUND = FinderResult()
-"""Of most finders in all accounts."""
+class Look(Struct, frozen=True, kw_only=True):
+    """The findings after a refresh, and what the next look starts from.
+
+    Attributes:
+        changes: those of the inventory, by which the next look knows what has changed.
+        drop: when many peers went offline at once, as the newest peers say, or None.
+    """
+
+    changes: Mapping[str, object] = MappingProxyType({})
+    drop: float | None = None
+    by: By = MappingProxyType({})
+    found: FindingList = FindingList()
 
 
 class Attention:
-    """What needs attention in one account.
+    """The findings of one account.
 
     Args:
-        inventory: what is known of its network.
-        standings: by resource.
+        inventory: returns the newest inventory.
+        standings: the freshness of each resource.
         chosen: IMPORTANT_GROUPS.
         thresholds: None for those that came with the program.
 
     Attributes:
-        found: the newest.
+        last: the newest look.
     """
 
     def __init__(
@@ -71,92 +78,81 @@ class Attention:
         thresholds: Thresholds | None = None,
         ends: Ends = lambda: (None, None),
     ) -> None:
-        self.found = FindingList()
         self._inventory = inventory
         self._standings = standings
         self._now = now
         self._chosen = chosen
         self._ends = ends
         self._thresholds = thresholds or shipped()
-        self._by: dict[Finder, FinderResult] = {}
-        self._changes: Mapping[str, object] = {}  # of the newest look
-        # What the peers alone decide is looked for once after each of their rounds.
-        self._drop = self._dropped(Inventory(), 0.0)
+        self.last = Look()
 
-    def look(self, resource: str) -> Generator[None, None, None]:
-        """Look anew for what refreshes have changed, this one the newest.
+    @property
+    def found(self) -> FindingList:
+        """The newest findings."""
+        return self.last.found
 
-        After one of the peers for everything: some findings only wait for their day.
-        It has places to pause.
-        """
-        inventory, now = self._inventory(), self._now()
-        changed = {
-            name
-            for name, change in inventory.changes.items()
-            if change is not self._changes.get(name)
-        }
-        if resource == UP or UP in changed:
-            self._drop = self._dropped(inventory, now)
-        snapshot = self._snapshot(inventory, self._standings, now, self._drop)
-        finders = [
-            finder
-            for finder in FINDERS
-            if resource == UP or not finder.reads or changed.intersection(finder.reads)
-        ]
-        yield from self._look(snapshot, finders, self._by)
-        self._changes = inventory.changes
-        self.found = _sum(snapshot, self._by)
+    def snapshot(self) -> Snapshot:
+        """Return what there is to look at now."""
+        return self._snapshot(self._inventory(), self._standings, self._now())
 
     def of(
         self, inventory: Inventory, standings: Mapping[str, Freshness], now: float
     ) -> FindingList:
-        """What there is in what somebody else knows."""
-        drop, by = self._dropped(inventory, now), dict[Finder, FinderResult]()
-        snapshot = self._snapshot(inventory, standings, now, drop)
-        for _ in self._look(snapshot, FINDERS, by):
-            pass
-        return _sum(snapshot, by)
-
-    def _look(
-        self,
-        snapshot: Snapshot,
-        finders: Sequence[Finder],
-        by: dict[Finder, FinderResult],
-    ) -> Generator[None, None, None]:
-        for finder in finders:
-            few = FinderResult()
-            for finding in find(finder, snapshot):
-                if finding is not None:
-                    few.add(finding)
-                yield
-            by[finder] = few if few.by_severity else NOTHING_FOUND
-            yield
-
-    def _dropped(self, inventory: Inventory, now: float) -> MemoResult[float | None]:
-        return MemoResult(dropped(inventory.peers or (), now, self._thresholds))
+        """Return the findings of another inventory."""
+        return look(self._snapshot(inventory, standings, now), UP, Look()).found
 
     def _snapshot(
-        self,
-        inventory: Inventory,
-        standings: Mapping[str, Freshness],
-        now: float,
-        drop: MemoResult[float | None],
+        self, inventory: Inventory, standings: Mapping[str, Freshness], now: float
     ) -> Snapshot:
         upstream_ends, own_ends = self._ends()
         return Snapshot(
             inventory=inventory,
             thresholds=self._thresholds,
             now=now,
-            drop=drop,
-            standings=standings,
+            standings=MappingProxyType(dict(standings)),
             chosen=self._chosen,
             upstream_ends=upstream_ends,
             own_ends=own_ends,
         )
 
 
-def _sum(snapshot: Snapshot, by: Mapping[Finder, FinderResult]) -> FindingList:
-    every = [by[finder].by_severity for finder in FINDERS if finder in by]
+def look(snapshot: Snapshot, resource: str, last: Look) -> Look:
+    """Return the findings after a refresh.
+
+    A finder runs again if a resource that it reads has changed. A refresh of the peers
+    runs all finders: some findings only wait for their day.
+
+    Args:
+        resource: the one that was refreshed.
+        last: the look before.
+    """
+    inventory, changes = snapshot.inventory, snapshot.inventory.changes
+    changed = {name for name in changes if changes[name] is not last.changes.get(name)}
+    drop, everything = last.drop, resource == UP
+    if everything or UP in changed:
+        drop = dropped(inventory.peers or (), snapshot.now, snapshot.thresholds)
+    snapshot = replace(snapshot, drop=drop)
+    by = {
+        finder: _by_severity(find(finder, snapshot))
+        for finder in FINDERS
+        if everything or not finder.reads or changed.intersection(finder.reads)
+    }
+    by = {**last.by, **by}
+    found = _sum(snapshot, by)
+    return Look(changes=changes, drop=drop, by=MappingProxyType(by), found=found)
+
+
+def _by_severity(findings: Iterable[Finding]) -> Mapping[Severity, Sequence[Finding]]:
+    found: dict[Severity, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.severity, []).append(finding)
+    if not found:
+        return _NOTHING
+    return MappingProxyType({severity: (*few,) for severity, few in found.items()})
+
+
+def _sum(snapshot: Snapshot, by: By) -> FindingList:
+    every = [by[finder] for finder in FINDERS if finder in by]
     lists = {s: [few[s] for few in every if s in few] for s in SEVERITIES}
     counts: dict[str, int] = {s: sum(map(len, few)) for s, few in lists.items()}
     return FindingList(

@@ -27,7 +27,6 @@ from api_exporter.netbird.facts.agents import (
     usage,
     used,
 )
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 
 DAY = 86400
@@ -89,8 +88,7 @@ class Spent(Struct, frozen=True):
         return labels(**self.of, window_seconds=str(self.row.window_seconds), **more)
 
 
-def _of_groups(inventory: Inventory) -> Steps[Iterable[Spent]]:
-    yield from ()
+def _of_groups(inventory: Inventory) -> Iterable[Spent]:
     names = {group.id: group.name for group in inventory.groups or ()}
     return [
         Spent({"group_id": row.dimension_id, "group": names[row.dimension_id]}, row)
@@ -99,11 +97,11 @@ def _of_groups(inventory: Inventory) -> Steps[Iterable[Spent]]:
     ]
 
 
-def _of_consumers(inventory: Inventory) -> Steps[Iterable[Spent]]:
+def _of_consumers(inventory: Inventory) -> Iterable[Spent]:
     """Of nobody, unless that may be told."""
     if "usage" not in inventory.personal:
         return []
-    listed = yield from listed_ids(inventory)
+    listed = listed_ids(inventory)
     return [
         Spent({"consumer_id": row.dimension_id}, row)
         for row in running(inventory.agent_consumption or (), inventory.now)
@@ -143,8 +141,7 @@ Period = tuple[str, UsageBucket]
 KINDS = ("input", "output", "cached_input", "cache_creation")
 
 
-def _usage(inventory: Inventory) -> Steps[Iterable[Period]]:
-    yield from ()
+def _usage(inventory: Inventory) -> Iterable[Period]:
     return list(usage(inventory.agent_usage or (), inventory.now))
 
 
@@ -162,8 +159,7 @@ def _by_kind(field: str, metric: Metric, periods: Iterable[Period]) -> Family:
 USAGE = ObjectKind[Period]("agent_usage", "agent-network/usage/overview[]", find=_usage)
 
 
-def _denied(inventory: Inventory) -> Steps[Iterable[int]]:
-    yield from ()
+def _denied(inventory: Inventory) -> Iterable[int]:
     number = denied(inventory)
     return () if number is None else (number,)
 

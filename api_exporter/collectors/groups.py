@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from api_exporter.collectors.rows import ObjectKind, unknown
 from api_exporter.exposition.memo import MemoFunction
-from api_exporter.exposition.tally import chunks
 from api_exporter.exposition.text import counted, labels
-from api_exporter.netbird.facts.members import Steps, distinct
+from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
 
@@ -15,13 +14,11 @@ GROUPS = ObjectKind[Group](
 )
 
 
-def _members(inventory: Inventory) -> Steps[Callable[[Group], tuple[int, int]]]:
+def _members(inventory: Inventory) -> Callable[[Group], tuple[int, int]]:
     """How many members are connected, and how many listed ones are not."""
-    connected, offline = set[str](), set[str]()
-    for some in chunks(inventory.peers or ()):
-        connected.update([peer.id for peer in some if peer.connected])
-        offline.update([peer.id for peer in some if not peer.connected])
-        yield
+    peers = inventory.peers or ()
+    connected = {peer.id for peer in peers if peer.connected}
+    offline = {peer.id for peer in peers if not peer.connected}
 
     def count(group: Group) -> tuple[int, int]:
         ids = [member.id for member in group.peers or ()]
@@ -56,7 +53,6 @@ ROWS = (
         _members,
         lambda count, group: count(group)[0],
         needs=("peers",),
-        at_once=1,
         alert="0 in a group of routing peers",
     ),
     GROUPS.joined(
@@ -66,7 +62,6 @@ ROWS = (
         _members,
         lambda count, group: count(group)[1],
         needs=("peers",),
-        at_once=1,
         alert="above 0 in a group that must be complete",
     ),
     GROUPS.field(

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import cut, labels
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member
 
 
-def _members(inventory: Inventory) -> Steps[Iterable[tuple[Group, Member]]]:
-    ids = yield from inventory.detailed_ids()
+def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
+    ids = inventory.detailed_ids()
     return (
         (group, member)
         for group in inventory.groups or ()

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from api_exporter.collectors.rows import ObjectKind, distinct, in_one_step, length
+from api_exporter.collectors.rows import ObjectKind, distinct, length
 from api_exporter.exposition.text import boolean, labels
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.routing import (
     network_of,
     network_routing_peers,
@@ -25,7 +24,6 @@ RESOURCES = ObjectKind[NetworkResource](
 )
 
 
-@in_one_step
 def _halves(inventory: Inventory) -> Iterable[tuple[Network, bool]]:
     return ((n, half) for n in inventory.networks or () for half in (True, False))
 
@@ -42,7 +40,6 @@ HALVES = ObjectKind[tuple[Network, bool]](
 """A network's enabled resources, and the others."""
 
 
-@in_one_step
 def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:
     by_id = {router.id: router for router in inventory.network_routers or ()}
     return ((n, r) for n in inventory.networks or () for r in routers_of(n, by_id))
@@ -61,8 +58,8 @@ Routed = tuple[NetworkResource, str | None]
 """A network resource, and the id of its network."""
 
 
-def _routed(inventory: Inventory) -> Steps[Iterable[Routed]]:
-    homes = yield from network_of(inventory.networks or ())
+def _routed(inventory: Inventory) -> Iterable[Routed]:
+    homes = network_of(inventory.networks or ())
     return ((r, homes.get(r.id)) for r in inventory.network_resources or ())
 
 
@@ -77,7 +74,6 @@ ROUTED = ObjectKind[Routed](
 )
 
 
-@in_one_step
 def _enabled(inventory: Inventory) -> Mapping[str, bool]:
     return {r.id: r.enabled for r in inventory.network_resources or ()}
 
@@ -97,7 +93,6 @@ ROWS = (
         lambda enabled, half: sum(
             enabled.get(id_) is half[1] for id_ in set(half[0].resources or ())
         ),
-        at_once=1,
     ),
     NETWORKS.field(
         "netbird_api_network_policies",

@@ -3,8 +3,7 @@
 from collections import Counter
 from itertools import product
 
-from api_exporter.collectors.rows import ObjectKind, in_one_step, personal, unknown
-from api_exporter.exposition.tally import chunks
+from api_exporter.collectors.rows import ObjectKind, personal, unknown
 from api_exporter.exposition.text import (
     Labels,
     boolean,
@@ -14,7 +13,6 @@ from api_exporter.exposition.text import (
     timestamp,
 )
 from api_exporter.netbird.facts.account import login_end, login_lifetime
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.personal import PEER, personal_labels
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
@@ -61,7 +59,8 @@ def _info(kinds: frozenset[str], peer: Peer) -> Labels:
     )
 
 
-_lifetime = in_one_step(lambda known: login_lifetime(known.accounts or ()))
+def _lifetime(inventory: Inventory) -> int | None:
+    return login_lifetime(inventory.accounts or ())
 
 
 Enrolment = tuple[str, bool]
@@ -71,20 +70,16 @@ ENROLMENTS = ObjectKind[Enrolment](
     "peers",
     "peers[]",
     lambda enrolment: labels(enrolled_by=enrolment[0], connected=boolean(enrolment[1])),
-    find=in_one_step(lambda _: product(("setup_key", "user"), (False, True))),
+    find=lambda _: product(("setup_key", "user"), (False, True)),
 )
 
 
-def _enrolments(inventory: Inventory) -> Steps[Counter[Enrolment]]:
-    found = Counter[Enrolment]()
-    for some in chunks(inventory.peers or ()):
-        keyed = [p.connected for p in some if not (p.user_id or p.ephemeral)]
-        of_users = [p.connected for p in some if p.user_id and not p.ephemeral]
-        for by, connected in (("setup_key", keyed), ("user", of_users)):
-            found[by, True] += sum(connected)
-            found[by, False] += len(connected) - sum(connected)
-        yield
-    return found
+def _enrolments(inventory: Inventory) -> Counter[Enrolment]:
+    return Counter(
+        ("user" if peer.user_id else "setup_key", peer.connected)
+        for peer in inventory.peers or ()
+        if not peer.ephemeral
+    )
 
 
 ROWS = (

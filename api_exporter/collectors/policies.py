@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from api_exporter.collectors.rows import ObjectKind, in_one_step
+from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.members import distinct as elements
 from api_exporter.netbird.facts.policies import (
     empty_sides,
@@ -26,18 +25,21 @@ CHECKS = ObjectKind[PostureCheck](
     lambda check: labels(posture_check_id=check.id, posture_check=check.name),
 )
 
-_sizes = in_one_step(lambda known: sizes(known.groups or ()))
-_used = in_one_step(lambda known: policies_by_check(known.policies or ()))
+
+def _sizes(inventory: Inventory) -> Mapping[str, int]:
+    return sizes(inventory.groups or ())
 
 
-def _outdated(inventory: Inventory) -> Steps[Mapping[str, int]]:
-    return (
-        yield from outdated(
-            inventory.posture_checks or (),
-            inventory.policies or (),
-            inventory.groups or (),
-            inventory.peers or (),
-        )
+def _used(inventory: Inventory) -> Mapping[str, list[Policy]]:
+    return policies_by_check(inventory.policies or ())
+
+
+def _outdated(inventory: Inventory) -> Mapping[str, int]:
+    return outdated(
+        inventory.posture_checks or (),
+        inventory.policies or (),
+        inventory.groups or (),
+        inventory.peers or (),
     )
 
 

@@ -12,10 +12,9 @@ from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 from msgspec import Struct
 
 from api_exporter.exposition import text
-from api_exporter.exposition.memo import MemoFunction, MemoIterable, MemoResult
+from api_exporter.exposition.memo import MemoFunction, MemoIterable
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
 from api_exporter.exposition.text import (
-    CHUNK_SAMPLES,
     Edition,
     Family,
     Labels,
@@ -23,13 +22,12 @@ from api_exporter.exposition.text import (
     Sample,
     UnchangedFamily,
 )
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import waits
 
 
 class Measure(Protocol):
-    """Makes families from records. None: not done counting, a good place to pause.
+    """Makes families from records.
 
     Args:
         before: the editions of families that the page before has.
@@ -37,7 +35,7 @@ class Measure(Protocol):
 
     def __call__(
         self, inventory: Inventory, before: Mapping[str, Edition] = ..., /
-    ) -> Iterator[Family | None]: ...
+    ) -> Iterator[Family]: ...
 
 
 R = TypeVar("R")
@@ -47,7 +45,7 @@ Value = float | None
 """None where an object has no sample."""
 
 
-Join = Callable[[Inventory], Steps[T]]
+Join = Callable[[Inventory], T]
 """What follows from several records together."""
 
 
@@ -72,7 +70,7 @@ class Measurement:
 
     def __init__(self, inventory: Inventory) -> None:
         self.inventory = inventory
-        self._joins: dict[object, MemoResult[Any]] = {}
+        self._joins: dict[object, Any] = {}
         self._objects: dict[object, Objects[Any]] = {}
         self._editions: dict[tuple[str, ...], Edition] = {}
 
@@ -82,16 +80,17 @@ class Measurement:
             self._editions[needs] = self.inventory.edition(needs)
         return self._editions[needs]
 
-    def join(self, join: Join[T]) -> MemoResult[T]:
-        """Made when the first family wants it."""
+    def join(self, join: Join[T]) -> T:
+        """Return the result of a join, which is computed once."""
         if join not in self._joins:
-            self._joins[join] = MemoResult(join(self.inventory))
-        return self._joins[join]
+            self._joins[join] = join(self.inventory)
+        found: T = self._joins[join]
+        return found
 
-    def objects(self, kind: "ObjectKind[R]") -> Steps[Objects[R]]:
+    def objects(self, kind: "ObjectKind[R]") -> Objects[R]:
         """Those of a kind, which are looked for once."""
         if kind not in self._objects:
-            every = yield from kind.find(self.inventory)
+            every = kind.find(self.inventory)
             if not isinstance(every, Sequence):
                 every = MemoIterable(every)
             self._objects[kind] = Objects(every, Blocks(every), MemoFunction(kind.key))
@@ -108,7 +107,7 @@ class Row(Struct, frozen=True):
 
     metric: Metric
     needs: tuple[str, ...]
-    make: Callable[[Metric, Measurement], Steps[Family | None]]
+    make: Callable[[Metric, Measurement], Family | None]
 
 
 def measurement(rows: Iterable[Row]) -> Measure:
@@ -116,7 +115,7 @@ def measurement(rows: Iterable[Row]) -> Measure:
 
     def measure(
         inventory: Inventory, before: Mapping[str, Edition] = {}
-    ) -> Iterator[Family | None]:
+    ) -> Iterator[Family]:
         newest = Measurement(inventory)
         joined = newest
         if inventory.joined is not inventory:
@@ -128,7 +127,7 @@ def measurement(rows: Iterable[Row]) -> Measure:
             known = joined if waits(row.needs) else newest
             if before.get(row.metric.name) == edition:
                 yield UnchangedFamily(row.metric)
-            elif family := (yield from row.make(row.metric, known)):
+            elif family := row.make(row.metric, known):
                 family.edition = edition
                 yield family
 
@@ -165,7 +164,7 @@ class ObjectKind(Generic[R]):
         self._path = path
         self._in_blocks = in_blocks
         self.key = key
-        self.find: Join[Iterable[R]] = find or in_one_step(
+        self.find: Join[Iterable[R]] = find or (
             lambda inventory: getattr(inventory, resource) or ()
         )
 
@@ -179,8 +178,8 @@ class ObjectKind(Generic[R]):
     ) -> Row:
         """Of all the objects together."""
 
-        def families(metric: Metric, known: Measurement) -> Steps[Family]:
-            return make(metric, (yield from known.objects(self)).every)
+        def families(metric: Metric, known: Measurement) -> Family:
+            return make(metric, known.objects(self).every)
 
         metric = Metric(name=name, help=description, source=source, **about)
         return Row(metric, self._needs, families)
@@ -278,8 +277,8 @@ class ObjectKind(Generic[R]):
     ) -> Row:
         """A sample of each object that has a value."""
 
-        def make(metric: Metric, known: Measurement) -> Steps[Family]:
-            objects = yield from known.objects(self)
+        def make(metric: Metric, known: Measurement) -> Family:
+            objects = known.objects(self)
             key = labels or objects.key
             if self._in_blocks:
                 return PerRecordFamily(metric, objects.blocks, key, value)
@@ -310,30 +309,29 @@ class ObjectKind(Generic[R]):
         *,
         labels: Callable[[T, R], Labels] | None = None,
         needs: tuple[str, ...] = (),
-        at_once: int = CHUNK_SAMPLES,
         **about: Unpack[MetricOptions],
     ) -> Row:
-        """The same where labels or values follow from a join, which is made in steps.
+        """The same where labels or values follow from a join.
 
         Of objects in blocks the join is something small; where it is None, the family
         is absent.
         """
 
-        def make(metric: Metric, known: Measurement) -> Steps[Family | None]:
-            objects, joined = (yield from known.objects(self)), known.join(join)
+        def make(metric: Metric, known: Measurement) -> Family | None:
+            objects = known.objects(self)
 
-            def given() -> tuple[T, Callable[[R], Labels], Callable[[R], Value]]:
-                found = joined.whole()
+            def joined() -> tuple[T, Callable[[R], Labels], Callable[[R], Value]]:
+                found = known.join(join)
                 key = partial(labels, found) if labels else objects.key
                 return found, key, partial(value, found)
 
-            def samples() -> Iterator[Sample]:
-                _, key, valued = given()
+            def samples() -> Iterator[Sample]:  # a denied family computes no join
+                _, key, valued = joined()
                 yield from _samples(objects.every, key, valued)
 
             if not self._in_blocks:
-                return Family(metric, samples(), at_once, joined.steps)
-            found, key, valued = given()
+                return Family(metric, samples())
+            found, key, valued = joined()
             if found is None:
                 return None
             assert isinstance(found, Hashable)
@@ -343,18 +341,9 @@ class ObjectKind(Generic[R]):
         return Row(metric, (*self._needs, *needs), make)
 
 
-def in_one_step(function: Callable[[Inventory], T]) -> Join[T]:
-    """A join that is so little work that it needs no pause."""
-
-    def join(inventory: Inventory) -> Steps[T]:
-        yield from ()
-        return function(inventory)
-
-    return join
-
-
-personal = in_one_step(lambda inventory: inventory.personal)
-"""The kinds of personal data that may be told."""
+def personal(inventory: Inventory) -> frozenset[str]:
+    """Return the kinds of personal data that may be published."""
+    return inventory.personal
 
 
 def unknown(value: str | None) -> str:

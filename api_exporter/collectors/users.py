@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api_exporter.collectors.rows import ObjectKind, distinct, in_one_step, personal
+from api_exporter.collectors.rows import ObjectKind, distinct, personal
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
 from api_exporter.netbird.facts.personal import INVITE, USER, personal_labels
 from api_exporter.netbird.inventory import Inventory
@@ -28,7 +28,6 @@ Token = tuple[str, AccessToken]
 """The id of its user, and the token."""
 
 
-@in_one_step
 def _tokens(inventory: Inventory) -> Iterable[Token]:
     user, tokens = inventory.current_user_id, inventory.access_tokens or ()
     return [] if user is None else [(user, token) for token in tokens]

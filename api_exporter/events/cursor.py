@@ -6,7 +6,7 @@ each with its timestamp. That also tells that ids have begun again: a database t
 restored gives an id that we know to another event.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -15,9 +15,6 @@ from msgspec.structs import replace
 
 from api_exporter.events.choice import BATCH, Chosen, LogCursor
 from api_exporter.events.listing import Event, Key, Listing
-
-_DATED = 500
-"""Events whose times are read between two places to pause: about a millisecond."""
 
 REMEMBERED = 1000
 """Ids: an event that comes after so many with higher ids is taken for an old one."""
@@ -81,8 +78,8 @@ def choose(
     cursor: Cursor,
     listing: Listing[int],
     _now: int = 0,
-) -> Generator[None, None, Told]:
-    """Which of a whole list are new, in slices."""
+) -> Told:
+    """Return which events of a whole list are new."""
     events = listing.rows
     if not events or not cursor.recent:
         return Chosen(cursor, [e for e in events if not _told(cursor.former, e)])
@@ -99,7 +96,7 @@ def choose(
         )
     known = [event for event in events if event.id in recent]
     if events[-1].id < highest or not all(_told(recent, e) for e in known) or not known:
-        return (yield from _anew(cursor, events, highest))
+        return _anew(cursor, events, highest)
     return Chosen(
         cursor,
         [
@@ -112,17 +109,14 @@ def choose(
     )
 
 
-def _anew(
-    cursor: Cursor, events: list[Event], highest: int
-) -> Generator[None, None, Told]:
+def _anew(cursor: Cursor, events: list[Event], highest: int) -> Told:
     """Ids have begun again. What is later than all that was written is new."""
     before = {**cursor.former, **cursor.recent}
-    new = []
-    for number, event in enumerate(events):
-        if number % _DATED == 0:
-            yield
-        if moment(event.timestamp) > cursor.newest and not _told(before, event):
-            new.append(event)
+    new = [
+        event
+        for event in events
+        if moment(event.timestamp) > cursor.newest and not _told(before, event)
+    ]
     ids = {event.id for event in new}
     old = [event for event in events if event.id not in ids][-REMEMBERED:]
     return Chosen(

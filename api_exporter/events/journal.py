@@ -1,36 +1,27 @@
-"""Writes what is new in each list of a log, and holds nobody else up.
+"""Writes what is new in each list of a log.
 
-A list is read in slices, files are written in a thread. What could not be written is in
-the next list again.
+Lists are read in the compute thread, files are written in others. What could not be
+written is in the next list again.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Coroutine, Generator, Iterable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Generic, Protocol
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
-from api_exporter.events.choice import C, batches
+from api_exporter.events.choice import C, Chosen, batches
 from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import Id, Row
 from api_exporter.events.position import COUNTED
 from api_exporter.events.sinks import Sink
 from api_exporter.events.times import SECOND, nanoseconds
-from api_exporter.ports import Now, UpstreamError
-
-T = TypeVar("T")
-
+from api_exporter.ports import Compute, Now, UpstreamError
 
 UNREADABLE = 1000
 """Unreadable rows that are remembered, so that each is counted once."""
-
-
-class Run(Protocol):
-    """Runs a generator in slices."""
-
-    def __call__(self, steps: Generator[object, None, T], /) -> Awaitable[T]: ...
 
 
 class Telemetry(Protocol):
@@ -67,7 +58,7 @@ class Journal(Service, Generic[C, Id]):
         account: str,
         personal: frozenset[str],
         sink: Sink[C],
-        run: Run,
+        compute: Compute,
         telemetry: Telemetry,
         log: Logger,
         now: Now,
@@ -77,7 +68,7 @@ class Journal(Service, Generic[C, Id]):
         self._account = account
         self._personal = personal
         self._sink = sink
-        self._run = run
+        self._compute = compute
         self._telemetry = telemetry
         self._log = log
         self._cursor: C | None = None
@@ -171,12 +162,10 @@ class Journal(Service, Generic[C, Id]):
     async def _write(self, body: bytes) -> None:
         before = await self._begin()
         await self._sink.settle()
-        listing = await self._run(self._kind.listed(body))
-        del body
         now = int(self._now() * SECOND)
-        chosen = await self._run(self._kind.choose(before, listing, now))
-        self._count_unreadable(listing.unreadable)
-        del listing
+        unreadable, chosen = await self._compute(_chosen, self._kind, before, body, now)
+        del body
+        self._count_unreadable(unreadable)
         self._cursor = chosen.cursor
         if chosen.missed:
             self._telemetry.missed()
@@ -190,7 +179,9 @@ class Journal(Service, Generic[C, Id]):
             if not self.running:
                 return
             self._unwritten = nanoseconds(batch[0].timestamp)
-            lines = await self._run(self._lines(batch))
+            lines = await self._compute(
+                _lines, self._kind, batch, self._account, self._personal
+            )
             lost = [row.id for row, line in zip(batch, lines, strict=True) if not line]
             cursor = self._cursor.with_([row.key for row in batch])
             await self._commit(b"".join(lines), cursor, batch, len(batch) - len(lost))
@@ -245,13 +236,6 @@ class Journal(Service, Generic[C, Id]):
                 rows=self._kind.rows,
             )
 
-    def _lines(self, rows: list[Row[Id]]) -> Generator[None, None, list[bytes]]:
-        found = []
-        for row in rows:
-            found.append(self._kind.line(row, self._account, self._personal))
-            yield
-        return found
-
     def _failed(self, error: OSError | ValueError) -> None:
         now = int(self._now() * SECOND)
         if self._unwritten is None:  # nobody can tell yet which row is the next
@@ -282,6 +266,20 @@ class Journal(Service, Generic[C, Id]):
                 rows=self._kind.rows,
                 where=self._sink.where,
             )
+
+
+def _chosen(
+    kind: Kind[C, Id], cursor: C, body: bytes, now: int
+) -> tuple[tuple[int, ...], Chosen[C, Id]]:
+    """Return the hashes of unreadable rows, and what to do with the others."""
+    listing = kind.listed(body)
+    return listing.unreadable, kind.choose(cursor, listing, now)
+
+
+def _lines(
+    kind: Kind[C, Id], rows: Sequence[Row[Id]], account: str, personal: frozenset[str]
+) -> tuple[bytes, ...]:
+    return tuple([kind.line(row, account, personal) for row in rows])
 
 
 def _why(error: OSError | ValueError, where: str) -> str:

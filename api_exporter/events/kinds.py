@@ -1,6 +1,6 @@
 """The two logs that are written, and all in which they differ. Pure."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from typing import Generic
 
@@ -32,8 +32,8 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
     row: str
     key: Callable[[bytes | Raw], Key[Id] | None]
     line: Callable[[Row[Id], str, frozenset[str]], bytes]
-    listed: Callable[[bytes], Generator[object, None, Listing[Id]]]
-    choose: Callable[[C, Listing[Id], int], Generator[None, None, Chosen[C, Id]]]
+    listed: Callable[[bytes], Listing[Id]]
+    choose: Callable[[C, Listing[Id], int], Chosen[C, Id]]
     cursor: C
     tail: int
 

@@ -4,7 +4,7 @@ Audit events are known by numbers that grow. Rows of the access log are known by
 that tell no order, and come in pages.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import msgspec
@@ -17,12 +17,6 @@ from api_exporter.ports import UpstreamError
 Id = TypeVar("Id")  # an id: of audit events a number, else a text
 Key = tuple[Id, str]
 """The id of a row, and its timestamp as the upstream writes it."""
-
-_SLICE = 256 * 1024
-"""Bytes read between two places to pause: about a millisecond's work."""
-
-_EACH = 1024
-"""What a row costs beside its bytes, in bytes."""
 
 
 class Row(Struct, Generic[Id], frozen=True, gc=False):
@@ -108,9 +102,9 @@ class Listing(Struct, Generic[Id], frozen=True):
     more: int = 0
 
 
-def listed(body: bytes) -> Generator[None, None, Listing[int]]:
+def listed(body: bytes) -> Listing[int]:
     """The audit events of a list; raises UpstreamError."""
-    found, unreadable = yield from _rows(body, key)
+    found, unreadable = _rows(body, key)
     return Listing([found[number] for number in sorted(found)], unreadable)
 
 
@@ -136,36 +130,29 @@ class _Page(Struct, frozen=True):
 _PAGE = msgspec.json.Decoder(_Page)
 
 
-def listed_page(body: bytes) -> Generator[object, None, Listing[str]]:
+def listed_page(body: bytes) -> Listing[str]:
     """The rows on a page of the access log; raises UpstreamError."""
     try:
-        page = yield from decoded(_PAGE, body, 2)
+        page = decoded(_PAGE, body, 2)
     except FAILURES:
         raise UpstreamError(
             "decode", "the response is not a page of the access log"
         ) from None
-    found, unreadable = yield from _rows(bytes(page.data), row_key)
+    found, unreadable = _rows(bytes(page.data), row_key)
     return Listing([*found.values()], unreadable, page.behind)
 
 
 def _rows(
     body: bytes, key_of: Callable[[msgspec.Raw], Key[Id] | None]
-) -> Generator[None, None, tuple[dict[Id, Row[Id]], tuple[int, ...]]]:
+) -> tuple[dict[Id, Row[Id]], tuple[int, ...]]:
     """By id, and the hashes of those without a key."""
     found: dict[Id, Row[Id]] = {}
     unreadable: list[int] = []
-    work = 0
     for raws in elements(body):
-        yield
         for raw in raws or ():
-            work += len(raw) + _EACH
-            if work > _SLICE:
-                work = 0
-                yield
             known = key_of(raw)
             if known is None:
                 unreadable.append(hash(bytes(raw)))
             else:
                 found[known[0]] = Row(*known, raw)
-    yield
     return found, tuple(unreadable)

@@ -13,14 +13,14 @@ begins again 30 s before the newest row of that first page. In a quiet log it be
 earlier, up to ten minutes, as long as half a page has room for the rows since then.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from msgspec import field
 from msgspec.structs import replace
 
 from api_exporter.events.choice import Chosen, LogCursor
-from api_exporter.events.listing import Key, Listing, Row
+from api_exporter.events.listing import Key, Listing
 from api_exporter.events.times import SECOND, nanoseconds, written
 
 LATE = 30 * SECOND
@@ -119,17 +119,13 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
 
 def choose(
     position: Position, page: Listing[str], now: int, *, skips: bool = False
-) -> Generator[None, None, Read]:
+) -> Read:
     """Which rows of a page are new, and what is asked for next.
 
     Args:
         skips: whether a backlog is passed over.
     """
-    rows: list[tuple[int, Row[str]]] = []
-    for number, row in enumerate(page.rows):
-        if number % PAGE == 0:
-            yield
-        rows.append((nanoseconds(row.timestamp), row))
+    rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
     present = [(time, row) for time, row in rows if time <= now + AHEAD]
     more = page.more if len(present) == len(rows) else 0
     seen = max((time for time, _ in present), default=position.newest)

@@ -13,14 +13,14 @@ from twisted.python.threadpool import ThreadPool
 from api_exporter.events.access_log import AccessLog
 from api_exporter.events.choice import C
 from api_exporter.events.cursor import Cursor
-from api_exporter.events.journal import Journal, Run
+from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS, AUDIT, COUNTED, Kind
 from api_exporter.events.listing import Id
 from api_exporter.events.output import Output
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import Sink, ToFile, ToNowhere, ToOutput
 from api_exporter.events.times import SECOND
-from api_exporter.ports import Now
+from api_exporter.ports import Compute, Now
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.telemetry.access_log import AccessLogTelemetry
@@ -38,11 +38,15 @@ class Journals:
     """
 
     def __init__(
-        self, reactor: PosixReactorBase, threads: ThreadPool, run: Run, now: Now
+        self,
+        reactor: PosixReactorBase,
+        threads: ThreadPool,
+        compute: Compute,
+        now: Now,
     ) -> None:
         self._reactor = reactor
         self._threads = threads
-        self._run = run
+        self._compute = compute
         self._now = now
         self._output = Output()
 
@@ -61,7 +65,7 @@ class Journals:
             sink=self._sink(
                 AUDIT, settings.events_file, settings.events_cursor, settings.name
             ),
-            run=self._run,
+            compute=self._compute,
             telemetry=EventsTelemetry(registry),
             log=log,
             now=self._now,
@@ -92,7 +96,7 @@ class Journals:
             account=settings.name,
             personal=settings.expose_personal_data,
             sink=sink,
-            run=self._run,
+            compute=self._compute,
             telemetry=telemetry,
             log=log,
             now=self._now,

@@ -6,17 +6,17 @@ not there any more is not on the new page, and so is not kept either. Of a famil
 is not of records it is known what it was made of: while that is equal, its text is.
 """
 
-from collections.abc import Generator, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from math import inf
+from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.exposition.diff import BlockDiff, Records
-from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece_in_steps
+from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece
 from api_exporter.exposition.per_record import PerRecordFamily, Record
 from api_exporter.exposition.text import (
-    CHUNK_SAMPLES,
     Edition,
     Family,
     UnchangedFamily,
@@ -65,7 +65,7 @@ class RenderedPage(Struct, frozen=True, gc=False):
 
     page: Page = ()
     gathered: tuple[Piece, ...] = ()
-    families: Mapping[str, RenderedFamily] = {}
+    families: Mapping[str, RenderedFamily] = MappingProxyType({})
     lines: tuple[RenderedBlock, ...] = ()
 
     @property
@@ -82,30 +82,28 @@ class PageTooLong(Exception):
 
 
 def render_page(
-    families: Iterable[Family | None],
+    families: Iterable[Family],
     before: RenderedPage = EMPTY_PAGE,
     *,
     room: float = inf,
-) -> Generator[None, None, RenderedPage]:
-    """The families as a page, with places to pause; None among them is one more.
+) -> RenderedPage:
+    """Return the families as a page; raises PageTooLong.
 
-    The text is the same whatever was before: only the work is not.
+    The text does not depend on the page before, only the work does.
 
     Args:
-        room: bytes that the text may have; raises TooLong.
+        room: bytes that the text may have.
     """
     making = _PageBuilder(before, room)
     for family in families:
-        if family is None:
-            yield
-        elif isinstance(family, PerRecordFamily):
-            yield from making.add(family)
+        if isinstance(family, PerRecordFamily):
+            making.add(family)
         elif isinstance(family, UnchangedFamily):
-            yield from making.keep(family.metric.name)
+            making.keep(family.metric.name)
         else:
-            texts = map(str.encode, render([family]))
-            yield from making.gather(family.metric.name, family.edition, texts)
-    return (yield from making.made())
+            texts = map(str.encode, render(family))
+            making.gather(family.metric.name, family.edition, texts)
+    return making.made()
 
 
 class _PageBuilder:
@@ -123,43 +121,41 @@ class _PageBuilder:
         self._begun: list[tuple[str, Edition, int, int]] = []
         self._families: dict[str, RenderedFamily] = {}
 
-    def made(self) -> Generator[None, None, RenderedPage]:
-        yield from self._cut()
+    def made(self) -> RenderedPage:
+        self._cut()
         return RenderedPage(
             page=tuple(self._page),
             gathered=tuple(self._gathered),
-            families=self._families,
+            families=MappingProxyType(self._families),
             lines=tuple(self._lines),
         )
 
     def gather(
         self, name: str, edition: Edition | None, texts: Iterable[bytes]
-    ) -> Generator[None, None, None]:
+    ) -> None:
         """Small texts make a piece together."""
         start, pieces = self._size, len(self._gathered)
         for text in texts:
             self._waiting.append(text)
             self._size += len(text)
             if self._size >= PIECE_BYTES:
-                yield from self._cut()
-            yield
+                self._cut()
         if edition is not None and pieces == len(self._gathered):
             self._begun.append((name, edition, start, self._size))
 
-    def keep(self, name: str) -> Generator[None, None, None]:
+    def keep(self, name: str) -> None:
         """The text that a family had before."""
         known = self._known[name]
         start, self._size = self._size, self._size + known.end - known.start
         self._waiting.append(known.text)
         self._begun.append((name, known.edition, start, self._size))
         if self._size >= PIECE_BYTES:
-            yield from self._cut()
-            yield
+            self._cut()
 
-    def _cut(self) -> Generator[None, None, None]:
+    def _cut(self) -> None:
         if self._size:
             text = b"".join(self._waiting)
-            gathered = self._texts.get(text) or (yield from piece_in_steps(text))
+            gathered = self._texts.get(text) or piece(text)
             self._gathered.append(gathered)
             self._put(gathered)
             for name, edition, start, end in self._begun:
@@ -173,9 +169,9 @@ class _PageBuilder:
         if self._room < 0:
             raise PageTooLong
 
-    def add(self, family: PerRecordFamily[Record]) -> Generator[None, None, None]:
+    def add(self, family: PerRecordFamily[Record]) -> None:
         """A piece for each block of records, but where none of them has a line."""
-        yield from self._cut()
+        self._cut()
         before = heading(family.metric)
         for block in family.blocks:
             old = self._before.get((family.metric.name, block[0].id))
@@ -183,12 +179,11 @@ class _PageBuilder:
                 old = None
             lines = self._unchanged(family, old, block, before)
             if lines is None:
-                lines = yield from self._fresh(family, old, block, before)
+                lines = self._fresh(family, old, block, before)
             if lines is not None:
                 self._lines.append(lines)
                 self._put(lines.piece)
                 before = ""
-            yield
 
     def _unchanged(
         self,
@@ -218,34 +213,26 @@ class _PageBuilder:
         old: RenderedBlock | None,
         block: Records,
         before: str,
-    ) -> Generator[None, None, RenderedBlock | None]:
+    ) -> RenderedBlock | None:
         """New lines, but those of records that were there are taken over."""
         known: dict[int, str] = {}
         if old is not None and self._change(old.block, block).alike:
             # As long as both blocks hold their records, no two have the same number.
             texts = old.piece.text[old.head :].decode().split("\n")
             known = dict(zip(map(id, old.told), texts, strict=False))
-        told: list[Record] = []
-        parts = [before.encode()]
-        for start in range(0, len(block), CHUNK_SAMPLES):
-            some = block[start : start + CHUNK_SAMPLES]
-            made = family.lines(some, known)
-            if not all(made):
-                some = tuple([r for r, line in zip(some, made, strict=True) if line])
-                made = list(filter(None, made))
-            if made:
-                told += some
-                parts.append(("\n".join(made) + "\n").encode())
-            yield
+        told, made = block, family.lines(block, known)
+        if not all(made):
+            told = tuple([r for r, line in zip(block, made, strict=True) if line])
+            made = list(filter(None, made))
         if not told:
             return None
-        text = b"".join(parts)
+        text = (before + "\n".join(made) + "\n").encode()
         return RenderedBlock(
-            piece=(yield from piece_in_steps(text, series=len(told))),
+            piece=piece(text, series=len(told)),
             name=family.metric.name,
             given=family.given,
             block=block,
-            told=block if len(told) == len(block) else tuple(told),
+            told=told,
             head=len(before),
         )
 

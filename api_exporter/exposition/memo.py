@@ -1,10 +1,8 @@
 """Memoization: what several families share is computed once, on first use."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import chain, tee
+from collections.abc import Callable, Iterable, Iterator
+from itertools import tee
 from typing import Generic, TypeVar
-
-from api_exporter.exposition.tally import finish
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -22,26 +20,6 @@ class MemoIterable(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         self._items, mine = tee(self._items)
         return mine
-
-
-class MemoResult(Generic[T]):
-    """What a generator returns; it is gone through when the first of them wants it.
-
-    Attributes:
-        steps: those of the generator, to be taken by whomever.
-    """
-
-    def __init__(self, making: Generator[None, None, T]) -> None:
-        # A chain cannot be closed: who is ended halfway ends it for nobody else.
-        self.steps: Iterator[None] = chain(self._make(making))
-
-    def _make(self, making: Generator[None, None, T]) -> Iterator[None]:
-        self._made = yield from making
-
-    def whole(self) -> T:
-        """It, with the steps taken that are left."""
-        finish(self.steps)
-        return self._made
 
 
 class MemoFunction(Generic[R, T]):

@@ -7,7 +7,7 @@ and the first scrape after it compresses a small page, or short pieces, alone.
 """
 
 import struct
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -65,36 +65,6 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
         shift=crc.shift(len(text)),
         series=series,
         cut=cut_labels(text),
-    )
-
-
-_LONG = 4 * 1024 * 1024
-"""Bytes of a text that is compressed at one go: some milliseconds' work. Others are
-longer only where names are."""
-
-
-def piece_in_steps(
-    text: bytes, *, series: int | None = None
-) -> Generator[None, None, Piece]:
-    """The same as `piece`, with places to pause in a long text of whole lines."""
-    if len(text) <= _LONG:
-        return piece(text, series=series)
-    parts: list[Piece] = []
-    start = checksum = 0
-    while start < len(text):
-        end = text.find(b"\n", start + _LONG) + 1 or len(text)
-        part = piece(text[start:end])
-        checksum = crc.combine(checksum, part.crc, part.shift)
-        parts.append(part)
-        start = end
-        yield
-    return Piece(
-        text=text,
-        kept=b"".join([part.deflated for part in parts]),
-        crc=checksum,
-        shift=crc.shift(len(text)),
-        series=sum(part.series for part in parts),
-        cut=sum(part.cut for part in parts),
     )
 
 

@@ -13,8 +13,6 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from api_exporter.exposition.tally import finish, tally
-
 Labels = str
 """Rendered labels, braces included: `{peer_id="p1",peer="db"}`, or nothing at all."""
 
@@ -22,7 +20,8 @@ Sample = tuple[Labels, float]
 """Labels and value. An int is written as it is, a float to the microsecond."""
 
 CHUNK_SAMPLES = 500
-"""How many samples are rendered at one go: well under a millisecond's work."""
+"""How many samples are rendered at one go: a chunk of text is much less than a piece.
+"""
 
 
 class Metric(Struct, frozen=True, kw_only=True):
@@ -54,22 +53,11 @@ class Family:
 
     Attributes:
         edition: None where nobody knows what it was made of.
-        at_once: how many samples may be made at one go; fewer where one is much work.
-        steps: what the first sample needs, in small steps, so that one may pause
-            between them. The samples take those that are left.
     """
 
-    def __init__(
-        self,
-        metric: Metric,
-        samples: Iterable[Sample],
-        at_once: int = CHUNK_SAMPLES,
-        steps: Iterable[None] = (),
-    ) -> None:
+    def __init__(self, metric: Metric, samples: Iterable[Sample]) -> None:
         self.metric = metric
         self.samples = samples
-        self.at_once = at_once
-        self.steps = steps
         self.edition: Edition | None = None
 
 
@@ -197,13 +185,10 @@ def _counting(
     keys: Iterable[K],
     made: Callable[[Counter[K]], Iterable[Sample]],
 ) -> Family:
-    counts, steps = tally(keys)
-
     def samples() -> Iterator[Sample]:
-        finish(steps)
-        yield from made(counts)
+        yield from made(Counter(keys))
 
-    return Family(metric, samples(), steps=steps)
+    return Family(metric, samples())
 
 
 def states(
@@ -253,23 +238,13 @@ def heading(metric: Metric) -> str:
     return f"{lines}# UNIT {name} {of}\n" if (of := unit(name)) else lines
 
 
-def render(families: Iterable[Family | None]) -> Iterator[str]:
-    """The families' text in small chunks, so that whoever joins them may pause.
-
-    A family without samples is left out. None stands for "still counting": the text is
-    empty, the place to pause is real.
-    """
-    for family in families:
-        if family is None:
-            yield ""
-            continue
-        for _ in family.steps:
-            yield ""
-        name, before = family.metric.name, heading(family.metric)
-        samples = iter(family.samples)
-        while lines := [
-            f"{name}{labels} {value if isinstance(value, int) else number(value)}"
-            for labels, value in islice(samples, family.at_once)
-        ]:
-            yield before + "\n".join(lines) + "\n"
-            before = ""
+def render(family: Family) -> Iterator[str]:
+    """Yield the text of a family in chunks; nothing for one without samples."""
+    name, before = family.metric.name, heading(family.metric)
+    samples = iter(family.samples)
+    while lines := [
+        f"{name}{labels} {value if isinstance(value, int) else number(value)}"
+        for labels, value in islice(samples, CHUNK_SAMPLES)
+    ]:
+        yield before + "\n".join(lines) + "\n"
+        before = ""

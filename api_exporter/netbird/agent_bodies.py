@@ -19,7 +19,6 @@ from api_exporter.netbird.bodies import (
     FIRST,
     DecodeContext,
     Decoded,
-    Decoding,
     Listing,
 )
 from api_exporter.netbird.elements import FAILURES, mend
@@ -162,9 +161,9 @@ class _CurrentRows(Listing):
 class ConsumptionBody:
     """The list of what was used in all windows that there ever were."""
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
+    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
         rows = _CurrentRows(known.now)
-        found = yield from rows.decode(body)
+        found = rows.decode(body)
         current = tuple(r for r in found.records if isinstance(r, ConsumptionRow))
         consumption = Consumption(rows=rows.count, current=current)
         return Decoded(
@@ -178,11 +177,11 @@ class UsageBody:
     def __init__(self) -> None:
         self._buckets = Listing(UsageBucket, key="period_start")
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
+    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
         usages = (usage for usage in known.before if isinstance(usage, Usage))
         usage = next(usages, Usage())
         first, last = wanted_period(usage, known.now)
-        buckets = yield from self._buckets.decode(body)
+        buckets = self._buckets.decode(body)
         every = tuple(b for b in buckets.records if isinstance(b, UsageBucket))
         period = Period(first=first, last=last, buckets=every)
         part = "today" if last == day(known.now) else "earlier"
@@ -195,8 +194,7 @@ class DenialsBody:
 
     _decoder = msgspec.json.Decoder(RequestCount)
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
-        yield False
+    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
         try:
             count = self._decoder.decode(mend(body).decode("utf-8", "replace"))
         except FAILURES as error:

@@ -1,8 +1,9 @@
 """Decoders of bodies. Records that cannot be read are left out and named."""
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -12,7 +13,6 @@ from api_exporter.exposition.text import LONGEST_LABEL, SHORT, cut
 from api_exporter.netbird import agent_records, records
 from api_exporter.netbird.elements import (
     FAILURES,
-    LEFT_OUT,
     LONG,
     decoded,
     elements,
@@ -20,18 +20,6 @@ from api_exporter.netbird.elements import (
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
 from api_exporter.ports import UpstreamError
-
-_SLICE = 256 * 1024
-"""Bytes decoded between two places to pause: about a millisecond's work."""
-
-_LONG_RECORD = 1024 * 1024
-"""Bytes of a record that gets a slice of its own: it cannot be decoded in parts."""
-
-_EACH = 1024
-"""What a record costs beside its bytes, in bytes: bad ones cost most."""
-
-_RECALLED = 5000
-"""Records of before that are looked at between two places to pause."""
 
 _INSTANTS = frozenset(
     field.encode_name
@@ -96,15 +84,12 @@ class DecodeContext(Struct, frozen=True):
 
 FIRST = DecodeContext()
 
-Decoding = Generator[object, None, Decoded]
-"""What it yields says whether the next step takes long."""
-
 
 class Body(Protocol):
     """What a path answers with."""
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST, /) -> Decoding:
-        """Pauses now and then; raises UpstreamError where it is not what was promised.
+    def decode(self, body: bytes, known: DecodeContext = FIRST, /) -> Decoded:
+        """Raise UpstreamError where it is not what was promised.
 
         Records that are as they were `before` are those very objects, in that order,
         and new ones follow: so two rounds of a large network hardly take more memory
@@ -118,7 +103,7 @@ class Listing:
 
     Decoded in two steps: splitting the array is quick even for a hundred thousand
     records, then each record is decoded on its own, so that one bad record costs only
-    itself and the caller may pause in between.
+    itself.
 
     Args:
         nullable: whether the upstream may write an empty one as `null`.
@@ -140,24 +125,18 @@ class Listing:
         self._ordered = ordered
         self._id = attrgetter(key) if isinstance(key, str) else key
 
-    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoding:
+    def decode(self, body: bytes, known: DecodeContext = FIRST) -> Decoded:
         """Of two with one id the last counts; one with an empty id is left out."""
-        old: dict[str, Struct] = {}
+        old = {self._id(record): record for record in known.before}
         # Some lists of the upstream have another order at each reading.
-        found: dict[str, Struct | None] = {}
-        yield from self._recall(known.before, old, found)
+        found: dict[str, Struct | None] = {} if self._ordered else dict.fromkeys(old)
         cache = RecordCache(known.recognized)
-        count = rejected = work = 0
+        count = rejected = 0
         complaints: list[str] = []
         for raws in elements(body):
-            yield False
             if raws is None and not self._nullable:
                 raise UpstreamError("decode", "null instead of a list")
             for place, raw in enumerate(raws or (), count):
-                work += len(raw) + _EACH
-                if work > _SLICE:
-                    work = 0
-                    yield len(raw) > _LONG_RECORD
                 try:
                     record = cache.find(raw) or self.read(raw)
                 except FAILURES as error:
@@ -179,12 +158,11 @@ class Listing:
             raise _unreadable(complaints)
         found.pop("", None)
         there = tuple([record for record in found.values() if record is not None])
-        return Decoded(there, rejected, tuple(complaints), cache.now)
+        recognized = MappingProxyType(cache.now)
+        return Decoded(there, rejected, tuple(complaints), recognized)
 
     def read(self, raw: msgspec.Raw) -> Struct:
         """One record; raises one of FAILURES."""
-        if raw is LEFT_OUT:
-            raise ValueError("the record is too long or has too many values")
         try:
             record = self._decoder.decode(raw)
         except FAILURES:
@@ -195,20 +173,6 @@ class Listing:
             raise ValueError(f"the id has more than {LONGEST_LABEL} bytes")
         return record
 
-    def _recall(
-        self,
-        records: Sequence[Struct],
-        old: dict[str, Struct],
-        found: dict[str, Struct | None],
-    ) -> Generator[bool, None, None]:
-        for start in range(0, len(records), _RECALLED):
-            for record in records[start : start + _RECALLED]:
-                id_ = self._id(record)
-                old[id_] = record
-                if not self._ordered:
-                    found[id_] = None
-            yield False
-
 
 def _unreadable(complaints: list[str]) -> UpstreamError:
     return UpstreamError("decode", f"no record can be read: {complaints[0]}")
@@ -217,10 +181,9 @@ def _unreadable(complaints: list[str]) -> UpstreamError:
 class Unread:
     """A JSON array whose records nobody wants: they are counted and not decoded."""
 
-    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoding:
+    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
         count = 0
         for raws in elements(body):
-            yield False
             count += len(raws or ())
         return Decoded((), unread=count)
 
@@ -235,11 +198,10 @@ class Page:
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(_Page)
 
-    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoding:
+    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
         """No records; raises UpstreamError where it is no page."""
-        yield True
         try:
-            page = yield from decoded(self._decoder, body, 2)
+            page = decoded(self._decoder, body, 2)
         except FAILURES as error:
             raise UpstreamError(
                 "decode", f"the response is not a page: {error}"
@@ -258,8 +220,7 @@ class Document:
         self._decoder = msgspec.json.Decoder(record)
         self._nullable = nullable
 
-    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoding:
-        yield False
+    def decode(self, body: bytes, _: DecodeContext = FIRST) -> Decoded:
         if self._nullable and body.strip() == b"null":
             body = b"{}"
         if len(body) > _LONGEST_DOCUMENT:

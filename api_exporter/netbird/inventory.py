@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.exposition.tally import chunks
 from api_exporter.netbird import agent_records, records
 from api_exporter.netbird.agent_bodies import (
     Consumption,
@@ -22,7 +22,7 @@ from api_exporter.netbird.agent_bodies import (
     window_end,
 )
 from api_exporter.netbird.bodies import Body, Document, Listing
-from api_exporter.netbird.facts.members import Steps, member_ids, named
+from api_exporter.netbird.facts.members import member_ids, named
 from api_exporter.netbird.joins import (
     LISTS,
     SETTLED,
@@ -287,7 +287,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     ] = None
     access_log: tuple[()] | None = None
     current_user: Known[records.CurrentUser] = None
-    changes: Mapping[str, object] = {}
+    changes: Mapping[str, object] = MappingProxyType({})
     joins: JoinState = SETTLED
 
     def with_(self, resource: str, records: object) -> "Inventory":
@@ -304,7 +304,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             gone |= after.withheld
             if after.partial != self.partial:  # joins conclude more, or less
                 anew = {name: object() for name in LISTS}
-                after = replace(after, changes={**after.changes, **anew})
+                after = after._changed(anew)
         idle = resource == "agent_providers" and not records
         if idle or "agent_providers" in gone:
             gone.update(OF_AGENTS)
@@ -312,7 +312,10 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
 
     def _replace(self, records: Mapping[str, object]) -> "Inventory":
         changes = {name: object() for name in records}
-        return replace(self, **records, changes={**self.changes, **changes})
+        return replace(self._changed(changes), **records)
+
+    def _changed(self, changes: Mapping[str, object]) -> "Inventory":
+        return replace(self, changes=MappingProxyType({**self.changes, **changes}))
 
     def settle(
         self, before: "Inventory", resource: str, reading: Reading | None
@@ -333,7 +336,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             resource
         ):  # joins leave out what names an unknown peer, whatever list it is of
             changes = {n: object() for n in LISTS}
-        return replace(self, joins=state, changes={**self.changes, **changes})
+        return replace(self._changed(changes), joins=state)
 
     def _lists(self) -> dict[str, tuple[Any, ...] | None]:
         return {name: getattr(self, name) for name in LISTS}
@@ -363,22 +366,16 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             ]
         )
 
-    def detailed(self) -> Steps[Iterable[records.Peer]]:
-        ids = yield from self.detailed_ids()
+    def detailed(self) -> Iterable[records.Peer]:
+        ids = self.detailed_ids()
         peers = self.peers or ()
-        if ids is None:
-            return peers
-        found: list[records.Peer] = []
-        for some in chunks(peers):
-            found += [p for p in some if p.id in ids]
-            yield
-        return found
+        return peers if ids is None else [peer for peer in peers if peer.id in ids]
 
-    def detailed_ids(self) -> Steps[Container[str] | None]:
+    def detailed_ids(self) -> Container[str] | None:
         """The ids of these peers; None for all, nobody's while groups are unknown."""
         if self.detail is None:
             return None
-        return (yield from member_ids(named(self.groups, self.detail)))
+        return member_ids(named(self.groups, self.detail))
 
     @property
     def missing_groups(self) -> tuple[str, ...]:

@@ -15,18 +15,20 @@ again: both may have been deleted in between. The lists that a join waits for ar
 early. Families and findings of one list do not wait.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.exposition.tally import chunks
 from api_exporter.netbird.agent_records import AgentBudgetRule, AgentPolicy
 from api_exporter.netbird.records import Group, Network, NetworkRouter, Policy, Route
 from api_exporter.ports import UpstreamError
+
+K = TypeVar("K")
 
 
 class Record(Protocol):
@@ -142,13 +144,13 @@ times as many as in the largest known network. Each is looked up in the joins.
 """
 
 
-def check_named(name: str, records: Sequence[Any]) -> Generator[None, None, None]:
+def check_named(name: str, records: Sequence[Any]) -> None:
     """Raise UpstreamError if the records of a list name more ids than joins take."""
-    total = 0
-    for reference in () if name == "groups" else _NAMING.get(name, ()):
-        for some in chunks(records):
-            total += sum(sum(1 for _ in reference.ids(record)) for record in some)
-            yield
+    total = sum(
+        sum(1 for _ in reference.ids(record))
+        for reference in (() if name == "groups" else _NAMING.get(name, ()))
+        for record in records
+    )
     if total > MOST_NAMED:
         message = f"the records name {total} objects; the maximum is {MOST_NAMED}"
         raise UpstreamError("too_large", message)
@@ -216,9 +218,9 @@ class JoinState(Struct, frozen=True):
         due: the lists that they wait for.
     """
 
-    readings: Mapping[str, Reading] = {}
-    held: Mapping[str, Mapping[str, Held]] = {}
-    removed: Mapping[str, Mapping[str, Removed]] = {}
+    readings: Mapping[str, Reading] = MappingProxyType({})
+    held: Mapping[str, Mapping[str, Held]] = MappingProxyType({})
+    removed: Mapping[str, Mapping[str, Removed]] = MappingProxyType({})
     due: frozenset[str] = frozenset()
 
     def of(self, name: str) -> tuple[object, object]:
@@ -245,7 +247,8 @@ def advance(
         reading: None for a withdrawal.
     """
     if reading is not None and before is lists[name] and name not in state.due:
-        return replace(state, readings={**state.readings, name: reading})
+        readings = MappingProxyType({**state.readings, name: reading})
+        return replace(state, readings=readings)
     settling = _Settling(state, lists)
     if reading is not None and lists[name] is not None:
         settling.readings[name] = reading
@@ -310,7 +313,12 @@ class _Settling:
         self._removed = self._still_named()  # what is missing depends on it
         self._due.clear()
         held, removed = self._still_held(), self._still_named()
-        return JoinState(self.readings, held, removed, frozenset(self._due))
+        return JoinState(
+            MappingProxyType(self.readings),
+            _frozen(held),
+            _frozen(removed),
+            frozenset(self._due),
+        )
 
     def _still_held(self) -> Waiting:
         """What waits for a list, or for a record that waits."""
@@ -423,6 +431,12 @@ class _Settling:
                 reference.has(one.record)
             ):
                 found.setdefault(name, {})[i] = one
+
+
+def _frozen(lists: Mapping[str, Mapping[str, K]]) -> Mapping[str, Mapping[str, K]]:
+    return MappingProxyType(
+        {name: MappingProxyType(records) for name, records in lists.items()}
+    )
 
 
 def _named(

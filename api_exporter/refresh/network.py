@@ -11,21 +11,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.application.service import IService, MultiService
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.attention.watch import Attention, Ends
+from api_exporter.attention.watch import Attention, Ends, look
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import Attempt, Fetch, Now
+from api_exporter.ports import Attempt, Compute, Fetch, Now
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.pipeline import BodyReader, Pipeline, Source
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresher import Refresher
-from api_exporter.refresh.slices import Slicer
 from api_exporter.refresh.unknown_groups import UnknownGroups
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import attention, page_size
@@ -61,7 +61,7 @@ class Network(MultiService):
 
     Args:
         quota: what may be asked for, and how often.
-        slicer: of the process, where others compute, too.
+        compute: the process's compute thread.
         name: of the account, empty where it is the only one.
         url: the upstream's base address.
         inventory: to start with, so an empty one.
@@ -94,7 +94,7 @@ class Network(MultiService):
         now: Now,
         jitter: Jitter,
         registry: CollectorRegistry,
-        slicer: Slicer | None = None,
+        compute: Compute = compute_at_once,
         name: str = "",
         url: str = "",
         inventory: Inventory = NOTHING_KNOWN,
@@ -111,7 +111,7 @@ class Network(MultiService):
         self.stretched, self.warning = quota.stretched, quota.warning
         self.selection = selected = quota.selection
         self._budget, self._clock, self._now = quota.budget, clock, now
-        self._slicer = Slicer(clock) if slicer is None else slicer
+        self._compute, self._looking = compute, DeferredLock()
         self._log = log_of(name, log)
         self._unknown_groups = UnknownGroups(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
@@ -125,7 +125,7 @@ class Network(MultiService):
             inventory=replace(inventory, consumption_period=period),
             fetch=fetch,
             pages=self.pages,
-            slicer=self._slicer,
+            compute=compute,
             now=now,
             page_max_bytes=page_max_bytes,
             failed=self.telemetry.collector_failed,
@@ -186,16 +186,19 @@ class Network(MultiService):
         return b"".join(self.pages.whole().plain(piece(b"", last=True)).slices)
 
     async def _after(self, resource: str) -> None:
-        """What follows from a refresh or a withdrawal of a resource, in slices.
+        """Update what follows from a refresh or a withdrawal of a resource.
 
-        A defect of that must not end the refreshes. It is told when it begins.
+        A defect of that must not end the refreshes. It is logged when it begins.
         """
         peers = self.inventory.peers
         if resource == UP and self.telemetry.standings[UP].up and peers is not None:
             self.history.observe(self._now(), peers)
             self._unknown_groups.warn(self.inventory)
         try:
-            await self._slicer.run(self.attention.look(resource))
+            async with self._looking:
+                self.attention.last = await self._compute(
+                    look, self.attention.snapshot(), resource, self.attention.last
+                )
         except CancelledError:
             raise
         except Exception:  # noqa: BLE001 - see above

@@ -1,10 +1,11 @@
-"""The way of a body: fetch, decode, measure, render, publish; or withdraw.
+"""Fetch, decode, render and publish one resource, or withdraw it.
 
-It keeps what is known, and knows neither when it is asked nor what is said about it.
+Scheduling is in `refresher`, logging in `outcomes`. All that takes long is computed in
+the compute thread, by the functions at the end of this module.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from itertools import count
 from math import inf
 from operator import is_
@@ -12,8 +13,9 @@ from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
-from twisted.internet.defer import CancelledError, DeferredLock
+from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.incremental import (
@@ -29,12 +31,11 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading, check_named
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
 from api_exporter.netbird.resources import Resource
-from api_exporter.ports import Fetch, Now, UpstreamError
-from api_exporter.refresh.slices import Slicer
+from api_exporter.ports import Compute, Fetch, Now, UpstreamError
 from api_exporter.telemetry.log import log_of
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
-"""Bytes between two places to pause: some milliseconds' work."""
+"""Bytes that are hashed by one call: it holds the interpreter for two milliseconds."""
 
 
 BodyReader = Callable[[bytes], object]
@@ -107,7 +108,7 @@ class Pipeline:
         inventory: Inventory,
         fetch: Fetch,
         pages: Pages,
-        slicer: Slicer,
+        compute: Compute,
         now: Now,
         page_max_bytes: float = inf,
         failed: Callable[[str], object] = lambda _: None,
@@ -121,7 +122,7 @@ class Pipeline:
         self._collectors = collectors
         self._fetch = fetch
         self._pages = pages
-        self._slicer = slicer
+        self._compute = compute
         self._now = now
         self._page_max_bytes = page_max_bytes
         self._failed = failed
@@ -159,27 +160,15 @@ class Pipeline:
         reading = Reading(began, ended=next(self._order))
         for reader in self._body_readers.get(name, ()):
             reader(body)
-        digest = (path, *(await self._slicer.run(_digest(body))))
-        last = state.body
         before = getattr(self.inventory, name)
-        if last is not None and last.digest == digest and self._complete(name):
+        recognized = NO_RECORDS if state.body is None else state.body.recognized
+        known = DecodeContext(before or (), recognized, asked)
+        known_body = state.body if self._complete(name) else None
+        decoding = self._compute(decode, resource, path, body, known, known_body)
+        del body, recognized, known
+        last, records = await decoding
+        if last is known_body:
             records = before
-        else:
-            recognized = NO_RECORDS if last is None else last.recognized
-            known = DecodeContext(before or (), recognized, asked)
-            steps = resource.body.decode(body, known)
-            decoded = await self._slicer.run(steps)
-            records = decoded.records
-            await self._slicer.run(check_named(name, records))
-            last = LastBody(
-                digest=digest,
-                records=len(decoded.records) + decoded.unread,
-                rejected=decoded.rejected,
-                complaints=decoded.complaints,
-                recognized=decoded.recognized,
-            )
-            del recognized, known, steps, decoded
-        del body
         async with self._rendering:
             if resource.located(self.inventory, asked) == path:  # else another user's
                 # Known again when all of it is published, and not where that fails.
@@ -219,11 +208,9 @@ class Pipeline:
         Args:
             records: None where they are the same as before.
         """
-        newest = self.inventory
-        if records is not None:
-            newest = newest.with_(name, records)
-            await self._slicer.run(check_joins(newest, name))
-        settled = newest.settle(self.inventory, name, reading)
+        newest, settled = await self._compute(
+            settle, self.inventory, name, records, reading
+        )
         changed = self._changed(settled)
         if not changed:
             self.inventory = settled
@@ -257,47 +244,36 @@ class Pipeline:
         room = self._page_max_bytes if room is None else room
         lengths = self._pages.lengths()
         room -= sum(lengths.values()) - sum(lengths[c.name] for c in readers)
-        made: list[tuple[str, RenderedPage]] = []
-        for collector in readers:
-            after = await self._measure(collector, inventory, room)
-            room -= sum(len(piece.text) for piece in after.page)
-            made.append((collector.name, after))
-        self.inventory = inventory
-        for other, state in self.states.items():
-            if getattr(inventory, other) is None:
-                state.body = None  # another user's
-        for reader, after in made:
-            self._made[reader] = after
-            self._pages.publish(reader, after.page)
-
-    async def _measure(
-        self, collector: Collector, inventory: Inventory, room: float
-    ) -> RenderedPage:
-        """A collector's families; none where it has a defect, told when it begins."""
-        name = collector.name
-        before = self._made.get(name, EMPTY_PAGE)
+        before = tuple(self._made.get(c.name, EMPTY_PAGE) for c in readers)
         try:
-            families = collector.measure(inventory, before.editions)
-            steps = render_page(families, before, room=room)
-            after = await self._slicer.run(steps)
+            made = await self._compute(render, tuple(readers), before, inventory, room)
         except PageTooLong:
             limit = self._page_max_bytes
             message = f"the page would be longer than PAGE_MAX_BYTES={limit}"
             raise UpstreamError("too_large", message) from None
-        except CancelledError:
-            raise
-        except Exception:  # noqa: BLE001 - a defect of ours must not cost the others
-            if name not in self._broken:
-                self.log.failure(
-                    "internal error in the collector {collector}: its metrics are"
-                    " missing",
-                    collector=name,
-                )
-            self._broken.add(name)
-            self._failed(name)
-            return EMPTY_PAGE
-        self._broken.discard(name)
-        return after
+        self.inventory = inventory
+        for other, state in self.states.items():
+            if getattr(inventory, other) is None:
+                state.body = None  # another user's
+        for collector, page in zip(readers, made, strict=True):
+            after = self._sound(collector.name, page)
+            self._made[collector.name] = after
+            self._pages.publish(collector.name, after.page)
+
+    def _sound(self, name: str, page: RenderedPage | Failure) -> RenderedPage:
+        """Return the page; an empty one for a defect, logged when it begins."""
+        if not isinstance(page, Failure):
+            self._broken.discard(name)
+            return page
+        if name not in self._broken:
+            self.log.failure(
+                "internal error in the collector {collector}: its metrics are missing",
+                failure=page,
+                collector=name,
+            )
+        self._broken.add(name)
+        self._failed(name)
+        return EMPTY_PAGE
 
     def _complete(self, resource: str) -> bool:
         """Whether a resource is known, and all that is told of it is published."""
@@ -313,11 +289,91 @@ def _same(records: tuple[object, ...], before: tuple[object, ...] | None) -> boo
     return all(map(is_, records, before))
 
 
-def _digest(body: bytes) -> Generator[None, None, tuple[Hashable, ...]]:
-    """By which a body is recognized, computed with places to pause."""
-    digest = []
+def decode(
+    resource: Resource,
+    path: str,
+    body: bytes,
+    known: DecodeContext,
+    last: LastBody | None,
+) -> tuple[LastBody, tuple[object, ...]]:
+    """Return what is kept of a body, and its records; raises UpstreamError.
+
+    Args:
+        last: returned without records for a body with the same digest.
+    """
+    digest = (path, *_digest(body))
+    if last is not None and last.digest == digest:
+        return last, ()
+    decoded = resource.body.decode(body, known)
+    check_named(resource.name, decoded.records)
+    kept = LastBody(
+        digest=digest,
+        records=len(decoded.records) + decoded.unread,
+        rejected=decoded.rejected,
+        complaints=decoded.complaints,
+        recognized=decoded.recognized,
+    )
+    return kept, decoded.records
+
+
+def _digest(body: bytes) -> tuple[Hashable, ...]:
     view = memoryview(body)
-    for start in range(0, len(body), _DIGESTED_AT_ONCE):
-        digest.append(fingerprint(view[start : start + _DIGESTED_AT_ONCE]))
-        yield
-    return tuple(digest)
+    return tuple(
+        fingerprint(view[start : start + _DIGESTED_AT_ONCE])
+        for start in range(0, len(body), _DIGESTED_AT_ONCE)
+    )
+
+
+def settle(
+    before: Inventory,
+    name: str,
+    records: tuple[object, ...] | None,
+    reading: Reading,
+) -> tuple[Inventory, Inventory]:
+    """Return the inventory with new records, and the same after its joins advanced.
+
+    Raises UpstreamError if joins would look up too much.
+
+    Args:
+        records: None where they are the same as before.
+    """
+    newest = before
+    if records is not None:
+        newest = before.with_(name, records)
+        check_joins(newest, name)
+    return newest, newest.settle(before, name, reading)
+
+
+def render(
+    collectors: Sequence[Collector],
+    before: Sequence[RenderedPage],
+    inventory: Inventory,
+    room: float,
+) -> tuple[RenderedPage | Failure, ...]:
+    """Return the page of each collector; a failure for one with a defect.
+
+    Raises PageTooLong.
+
+    Args:
+        before: the previous pages.
+        room: bytes that all pages may have together.
+    """
+    pages: list[RenderedPage | Failure] = []
+    for collector, page_before in zip(collectors, before, strict=True):
+        page = _render(collector, page_before, inventory, room)
+        if not isinstance(page, Failure):
+            room -= sum(len(piece.text) for piece in page.page)
+        pages.append(page)
+    return tuple(pages)
+
+
+def _render(
+    collector: Collector, before: RenderedPage, inventory: Inventory, room: float
+) -> RenderedPage | Failure:
+    try:
+        families = collector.measure(inventory, before.editions)
+        return render_page(families, before, room=room)
+    except PageTooLong:
+        raise
+    except Exception:  # noqa: BLE001 - a defect of ours must not cost the others
+        return Failure()

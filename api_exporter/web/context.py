@@ -6,11 +6,11 @@ from msgspec import Struct
 from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import Piece
-from api_exporter.ports import Now
+from api_exporter.ports import Compute, Now
 from api_exporter.serving.page_readers import PageReaders
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
-from api_exporter.web.discovery.answers import Answers
+from api_exporter.web.discovery.limit import AnswerLimit
 from api_exporter.web.ttl_cache import TTLCache
 
 PROFILES = "debug/pprof"
@@ -24,7 +24,8 @@ class SiteContext(Struct, frozen=True, kw_only=True):
         runbooks: where they are.
         simulated: whether the upstream is one of our own.
         readers: who is being sent which page, of all accounts.
-        making: makes the answers of service discovery, those of all accounts.
+        discovery: the limit of service discovery for all accounts.
+        compute: the compute thread.
         tails: the ends of pages, with our own metrics.
         pages: those that not everybody wants, by path.
         uptime: seconds since the start.
@@ -37,7 +38,8 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     runbooks: str
     simulated: bool
     readers: PageReaders
-    making: Answers
+    discovery: AnswerLimit
+    compute: Compute
     tails: TTLCache[Piece]
     pages: Mapping[str, Resource] = {}
     uptime: Callable[[], float]

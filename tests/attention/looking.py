@@ -7,7 +7,6 @@ from api_exporter.attention.finders import FINDERS, find
 from api_exporter.attention.finding import Finding, Snapshot
 from api_exporter.attention.fleet import dropped
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, shipped
-from api_exporter.exposition.memo import MemoResult
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 from api_exporter.telemetry.freshness import Freshness
@@ -44,7 +43,7 @@ def seen(
         inventory=inventory,
         thresholds=thresholds or shipped(),
         now=now,
-        drop=MemoResult(dropped(inventory.peers or (), now, thresholds or shipped())),
+        drop=dropped(inventory.peers or (), now, thresholds or shipped()),
         standings=standings or {},
         chosen=chosen,
         upstream_ends=upstream_ends,
@@ -54,8 +53,7 @@ def seen(
 
 def findings(looked: Snapshot) -> list[Finding]:
     """All there are, the worst first."""
-    found = (finding for finder in FINDERS for finding in find(finder, looked))
-    every = [finding for finding in found if finding is not None]
+    every = (finding for finder in FINDERS for finding in find(finder, looked))
     return sorted(every, key=lambda one: SEVERITIES.index(one.severity))
 
 

@@ -83,8 +83,8 @@ def known(network: SimulatedNetwork, at: float) -> Inventory:
             if body is None:
                 break
             before = getattr(inventory, resource.name) or ()
-            decoded = result(
-                resource.body.decode(b"".join(body), DecodeContext(before, now=at))
+            decoded = resource.body.decode(
+                b"".join(body), DecodeContext(before, now=at)
             )
             inventory = inventory.with_(resource.name, decoded.records)
             asked = path

@@ -4,9 +4,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finders import unknown
-from api_exporter.attention.groups import presence
 from api_exporter.attention.thresholds import Groups, shipped
-from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     AccessRestrictions,
@@ -240,19 +238,6 @@ class GroupsTests(SynchronousTestCase):
             seen(self.servers(False), thresholds=named, chosen=("g-servers",))
         )
         self.assertEqual([lost, missing], chosen)
-
-    def test_many(self) -> None:
-        """Peers and members are gone through in steps, and so are the names of those
-        offline.
-        """
-        ids = [f"s{n}" for n in range(3 * AT_ONCE)]
-        inventory = Inventory(
-            peers=tuple(peer(id_, connected=False) for id_ in ids),
-            groups=(group("servers", *ids),),
-            detail=frozenset(SERVERS),
-        )
-        told = list(presence(seen(inventory, chosen=SERVERS)))
-        self.assertEqual((12, 1), (told.count(None), len([one for one in told if one])))
 
     def test_routers(self) -> None:
         """A group of routers is down when none of them is connected."""

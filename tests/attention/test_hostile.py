@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.template import flattenString
 
 from api_exporter.attention.finding import LONGEST, plain
-from api_exporter.attention.watch import Attention
+from api_exporter.attention.watch import Attention, look
 from api_exporter.demo.simulation import SimulatedNetwork as Demo
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
@@ -97,8 +97,7 @@ class NamesTests(SynchronousTestCase):
             standings={"peers": Freshness(period=30, ended=NOW, last_success=NOW)},
             now=lambda: NOW,
         )
-        for _ in attention.look("peers"):
-            pass
+        attention.last = look(attention.snapshot(), "peers", attention.last)
         drawn = flattenString(None, section.section(attention.found, NOW, ""))
         self.assertNotIn(b"<script", self.successResultOf(drawn))
 

@@ -1,19 +1,17 @@
 """When an account's findings are looked for anew, and how many are kept."""
 
 import tracemalloc
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finders import FINDERS
+from api_exporter.attention import watch
 from api_exporter.attention.thresholds import changed
-from api_exporter.attention.watch import Attention, FindingList
-from api_exporter.exposition.tally import AT_ONCE
+from api_exporter.attention.watch import Attention, FindingList, look
 from api_exporter.netbird.agent_records import AgentProvider, AgentSettings
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
-    Account,
-    AccountSettings,
     Peer,
     ProxyCluster,
     Route,
@@ -53,14 +51,13 @@ class AttentionTests(SynchronousTestCase):
                 now=lambda: self.time,
                 thresholds=thresholds,
             )
-            for _ in attention.look("users"):
-                pass
-            self.assertEqual(1, attention.found.counts[severity])
+            found = look(attention.snapshot(), "users", attention.last).found
+            self.assertEqual(1, found.counts[severity])
 
     def look(self, resource: str) -> FindingList:
-        for _ in self.attention.look(resource):
-            pass
-        return self.attention.found
+        attention = self.attention
+        attention.last = look(attention.snapshot(), resource, attention.last)
+        return attention.found
 
     def test_start(self) -> None:
         """Before anything is known there are no counts: not even of nothing."""
@@ -82,36 +79,30 @@ class AttentionTests(SynchronousTestCase):
     def test_unchanged(self) -> None:
         """A round that changes nothing finds nothing anew: nothing is looked at."""
         self.known = WAITING.with_("setup_keys", (KEY,))
-        steps = [len(list(self.attention.look("users"))) for _ in range(2)]
-        reading = [f for f in FINDERS if set(f.reads) & {"users", "setup_keys"}]
-        self.assertGreaterEqual(steps[0] - steps[1], len(reading))
-        self.assertEqual(1, self.attention.found.counts["info"])
-
-    def test_many_peers(self) -> None:
-        """Peers are gone through in steps, each a place to pause."""
-        few = len(list(self.attention.look("peers")))
-        peers = tuple(Peer(id=f"{n}") for n in range(5 * AT_ONCE))
-        settings = AccountSettings(
-            peer_login_expiration_enabled=True, peer_login_expiration=10 * 86400
-        )
-        accounts = (Account(id="a", settings=settings),)
-        self.known = Inventory(peers=peers, groups=(), accounts=accounts)
-        self.assertEqual(few + 15, len(list(self.attention.look("peers"))))
+        self.look("users")
+        before = self.attention.last.by
+        self.assertEqual(1, self.look("users").counts["info"])
+        [found] = [finder for finder, some in before.items() if "info" in some]
+        self.assertIs(before[found], self.attention.last.by[found])
 
     def test_drop_once(self) -> None:
         """Whether many peers dropped is looked for after their rounds: a look after
         others costs the same however many there are.
         """
-        peers = tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE))
-        steps = []
-        for some in ((), peers):
-            self.known = Inventory(peers=some, groups=())
-            self.look("peers")
-            steps.append(len(list(self.attention.look("groups"))))
-        self.assertEqual(steps[0], steps[1])
-        self.known = self.known.with_("peers", peers)
-        self.assertLess(steps[0] + 3, len(list(self.attention.look("groups"))))
-        self.assertEqual(steps[0], len(list(self.attention.look("groups"))))
+        looked: list[int] = []
+
+        def dropped(peers: Sequence[Peer], *_: object) -> None:
+            looked.append(len(peers))
+
+        self.patch(watch, "dropped", dropped)
+        self.known = Inventory(groups=()).with_("peers", (Peer(id="p"),))
+        for resource, count in (("peers", 1), ("groups", 1), ("peers", 2)):
+            self.look(resource)
+            self.assertEqual(count, len(looked), resource)
+        self.known = self.known.with_("peers", ())
+        for _ in range(2):
+            self.look("groups")
+            self.assertEqual(3, len(looked))
 
     def test_drop_beside(self) -> None:
         """A look after another resource finds the drop of newer peers, and its end."""
@@ -140,18 +131,6 @@ class AttentionTests(SynchronousTestCase):
         self.time += 2 * 3600
         self.look("peers")  # the same body, later
         self.assertEqual([], drops())
-
-    def test_ended(self) -> None:
-        """A look that is ended halfway leaves nothing behind that breaks others."""
-        peers = tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE))
-        route = Route(id="r", enabled=True)
-        for name, records in (("peers", peers), ("groups", ()), ("routes", (route,))):
-            self.known = self.known.with_(name, records)
-        ended = self.attention.look("peers")
-        for _ in range(3):
-            next(ended)
-        ended.close()
-        self.assertEqual(1, self.look("groups").counts["critical"])
 
     def test_withdrawn(self) -> None:
         """What is withdrawn is not told of any more, and said to be unknown."""
@@ -211,9 +190,3 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual(number, len(self.look("peers").findings))
         after, _ = tracemalloc.get_traced_memory()
         self.assertLess(after - before, 600 * number)
-
-    def test_pauses(self) -> None:
-        """While it looks there are places to pause, more where there is much."""
-        few = sum(1 for _ in self.attention.look("peers"))
-        self.known = Inventory(setup_keys=(replace(KEY, expires=at(-DAY)),) * 500)
-        self.assertEqual(500, sum(1 for _ in self.attention.look("peers")) - few)

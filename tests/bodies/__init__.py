@@ -69,7 +69,7 @@ def bodies(text: bytes) -> dict[str, bytes]:
 
 def decoded(resource: str, raw: bytes) -> Decoded:
     """What a resource makes of a body."""
-    return finish(BY_NAME[resource].body.decode(raw))
+    return BY_NAME[resource].body.decode(raw)
 
 
 def inventory(*, personal: bool = False, **others: str) -> Inventory:
@@ -81,8 +81,8 @@ def inventory(*, personal: bool = False, **others: str) -> Inventory:
         names = (f"{name}_earlier", name) if name == "agent_usage" else (name,)
         for each in names:
             before = getattr(known, resource.name) or ()
-            found = finish(
-                resource.body.decode(body(each), DecodeContext(before, now=NOON))
+            found = resource.body.decode(
+                body(each), DecodeContext(before, now=NOON)
             ).records
             known = known.with_(resource.name, found)
     return known

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from api_exporter.collectors.table import COLLECTORS, Collector
-from api_exporter.exposition.text import render
+from api_exporter.exposition.text import Family, render
 from api_exporter.netbird.inventory import Inventory
 
 PREFIX = "netbird_api_"
@@ -17,11 +18,16 @@ Told = dict[str, list[str]]
 _SAMPLE = r"(\w+)(\{.*\})? (\S+)"
 
 
+def rendered(families: Iterable[Family]) -> str:
+    """Return the text of families."""
+    return "".join(chain.from_iterable(map(render, families)))
+
+
 def told(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Told:
     """All that a collector says; a family without samples is not there."""
     found: Told = {}
     (measure,) = (c.measure for c in COLLECTORS if c.name == collector)
-    for line in "".join(render(measure(inventory))).split("\n"):
+    for line in rendered(measure(inventory)).split("\n"):
         if line and not line.startswith("#"):
             match = re.fullmatch(rf"{prefix}{_SAMPLE}", line, re.DOTALL)
             assert match, line
@@ -32,7 +38,7 @@ def told(collector: str, inventory: Inventory, prefix: str = PREFIX) -> Told:
 
 def page(inventory: Inventory, collectors: Iterable[Collector] = COLLECTORS) -> str:
     """What collectors say: all, those that are off by default included."""
-    return "".join("".join(render(c.measure(inventory))) for c in collectors)
+    return "".join(rendered(c.measure(inventory)) for c in collectors)
 
 
 Key = tuple[str, frozenset[tuple[str, str]]]

@@ -15,7 +15,7 @@ from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import OF_AGENTS, Inventory
 from api_exporter.netbird.resources import BY_NAME
-from tests.bodies import finish, recorded
+from tests.bodies import recorded
 from tests.collectors.samples import told
 
 NOON = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC).timestamp()
@@ -56,9 +56,7 @@ def known(
             elif name in changed:
                 body = json.dumps(changed[name]).encode()
             before = getattr(inventory, name) or ()
-            decoded = finish(
-                resource.body.decode(body, DecodeContext(before, now=asked))
-            )
+            decoded = resource.body.decode(body, DecodeContext(before, now=asked))
             inventory = inventory.with_(name, decoded.records)
             if resource.located(inventory, asked) == path:
                 break

@@ -13,12 +13,13 @@ from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition import incremental, per_record
 from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render_page
-from api_exporter.exposition.text import UnchangedFamily, render
+from api_exporter.exposition.text import UnchangedFamily
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from tests import tries
-from tests.bodies import EVERYTHING, body, finish, inventory
+from tests.bodies import EVERYTHING, body, inventory
+from tests.collectors.samples import rendered
 
 TIMES = st.sampled_from(("0001-01-01T00:00:00Z", "2026-05-22T12:00:00.5Z"))
 WORDS = st.sampled_from(("", "a", 'b"\\\n'))
@@ -93,7 +94,7 @@ def read(inventory: Inventory, resource: str, told: object) -> Inventory:
     raw = body(told) if isinstance(told, str) else json.dumps(told).encode()
     before = getattr(inventory, resource) or ()
     return inventory.with_(
-        resource, finish(found.body.decode(raw, DecodeContext(before))).records
+        resource, found.body.decode(raw, DecodeContext(before)).records
     )
 
 
@@ -141,9 +142,9 @@ class KeptTests(SynchronousTestCase):
                 if chosen is None:
                     continue
                 families = chosen.measure(known, before.editions)
-                after = finish(render_page(families, before))
+                after = render_page(families, before)
                 pages[collector.name] = after
-                text = "".join(render(chosen.measure(known))).encode()
+                text = rendered(chosen.measure(known)).encode()
                 self.assertEqual(text, b"".join(p.text for p in after.page))
                 packed = b"".join(p.deflated for p in after.page)
                 inflate = zlib.decompressobj(-zlib.MAX_WBITS)
@@ -168,8 +169,8 @@ class EditionTests(SynchronousTestCase):
         for collector in COLLECTORS:
             before = self.pages[collector.name]
             families = collector.measure(self.known, before.editions)
-            after = self.pages[collector.name] = finish(render_page(families, before))
-            anew = "".join(render(collector.measure(self.known)))
+            after = self.pages[collector.name] = render_page(families, before)
+            anew = rendered(collector.measure(self.known))
             self.assertEqual(anew, b"".join(p.text for p in after.page).decode())
 
     def turn(self, resource: str) -> None:
@@ -204,7 +205,7 @@ class EditionTests(SynchronousTestCase):
         self.known = self.known.with_("peers", self.known.peers)
         [collector] = [c for c in COLLECTORS if c.name == "networks"]
         families = collector.measure(self.known, self.pages["networks"].editions)
-        fresh = [f.metric for f in families if f and not isinstance(f, UnchangedFamily)]
+        fresh = [f.metric for f in families if not isinstance(f, UnchangedFamily)]
         self.assertEqual(
             [row.metric for row in networks.ROWS if "peers" in row.needs], fresh
         )

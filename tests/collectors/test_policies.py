@@ -1,12 +1,7 @@
 """The policies collector, a claim of the contract at a time."""
 
-from collections.abc import Mapping
-
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition.tally import AT_ONCE
-from api_exporter.netbird.facts.members import Steps
-from api_exporter.netbird.facts.policies import outdated
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Checks,
@@ -36,19 +31,6 @@ PEERS, RESOURCES, EMPTY, DELETED = (
 
 def of(*policies: Policy) -> Told:
     return told("policies", Inventory(policies=policies, groups=GROUPS))
-
-
-def pauses_and(
-    steps: Steps[Mapping[str, int]],
-) -> tuple[int, Mapping[str, int]]:
-    """How often it pauses, and what it returns."""
-    pauses = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return pauses, end.value
-        pauses += 1
 
 
 class PoliciesTests(SynchronousTestCase):
@@ -204,43 +186,6 @@ class PostureChecksTests(SynchronousTestCase):
             self.assertEqual(
                 [f"{BASELINE} {count}"], families["posture_check_policies"], policies
             )
-
-    def test_many(self) -> None:
-        """Peers and members are gone through in steps, for each set of groups once."""
-        peers = tuple(Peer(id=str(n), version="0.1.0") for n in range(3 * AT_ONCE))
-        members = tuple(Member(id=peer.id) for peer in peers)
-        known = (Group(id=PEERS.id, peers=members),)
-        rule = Rule(enabled=True, sources=(PEERS,))
-        named = [
-            PostureCheck(
-                id=id_,
-                checks=Checks(nb_version_check=VersionCheck(min_version="1.0.0")),
-            )
-            for id_ in ("c1", "c2")
-        ]
-        policies = (policy("c1", rule), policy("c2", rule))
-        pauses, counts = pauses_and(outdated(named, policies, known, peers))
-        self.assertEqual(3 + 3 + 3 + 2 + 2, pauses)
-        self.assertEqual({"c1": len(peers), "c2": len(peers)}, counts)
-
-    def test_many_checks(self) -> None:
-        """What lets in whom is looked at once for all checks of the same policies."""
-        named = [
-            PostureCheck(
-                id=str(n),
-                checks=Checks(nb_version_check=VersionCheck(min_version="1.0.0")),
-            )
-            for n in range(100)
-        ]
-        uses = tuple(check.id for check in named)
-        rule = Rule(enabled=True, sources=(PEERS,))
-        policies = tuple(
-            Policy(id=str(n), enabled=True, rules=(rule,), source_posture_checks=uses)
-            for n in range(6)
-        )
-        pauses, counts = pauses_and(outdated(named, policies, (), ()))
-        self.assertEqual(6 + len(named), pauses)
-        self.assertEqual(dict.fromkeys(uses, 0), counts)
 
     def test_concerned(self) -> None:
         """Peers count that the check shuts out of a policy, each once."""

@@ -9,7 +9,6 @@ from api_exporter.demo.access_log import page
 from api_exporter.events.listing import listed_page
 from api_exporter.events.position import Position, choose
 from api_exporter.events.times import SECOND, written
-from tests.bodies import finish
 
 NOW = 1_795_287_600.0
 
@@ -81,8 +80,8 @@ class PageTests(SynchronousTestCase):
         """The program reads each of its rows once."""
         position, ids = Position(), list[str]()
         for _ in range(40):
-            listing = finish(listed_page(page(position.query, SERVICES, NOW)))
-            chosen = finish(choose(position, listing, int(NOW) * SECOND))
+            listing = listed_page(page(position.query, SERVICES, NOW))
+            chosen = choose(position, listing, int(NOW) * SECOND)
             assert chosen.then is not None
             keys = [row.key for row in chosen.new]
             ids += [id_ for id_, _ in keys]

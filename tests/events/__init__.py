@@ -38,13 +38,7 @@ def body(numbers: Iterable[int], era: int = 0) -> bytes:
 
 def listing(text: bytes) -> Listing[int]:
     """What a body holds."""
-    steps = listed(text)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: Listing[int] = end.value
-            return found
+    return listed(text)
 
 
 def finish(text: bytes) -> list[Event]:

@@ -7,7 +7,6 @@ from urllib.parse import parse_qs
 
 from api_exporter.events.listing import Listing, Request, listed_page
 from api_exporter.events.times import SECOND, nanoseconds, written
-from tests.bodies import finish
 
 START = nanoseconds("2026-11-21T19:00:00Z")
 
@@ -77,7 +76,7 @@ class Table:
 
     def page(self, query: str) -> Listing[str]:
         """The same, read."""
-        return finish(listed_page(self.answer(query)))
+        return listed_page(self.answer(query))
 
 
 def requests(numbers: Iterable[int]) -> list[Request]:

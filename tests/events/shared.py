@@ -1,7 +1,7 @@
 """What holds for both logs: what is written, what waits, and what is said."""
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -16,6 +16,7 @@ from api_exporter.events.kinds import Kind
 from api_exporter.events.listing import Id
 from api_exporter.events.sinks import Sink, ToFile
 from api_exporter.events.times import SECOND
+from api_exporter.refresh.compute import compute_at_once
 from tests.events import limited
 from tests.events.paging import START
 
@@ -26,16 +27,6 @@ HOLE = 1 << 40
 
 NOW = START / SECOND + 100_000.0
 """Seconds since the epoch: long after all rows."""
-
-
-async def at_once(steps: Generator[object, None, T]) -> T:
-    """Run a generator to its end."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
 
 
 async def here(work: Callable[[], T]) -> T:
@@ -107,7 +98,7 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
             account="acme",
             personal=frozenset(),
             sink=file if sink is None else sink,
-            run=at_once,
+            compute=compute_at_once,
             telemetry=self.telemetry,
             log=Logger("api_exporter.test"),
             now=lambda: NOW + self.clock.seconds(),

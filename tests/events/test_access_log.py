@@ -15,10 +15,10 @@ from api_exporter.events.position import Position
 from api_exporter.events.sinks import ToNowhere
 from api_exporter.events.times import SECOND
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from tests import tries
 from tests.events.paging import START, Table
-from tests.events.shared import at_once
 
 DAY = 24 * 3600
 
@@ -47,7 +47,7 @@ class AccessLogTests(SynchronousTestCase):
             account="",
             personal=frozenset(),
             sink=sink,
-            run=at_once,
+            compute=compute_at_once,
             telemetry=telemetry,
             log=Logger("api_exporter.test"),
             now=lambda: START / SECOND + self.clock.seconds(),

@@ -16,7 +16,6 @@ from api_exporter.events.cursor import (
 )
 from api_exporter.events.cursor import choose as steps
 from api_exporter.events.listing import Event, Listing
-from tests.bodies import finish
 from tests.events import START, events, keys, timestamp
 
 NOTHING = Cursor()
@@ -24,7 +23,7 @@ NOTHING = Cursor()
 
 def choose(one: Cursor, listed: list[Event]) -> Told:
     """What is chosen in the end."""
-    return finish(steps(one, Listing(listed)))
+    return steps(one, Listing(listed))
 
 
 def after(numbers: range, era: int = 0) -> Cursor:
@@ -154,13 +153,6 @@ class MissedTests(SynchronousTestCase):
         later = events([REMEMBERED + 501], era=1)
         again = choose(chosen.cursor, listed + later)
         self.assertEqual([REMEMBERED + 501], ids(again))
-
-    def test_slices(self) -> None:
-        """The times of a long list are not read all at once."""
-        pauses = sum(
-            1 for _ in steps(after(range(5)), Listing(events(range(9999), era=1)))
-        )
-        self.assertEqual(20, pauses)
 
     def test_from_one(self) -> None:
         """A new database begins with 1."""

@@ -8,7 +8,6 @@ from api_exporter.events.listing import key, listed_page
 from api_exporter.events.telling import line
 from api_exporter.ports import UpstreamError
 from tests.bodies import body as recorded
-from tests.bodies import finish as read
 from tests.events import body, finish, listing
 
 
@@ -31,15 +30,11 @@ class ListingTests(SynchronousTestCase):
         self.assertEqual([(7, "")], [(event.id, event.timestamp) for event in found])
 
     def test_unreadable(self) -> None:
-        """What cannot be told apart is counted, and one that is far too long, too."""
-        for broken in (
-            b'{"id":"x"}',
-            b'{"id":"5","meta":{"name":"' + b"x" * 9_000_000 + b'"}}',
-        ):
-            text = b",".join((body([9])[1:-1], broken, body(range(1, 9))[1:]))
-            found = listing(b"[" + text)
-            self.assertEqual(list(range(1, 10)), [event.id for event in found.rows])
-            self.assertEqual(1, len(found.unreadable))
+        """What cannot be told apart is counted."""
+        text = b",".join((body([9])[1:-1], b'{"id":"x"}', body(range(1, 9))[1:]))
+        found = listing(b"[" + text)
+        self.assertEqual(list(range(1, 10)), [event.id for event in found.rows])
+        self.assertEqual(1, len(found.unreadable))
 
     def test_half_characters(self) -> None:
         """The escape of a lone surrogate costs its character, not all events."""
@@ -87,5 +82,5 @@ class MoreTests(SynchronousTestCase):
             (1, b',"total_records":50', 1),
             (3, b',"total_records":250', 0),
         ):
-            found = read(listed_page(page % (number, total)))
+            found = listed_page(page % (number, total))
             self.assertEqual(expected, found.more)

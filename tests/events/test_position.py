@@ -5,10 +5,8 @@ from random import Random
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.listing import Listing
 from api_exporter.events.position import AHEAD, COUNTED, LATE, Position, Read, choose
 from api_exporter.events.times import SECOND, nanoseconds, written
-from tests.bodies import finish
 from tests.events.paging import START, Table, number, requests
 
 DAY = 24 * 3600 * SECOND
@@ -32,7 +30,7 @@ class Reading:
     def turn(self) -> Read:
         """One request."""
         page = self.table.page(self.position.query)
-        chosen = finish(choose(self.position, page, self.now, skips=self.skips))
+        chosen = choose(self.position, page, self.now, skips=self.skips)
         self.got += [number(row.id) for row in chosen.new]
         if chosen.missed:
             self.missed.append(chosen.missed)
@@ -238,15 +236,6 @@ class PageTests(SynchronousTestCase):
         reading.turns()
         self.assertEqual(list(range(200, 350)), reading.got[-150:])
 
-    def test_long(self) -> None:
-        """A page that is far longer than was asked for is read in steps."""
-        rows = requests(range(1, 101))
-        page = Listing(
-            [replace(row, id=f"{n}{row.id}") for n in range(9) for row in rows]
-        )
-        steps = choose(Position(), page, START)
-        self.assertEqual(9, sum(1 for _ in steps))
-
     def test_ignored(self) -> None:
         """Where the upstream ignores the time, nothing comes twice."""
         table = Table(range(1, 351))
@@ -423,7 +412,7 @@ class PositionTests(SynchronousTestCase):
                     pending.remove((shown, one, time))
                     table.add(one, time)
                 page = table.page(reading.position.query)
-                chosen = finish(choose(reading.position, page, reading.now))
+                chosen = choose(reading.position, page, reading.now)
                 keys = [row.key for row in chosen.new]
                 if chance.random() < 0.1:  # killed between lines and position
                     keys = keys[: chance.randrange(len(keys) + 1)]

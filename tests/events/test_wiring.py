@@ -10,8 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.times import SECOND, written
 from api_exporter.events.wiring import Journals
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.settings.environment import read
-from tests.events.shared import NOW, at_once
+from tests.events.shared import NOW
 
 
 class JournalsTests(SynchronousTestCase):
@@ -27,7 +28,7 @@ class JournalsTests(SynchronousTestCase):
         journals = Journals(
             MemoryReactorClock(),  # type: ignore[arg-type]
             ThreadPool(),  # that never starts: no file is written
-            at_once,
+            compute_at_once,
             lambda: NOW,
         )
         log = journals.access_log(

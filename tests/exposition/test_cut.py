@@ -66,13 +66,13 @@ class CutTests(SynchronousTestCase):
         """What becomes one label is counted together."""
         long = "x" * 5000
         keys = [labels(kind=long + "a"), labels(kind=long + "b")]
-        [line] = "".join(render([counted(METRIC, keys)])).splitlines()[2:]
+        [line] = "".join(render(counted(METRIC, keys))).splitlines()[2:]
         self.assertEqual(f'netbird_api_things{{kind="{cut(long)}"}} 2', line)
 
     def test_states(self) -> None:
         """So is an unknown state."""
         told = "".join(
-            render([states(METRIC, "state", ("on",), [('{id="a"}', "x" * 5000)])])
+            render(states(METRIC, "state", ("on",), [('{id="a"}', "x" * 5000)]))
         )
         self.assertIn(f'{{id="a",state="{cut("x" * 5000)}"}} 1', told)
 
@@ -80,7 +80,7 @@ class CutTests(SynchronousTestCase):
         """Those of all pages are counted, and only of those that are there now."""
         pages = Pages(["a", "b"])
         family = Family(METRIC, [(labels(name="x" * 5000, id=f"{n}"), 1) for n in "ab"])
-        page = (piece("".join(render([family])).encode()),)
+        page = (piece("".join(render(family)).encode()),)
         for name, count in (("a", 2), ("b", 4)):
             pages.publish(name, page)
             self.assertEqual(count, pages.cut())

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition import diff, per_record
+from api_exporter.exposition import diff, per_record, text
 from api_exporter.exposition.incremental import (
     EMPTY_PAGE,
     PageTooLong,
@@ -19,9 +19,9 @@ from api_exporter.exposition.incremental import (
 )
 from api_exporter.exposition.pages import PIECE_BYTES, piece
 from api_exporter.exposition.per_record import Blocks, PerRecordFamily
-from api_exporter.exposition.text import Family, Metric, Sample, labels, render
+from api_exporter.exposition.text import Family, Metric, Sample, labels
 from tests import tries
-from tests.bodies import finish
+from tests.collectors.samples import rendered
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="others")
@@ -62,10 +62,10 @@ class Counting:
         given: str = "",
     ) -> RenderedPage:
         """A page that has been compared with one of nothing."""
-        after = finish(render_page(self.families(records, given), before))
+        after = render_page(self.families(records, given), before)
         self.asked, asked = 0, self.asked
-        text = "".join(render(self.families(records, given)))
-        assert text.encode() == joined(after)
+        whole = rendered(self.families(records, given))
+        assert whole.encode() == joined(after)
         for found in after.page:
             assert found == piece(found.text)
         self.asked = asked
@@ -82,35 +82,36 @@ def shared(first: RenderedPage, second: RenderedPage) -> int:
 
 
 class GatheredTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.patch(text, "CHUNK_SAMPLES", 1)
+
     def paged(
-        self, *families: Family | None, before: RenderedPage = EMPTY_PAGE
+        self, *families: Family, before: RenderedPage = EMPTY_PAGE
     ) -> RenderedPage:
-        return finish(render_page(families, before))
+        return render_page(families, before)
 
     def family(self, *lengths: int) -> Family:
         """Labels of such lengths."""
         samples: list[Sample] = [("x" * length, 1) for length in lengths]
-        return Family(METRIC, samples, at_once=1)
+        return Family(METRIC, samples)
 
     def test_small(self) -> None:
-        """Small families are one piece, with a pause after each text."""
-        steps = render_page([self.family(1, 2), None, self.family(3)])
-        self.assertEqual(4, len(list(steps)))
-        found = self.paged(self.family(1, 2), None, self.family(3))
+        """Small families are one piece."""
+        found = self.paged(self.family(1, 2), self.family(3))
         self.assertEqual([3], [p.series for p in found.page])
 
     def test_room(self) -> None:
         """A page may be as long as there is room, and no byte longer."""
         family = self.family(1)
         length = len(joined(self.paged(family)))
-        self.assertEqual(self.paged(family), finish(render_page([family], room=length)))
+        self.assertEqual(self.paged(family), render_page([family], room=length))
         with self.assertRaises(PageTooLong):
-            finish(render_page([family], room=length - 1))
+            render_page([family], room=length - 1)
 
     def test_nothing(self) -> None:
         """No text makes no piece."""
         self.assertEqual(EMPTY_PAGE, self.paged())
-        self.assertEqual(EMPTY_PAGE, self.paged(None, Family(METRIC, []), None))
+        self.assertEqual(EMPTY_PAGE, self.paged(Family(METRIC, [])))
 
     def test_large(self) -> None:
         """Texts that fill a piece make one."""
@@ -131,8 +132,8 @@ class GatheredTests(SynchronousTestCase):
     def test_all_text(self, lengths: list[int]) -> None:
         """Pieces keep all text in its order, whatever its size."""
         found = self.paged(self.family(*lengths))
-        text = "".join(render([self.family(*lengths)]))
-        self.assertEqual(text.encode(), joined(found))
+        whole = rendered([self.family(*lengths)])
+        self.assertEqual(whole.encode(), joined(found))
         self.assertTrue(all(len(p.text) >= PIECE_BYTES for p in found.page[:-1]))
 
 
@@ -215,15 +216,9 @@ class EachTests(SynchronousTestCase):
         """Of a family that is gone no record is held."""
         record = self.many[0]
         held = sys.getrefcount(record)
-        self.before = finish(render_page([], self.before))
+        self.before = render_page([], self.before)
         self.assertEqual(EMPTY_PAGE, self.before)
         self.assertLess(sys.getrefcount(record), held)
-
-    def test_pauses(self) -> None:
-        """There is a place to pause at every block, whatever was before."""
-        for before in (EMPTY_PAGE, self.before):
-            steps = list(render_page(self.making.families(self.many), before))
-            self.assertGreaterEqual(len(steps), 2 * self.blocks())
 
     @settings(deadline=None)
     @given(

@@ -15,10 +15,7 @@ from api_exporter.exposition.pages import (
     Payload,
     Piece,
     piece,
-    piece_in_steps,
 )
-from api_exporter.exposition.text import cut
-from tests.bodies import finish
 
 NAMES = ("peers", "groups", "users")
 
@@ -197,16 +194,3 @@ class PagesTests(SynchronousTestCase):
         whole = JoinedPages(pieces=(replace(TAIL, text=Huge()),), crc=0)
         *_, end = whole.gzipped(TAIL).slices
         self.assertEqual((1 + len(TAIL.text),), struct.unpack("<L", end[-4:]))
-
-
-class LongTests(SynchronousTestCase):
-    def test_steps(self) -> None:
-        """A very long text is compressed in steps, to what it is at one go."""
-        line = f'netbird_api_things{{name="{cut("x" * 5000)}"}} 1\n'.encode()
-        text = line * 3000
-        self.assertGreaterEqual(sum(1 for _ in piece_in_steps(text)), 3)
-        once, made = piece(text), finish(piece_in_steps(text))
-        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-        self.assertEqual(text, inflate.decompress(made.deflated))
-        self.assertEqual(replace(once, kept=made.kept), made)
-        self.assertEqual((3000, 3000), (made.series, made.cut))

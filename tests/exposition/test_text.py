@@ -26,6 +26,7 @@ from api_exporter.exposition.text import (
     render,
     timestamp,
 )
+from tests.collectors.samples import rendered
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="things")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="others")
@@ -33,8 +34,8 @@ OTHER = Metric(name="netbird_api_others", help="Others.", source="others")
 Read = list[tuple[str, dict[str, str], float]]
 
 
-def text(*families: Family | None) -> str:
-    return "".join(render(families))
+def text(*families: Family) -> str:
+    return rendered(families)
 
 
 def read_both(page: str) -> tuple[Read, Read]:
@@ -143,14 +144,10 @@ class RenderTests(SynchronousTestCase):
         """A family without samples is left out, its help and type included."""
         self.assertEqual("", text(Family(METRIC, []), Family(OTHER, iter(()))))
 
-    def test_still_counting(self) -> None:
-        """None among families is a place to pause, without text."""
-        self.assertEqual(["", "", ""], list(render([None, None, None])))
-
     def test_chunks(self) -> None:
         """Many samples come in chunks, and in one family with one head."""
         many = ((labels(id=str(n)), n) for n in range(2 * CHUNK_SAMPLES + 1))
-        chunks = list(render([Family(METRIC, many)]))
+        chunks = list(render(Family(METRIC, many)))
         self.assertEqual(3, len(chunks))
         page = "".join(chunks)
         self.assertEqual(1, page.count("# TYPE"))

@@ -16,7 +16,6 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import LISTS, REFERENCES, Reading
 from api_exporter.netbird.resources import BY_NAME
 from tests.attention.looking import findings, seen
-from tests.bodies import finish
 from tests.joins.administrator import WORLDS, World, body
 
 NEEDS = {
@@ -63,7 +62,7 @@ class Page:
             piece.text
             for collector in COLLECTORS
             if collector.default
-            for piece in finish(render_page(collector.measure(inventory))).page
+            for piece in render_page(collector.measure(inventory)).page
         ).decode()
         lines = {line for line in text.splitlines() if not line.startswith("#")}
         found = {f"{one.object} {one.message}" for one in findings(seen(inventory))}
@@ -83,7 +82,7 @@ class Exporter:
     def read(self, name: str, world: World) -> None:
         before = self.inventory
         known = DecodeContext(getattr(before, name) or ())
-        decoded = finish(BY_NAME[name].body.decode(body(world, name), known))
+        decoded = BY_NAME[name].body.decode(body(world, name), known)
         self._clock += 2
         self.inventory = before.with_(name, decoded.records).settle(
             before, name, Reading(self._clock, self._clock + 1)

@@ -68,33 +68,22 @@ class ElementsTests(SynchronousTestCase):
                 self.assertLess(sum(map(len, piece)), elements.LONG + 1000)
 
     def test_long_record(self) -> None:
-        """A record of megabytes is one, and one of far too many is left out alone."""
+        """A record of megabytes is one, whatever is in it."""
         inner = b'{"id":"x","name":"a]}"},'
-        for size, good in ((60_000, True), (400_000, False)):
-            long = b'{"id":"g","peers":[' + inner * size + b'{"id":"x"}]}'
+        string = b'{"id":"' + b"a]},{" * 300_000 + b'"}'
+        for long in (b'{"id":"g","peers":[' + inner * 60_000 + b"{}]}", string):
             body = b"[" + b",".join([long, b'{"id":"h"}', long]) + b"]"
-            kept = bytes(long) if good else bytes(elements.LEFT_OUT)
             found = list(chain(*self.pieces(body)))
-            self.assertEqual([kept, b'{"id":"h"}', kept], found)
+            self.assertEqual([long, b'{"id":"h"}', long], found)
 
-    def test_left_out(self) -> None:
-        """Whatever makes a record too long, those around it are there."""
-        string = 'a]},"\\[{' * 1_000_000
-        few = [{"id": str(n), "in": [{"id": "x"}] * 3} for n in range(5000)]
-        for long in ({"id": string}, {"id": "", "in": [string, {"id": 1}]}):
-            for style in ({}, {"indent": 1}, {"separators": (",", ":")}):
-                body = json.dumps([*few, long, *few], **style).encode()
-                found = list(chain(*self.pieces(body)))
-                self.assertEqual(10_001, len(found))
-                self.assertEqual(bytes(elements.LEFT_OUT), found[5000])
-                self.assertEqual(few[-1], json.loads(found[-1]))
-
-    def test_no_end(self) -> None:
-        """A long record that does not end, or takes too long, ends all."""
+    def test_too_long(self) -> None:
+        """A record that is far too long, or does not end, ends all."""
+        self.patch(elements, "_LONGEST", 3_000_000)
         for long in (
-            b'{"id":"' + b"x" * 9_000_000,
-            b'{"id":' + b"[" * 9_000_000,
-            b'{"id":"' + b"x" * 9_000_000 + b'"} {}',
+            b'{"id":"' + b"x" * 4_000_000 + b'"}',
+            b'{"id":"' + b"x" * 4_000_000,
+            b'{"id":' + b"[" * 4_000_000,
+            b'{"id":"' + b"x" * 2_000_000 + b'"} {}',
         ):
             self.assertRaises(UpstreamError, self.pieces, b'[{"id":1},' + long + b"]")
 

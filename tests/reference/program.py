@@ -9,7 +9,6 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import UpstreamError
-from tests.bodies import finish
 from tests.collectors.samples import page, parsed
 from tests.reference.page import Key, Settings
 
@@ -35,9 +34,7 @@ def program(bodies: Mapping[str, bytes], settings: Settings) -> dict[Key, float]
                 body = bodies.get(f"{resource.name}_earlier", b"[]")
             before = getattr(inventory, resource.name) or ()
             try:
-                decoded = finish(
-                    resource.body.decode(body, DecodeContext(before, now=asked))
-                )
+                decoded = resource.body.decode(body, DecodeContext(before, now=asked))
             except UpstreamError:
                 break
             inventory = inventory.with_(resource.name, decoded.records)

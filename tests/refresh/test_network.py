@@ -1,14 +1,15 @@
 """A network: who reads its bodies, and what follows from a refresh."""
 
-from collections.abc import Generator
-
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.finding import Snapshot
+from api_exporter.attention.watch import Look
 from api_exporter.collectors.selection import selection
 from api_exporter.netbird.resources import OFF
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh import network as network_
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import AccountPart, Network
 from api_exporter.refresh.pipeline import BodyReader
@@ -109,12 +110,12 @@ class NetworkTests(SynchronousTestCase):
         network = self.network(collectors=("peers",))
         defects = [True, True, False, True]
 
-        def find(resource: str) -> Generator[None, None, None]:
-            yield
+        def look(_: Snapshot, resource: str, last: Look) -> Look:
             if defects.pop(0):
                 raise ValueError(resource)
+            return last
 
-        self.patch(network.attention, "look", find)
+        self.patch(network_, "look", look)
         told = []
         for _ in range(4):
             self.turn(30)

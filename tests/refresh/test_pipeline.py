@@ -14,8 +14,8 @@ from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.pipeline import LastBody, Pipeline
-from api_exporter.refresh.slices import Slicer
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
@@ -39,7 +39,7 @@ class Bench:
             inventory=Inventory(),
             fetch=lambda _path, _patience: succeed(self.body),
             pages=self.pages,
-            slicer=Slicer(self.clock),
+            compute=compute_at_once,
             now=self.clock.seconds,
             page_max_bytes=page_max_bytes,
             failed=self.failures.append,
@@ -47,8 +47,7 @@ class Bench:
 
     def measure(
         self, inventory: Inventory, _: Mapping[str, Edition] = {}
-    ) -> Iterator[Family | None]:
-        yield None
+    ) -> Iterator[Family]:
         for group in inventory.groups or ():
             yield Family(METRIC, [(labels(id=group.id), 1)])
             if self.defect:
@@ -58,7 +57,7 @@ class Bench:
 
     def others(
         self, inventory: Inventory, _: Mapping[str, Edition] = {}
-    ) -> Iterator[Family | None]:
+    ) -> Iterator[Family]:
         for group in inventory.groups or ():
             yield Family(OTHER, [(labels(id=group.id), 1)])
 

@@ -12,13 +12,14 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import OFF, PROBE, RESOURCES
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Compute, UpstreamError
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network
 from api_exporter.refresh.refresher import WITHDRAWN_AGAIN
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.history import Count
 from tests.logbook import logbook
-from tests.parts import quota
+from tests.parts import DelayedCompute, quota
 
 Reply = bytes | UpstreamError | Deferred[bytes]
 
@@ -34,6 +35,7 @@ class Bench(Network):
     choice = EVERYTHING
     important_groups: tuple[str, ...] = ()
     reach: Callable[[], Awaitable[None]] | None = None
+    compute: Compute = staticmethod(compute_at_once)  # type: ignore[assignment, arg-type]
 
     def __init__(self, *collectors: str, **replies: Reply) -> None:
         self.replies: dict[str, Reply] = {
@@ -58,6 +60,7 @@ class Bench(Network):
             inventory=Inventory(detail=self.choice.detail),
             important_groups=self.important_groups,
             reach=self.reach,
+            compute=self.compute,
         )
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
@@ -711,19 +714,29 @@ class RefresherTests(SynchronousTestCase):
         self.assertIsNone(bench.telemetry.standings["groups"].ended)
 
     def test_stop_while_rendering(self) -> None:
-        """Stopping in the middle of a long page ends it there."""
-        peers = b",".join(b'{"id":"p%d"}' % n for n in range(5000))
-        bench = Bench(peers=b"[" + peers + b"]")
-        slow = iter(range(10**9))
-        bench.clock.seconds = lambda: next(slow) / 100  # type: ignore[method-assign]
-        bench.startService()
-        self.successResultOf(bench.stopService())
-        self.assertEqual("", bench.page())
+        """A stop waits for no computation, and publishes nothing of it."""
+        for computations in (0, 1, 2):
+            bench = Computing()
+            bench.start()
+            for _ in range(computations):
+                bench.compute.go()
+            self.assertEqual(1, len(bench.compute.waiting))
+            self.successResultOf(bench.stopService())
+            bench.compute.go()
+            self.assertEqual("", bench.page())
 
 
 def _told(standing: Freshness) -> tuple[bool | None, bool | None, str | None]:
     reason = None if standing.error is None else standing.error.reason
     return standing.up, standing.supported, reason
+
+
+class Computing(Bench):
+    """Computations end when the test says so."""
+
+    def __init__(self) -> None:
+        self.compute: DelayedCompute = DelayedCompute()
+        super().__init__()
 
 
 class OfAll(Bench):

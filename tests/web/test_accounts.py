@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping
 
-from msgspec.structs import replace
 from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
@@ -12,16 +11,13 @@ from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 
-from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.telemetry.account import summary
 from api_exporter.web.accounts import summary as summary_pages
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.answers import Answers, Steps
 from api_exporter.web.tree import tree
-from tests.bodies import finish
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
@@ -263,12 +259,8 @@ class DiscoveryTests(AccountsTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-
-        async def run(steps: Steps) -> Payload:
-            return finish(steps)
-
         accounts = {"acme": self.acme, "beta": self.beta, "gamma": self.gamma}
-        self.tree = several(accounts, replace(self.context, making=Answers(run)))
+        self.tree = several(accounts, self.context)
 
     def test_of_one(self) -> None:
         """An account's list has its own peers, with its name in front."""

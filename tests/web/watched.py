@@ -10,7 +10,8 @@ from twisted.web.resource import Resource
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.ports import Attempt, Compute, UpstreamError
+from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network
 from api_exporter.web.context import PROFILES
 from api_exporter.web.tree import tree
@@ -42,6 +43,7 @@ class Watched(Network):
         simulated: bool = False,
         metrics_path: str = "/metrics",
         choice: MetricFilter = EVERYTHING,
+        compute: Compute = compute_at_once,
     ) -> None:
         self.clock = Clock()
         self.network = SimulatedNetwork(peers)
@@ -67,6 +69,7 @@ class Watched(Network):
             simulated=simulated,
             pages={PROFILES: Resource()} if pprof else {},
             now=self.now,
+            compute=compute,
         )
         self.tree = tree({name: self}, self.context)
 

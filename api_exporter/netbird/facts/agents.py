@@ -8,7 +8,6 @@ from math import fsum
 
 from msgspec import Struct
 
-from api_exporter.exposition.tally import chunks
 from api_exporter.netbird.agent_bodies import (
     Consumption,
     Usage,
@@ -22,7 +21,6 @@ from api_exporter.netbird.agent_records import (
     ConsumptionRow,
     UsageBucket,
 )
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.inventory import Inventory
 
 
@@ -53,9 +51,8 @@ class Limit(Struct, frozen=True, kw_only=True):
     booked: bool = True
 
 
-def limits(inventory: Inventory) -> Steps[Sequence[Limit]]:
+def limits(inventory: Inventory) -> Sequence[Limit]:
     """Those of enabled policies and rules, where that half is enabled and has a cap."""
-    yield from ()
     found: list[Limit] = []
     for policy in inventory.agent_policies or ():
         tokens, budget = policy.limits.token_limit, policy.limits.budget_limit
@@ -121,35 +118,32 @@ Unit = tuple[str, int, str]
 """`group` or `user`, the seconds of a window, and `tokens` or `usd`."""
 
 
-def amounts(inventory: Inventory) -> Steps[Mapping[Unit, Mapping[str, float]]]:
+def amounts(inventory: Inventory) -> Mapping[Unit, Mapping[str, float]]:
     """What each group and each user or peer has used, by its id."""
     found: dict[Unit, dict[str, float]] = {}
-    for some in chunks([*running(inventory.agent_consumption or (), inventory.now)]):
-        for row in some:
-            tokens = float(row.tokens_input + row.tokens_output)
-            for unit, amount in (("tokens", tokens), ("usd", row.cost_usd)):
-                kind = row.dimension_kind, row.window_seconds, unit
-                found.setdefault(kind, {})[row.dimension_id] = amount
-        yield
+    for row in running(inventory.agent_consumption or (), inventory.now):
+        tokens = float(row.tokens_input + row.tokens_output)
+        for unit, amount in (("tokens", tokens), ("usd", row.cost_usd)):
+            kind = row.dimension_kind, row.window_seconds, unit
+            found.setdefault(kind, {})[row.dimension_id] = amount
     return found
 
 
-def used(inventory: Inventory) -> Steps[Mapping[Limit, float]]:
+def used(inventory: Inventory) -> Mapping[Limit, float]:
     """The largest share of each limit's cap that somebody has used whom it binds.
 
     It may exceed 1. A limit is left out if nobody is known whom it binds, or if its
     windows end between two readings.
     """
-    bound = _Bound((yield from amounts(inventory)))
+    bound = _Bound(amounts(inventory))
     found: dict[Limit, float] = {}
-    every = yield from limits(inventory)
-    yield from bound.read(inventory, every)
+    every = limits(inventory)
+    bound.read(inventory, every)
     for limit in every:
         if limit.booked and limit.window >= inventory.consumption_period:
-            most = yield from bound.most(limit)
+            most = bound.most(limit)
             if most is not None:
                 found[limit] = most / limit.cap
-        yield
     return found
 
 
@@ -166,25 +160,19 @@ class _Bound:
         self._consumers: dict[str, set[str]] = {}
         self._most: dict[tuple[Unit, str | None], float] = {}
 
-    def read(self, inventory: Inventory, every: Iterable[Limit]) -> Steps[None]:
+    def read(self, inventory: Inventory, every: Iterable[Limit]) -> None:
         """Note the users and peers that are listed, and those of the groups."""
-        user_of: dict[str, str] = {}
-        for some in chunks(inventory.peers or ()):
-            user_of.update({peer.id: peer.user_id for peer in some})
-            yield
+        user_of = {peer.id: peer.user_id for peer in inventory.peers or ()}
         self._listed = {*user_of, *(user.id for user in inventory.users or ())}
-        yield
         wanted = {g for limit in every if limit.per == "user" for g in limit.groups}
         for group in inventory.groups or ():
             found = self._consumers.setdefault(group.id, set())
             members = group.peers or () if group.id in wanted else ()
-            for part in chunks(members):
-                ids = [m.id for m in part if m.id in user_of]
-                found.update(ids, map(user_of.__getitem__, ids))
-                yield
+            ids = [m.id for m in members if m.id in user_of]
+            found.update(ids, map(user_of.__getitem__, ids))
             found.discard("")
 
-    def most(self, limit: Limit) -> Steps[float | None]:
+    def most(self, limit: Limit) -> float | None:
         """The largest amount; None if nobody is known whom the limit binds."""
         unit = limit.per, limit.window, limit.unit
         amounts = self._amounts.get(unit, {})
@@ -198,7 +186,6 @@ class _Bound:
             if ids:
                 if (unit, group) not in self._most:
                     self._most[unit, group] = _most(amounts, ids)
-                    yield
                 found.append(self._most[unit, group])
         return max(found, default=None)
 
@@ -214,13 +201,12 @@ Ids = Mapping[str, frozenset[str]]
 """Those that the lists have, by resource."""
 
 
-def listed_ids(inventory: Inventory) -> Steps[Ids]:
+def listed_ids(inventory: Inventory) -> Ids:
     """What policies and rules may refer to."""
-    found: dict[str, frozenset[str]] = {}
-    for name in ("groups", "users", "peers", "agent_providers", "agent_guardrails"):
-        found[name] = frozenset(record.id for record in getattr(inventory, name) or ())
-        yield
-    return found
+    return {
+        name: frozenset(record.id for record in getattr(inventory, name) or ())
+        for name in ("groups", "users", "peers", "agent_providers", "agent_guardrails")
+    }
 
 
 Misses = tuple[tuple[str, str], ...]
@@ -253,9 +239,8 @@ def _missing(kind: str, ids: Iterable[str] | None, *listed: frozenset[str]) -> M
     return tuple((kind, id_) for id_ in sorted(missing))
 
 
-def enabled_providers(inventory: Inventory) -> Steps[frozenset[str]]:
+def enabled_providers(inventory: Inventory) -> frozenset[str]:
     """The ids of those that are enabled."""
-    yield from ()
     return frozenset(p.id for p in inventory.agent_providers or () if p.enabled)
 
 

@@ -4,7 +4,6 @@ A network names routers and these name groups, so a few lists of moderate length
 stand for very many names. `joins.check_named` bounds the names of one list.
 """
 
-from api_exporter.netbird.facts.members import Steps
 from api_exporter.netbird.facts.policies import names_through_policies
 from api_exporter.netbird.facts.routing import names_through_routers
 from api_exporter.netbird.inventory import Inventory
@@ -12,13 +11,13 @@ from api_exporter.netbird.joins import MOST_NAMED
 from api_exporter.ports import UpstreamError
 
 
-def check_joins(inventory: Inventory, changed: str) -> Steps[None]:
+def check_joins(inventory: Inventory, changed: str) -> None:
     """Raise UpstreamError if joins of a changed list look up too many names."""
     if changed in {"networks", "network_routers"}:
-        total = yield from names_through_routers(inventory)
+        total = names_through_routers(inventory)
         _check("networks name {} groups through their routers", total)
     if changed in {"posture_checks", "policies"}:
-        total = yield from names_through_policies(
+        total = names_through_policies(
             inventory.posture_checks or (), inventory.policies or ()
         )
         _check("posture checks have {} source groups through their policies", total)

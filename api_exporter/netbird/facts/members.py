@@ -1,17 +1,11 @@
 """Members of groups, and the elements of other lists inside of records."""
 
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
-from api_exporter.exposition.tally import AT_ONCE, chunks
 from api_exporter.netbird.records import Group, Peer
-
-T = TypeVar("T")
-
-Steps = Generator[None, None, T]
-"""What returns it, with places to pause."""
 
 
 class Element(Protocol):
@@ -37,23 +31,13 @@ def named(groups: Iterable[Group] | None, names: Iterable[str]) -> list[Group]:
     return [g for g in groups or () if g.name in wanted or g.id in wanted]
 
 
-def member_ids(groups: Iterable[Group]) -> Steps[set[str]]:
-    """The ids of all who are in any of these groups."""
-    found: set[str] = set()
-    for group in groups:
-        members = group.peers or ()
-        for some in chunks(members):
-            found.update([m.id for m in some])
-            yield
-    return found
+def member_ids(groups: Iterable[Group]) -> set[str]:
+    """Return the ids of all members of these groups."""
+    return {member.id for group in groups for member in group.peers or ()}
 
 
-def by_id(peers: Sequence[Peer]) -> Steps[Mapping[str, Peer]]:
-    found: dict[str, Peer] = {}
-    for some in chunks(peers):
-        found.update({peer.id: peer for peer in some})
-        yield
-    return found
+def by_id(peers: Iterable[Peer]) -> Mapping[str, Peer]:
+    return {peer.id: peer for peer in peers}
 
 
 class PeerSet(Struct, frozen=True, gc=False):
@@ -94,25 +78,17 @@ class PeerSets:
         self._places = places
         self._groups: dict[str, PeerSet] = {}
 
-    def add(self, group: str, ids: Sequence[str]) -> Steps[None]:
-        found: list[int] = []
-        for some in chunks(ids):
-            found += [p for p in map(self._places.get, some) if p is not None]
-            yield
-        self._groups[group] = self._set(0, found)
+    def add(self, group: str, ids: Iterable[str]) -> None:
+        places = [p for p in map(self._places.get, ids) if p is not None]
+        self._groups[group] = self._set(0, places)
 
-    def union(self, groups: Iterable[str], peers: Iterable[str] = ()) -> Steps[PeerSet]:
+    def union(self, groups: Iterable[str], peers: Iterable[str] = ()) -> PeerSet:
         """Return the members of these groups, and these peers, each once."""
         large, small = 0, {self._places[id_] for id_ in peers if id_ in self._places}
-        steps = 0
         for group in map(self._groups.get, groups):
             if group is not None:
                 large |= group.large
                 small.update(group.small)
-                steps += 1 + len(group.small)
-            if steps >= AT_ONCE:
-                steps = 0
-                yield
         return self._set(large, small)
 
     def _set(self, large: int, small: Collection[int]) -> PeerSet:

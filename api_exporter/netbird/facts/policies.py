@@ -5,8 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
-from api_exporter.exposition.tally import chunks
-from api_exporter.netbird.facts.members import PeerSets, Steps, distinct
+from api_exporter.netbird.facts.members import PeerSets, distinct
 from api_exporter.netbird.records import (
     Group,
     GroupId,
@@ -69,7 +68,7 @@ def outdated(
     policies: Iterable[Policy],
     groups: Iterable[Group],
     peers: tuple[Peer, ...],
-) -> Steps[Mapping[str, int]]:
+) -> Mapping[str, int]:
     """How many peers each check shuts out because of their versions, by its id.
 
     They are in source groups of enabled rules of the policies that use the check.
@@ -78,34 +77,29 @@ def outdated(
     demands = _demands(checks)
     if not demands:
         return {}
-    ids = yield from _by_version(peers, max(demands.values()))
+    ids = _by_version(peers, max(demands.values()))
     # Peers in the order of their versions, so that older ones are lower bits.
     versions = sorted(ids)
     places: dict[str, int] = {}
     first: list[int] = []
     for version in versions:
         first.append(len(places))
-        for part in chunks(ids[version]):
-            places.update(zip(part, count(len(places)), strict=False))
-            yield
+        places.update(zip(ids[version], count(len(places)), strict=False))
     first.append(len(places))
     used = _used(demands, by_check)
-    names: dict[int, frozenset[str]] = {}
-    for policy in {id(p): p for some, _ in used.values() for p in some}.values():
-        names[id(policy)] = source_groups(policy)
-        yield
+    users = {id(p): p for some, _ in used.values() for p in some}
+    names = {key: source_groups(policy) for key, policy in users.items()}
     wanted = frozenset().union(*names.values())
     sets = PeerSets(places)
     for group in groups:
         if group.id in wanted:
-            yield from sets.add(group.id, [member.id for member in group.peers or ()])
+            sets.add(group.id, [member.id for member in group.peers or ()])
     counts: dict[str, int] = {}
     for some, ids_of_checks in used.values():
-        every = yield from sets.union(set().union(*[names[id(p)] for p in some]))
+        every = sets.union(set().union(*[names[id(p)] for p in some]))
         for id_ in ids_of_checks:
             place = first[bisect_left(versions, demands[id_])]
             counts[id_] = every.below(place)
-            yield
     return counts
 
 
@@ -133,29 +127,21 @@ def _used(checks: Iterable[str], by_check: Mapping[str, Sequence[Policy]]) -> Us
 
 def names_through_policies(
     checks: Iterable[PostureCheck], policies: Iterable[Policy]
-) -> Steps[int]:
+) -> int:
     """Return how many source groups posture checks have through their policies."""
     by_check = policies_by_check(policies)
-    names: dict[int, int] = {}
-    for policy in policies:
-        names[id(policy)] = len(source_groups(policy))
-        yield
+    names = {id(policy): len(source_groups(policy)) for policy in policies}
     used = _used(_demands(checks), by_check)
     return sum(sum(map(names.__getitem__, key)) for key in used)
 
 
-def _by_version(
-    peers: tuple[Peer, ...], limit: Release
-) -> Steps[Mapping[Release, list[str]]]:
+def _by_version(peers: tuple[Peer, ...], limit: Release) -> Mapping[Release, list[str]]:
     """The ids of the peers whose version is below a limit."""
-    known: dict[str, Release | None] = {}
+    releases = {version: release(version) for version in {p.version for p in peers}}
     found: dict[Release, list[str]] = {}
-    for some in chunks(peers):
-        known |= {v: release(v) for v in {peer.version for peer in some} - known.keys()}
-        for peer in some:
-            if (own := known[peer.version]) is not None and own < limit:
-                found.setdefault(own, []).append(peer.id)
-        yield
+    for peer in peers:
+        if (own := releases[peer.version]) is not None and own < limit:
+            found.setdefault(own, []).append(peer.id)
     return found
 
 

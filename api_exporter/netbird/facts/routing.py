@@ -1,8 +1,7 @@
 """Routing peers: single peers, and the members of groups of peers.
 
 A join may be much work: a record of a few kilobytes can name many large groups. So sets
-of peers are numbers, whose union is one step of the processor for 64 peers, and there
-are places to pause.
+of peers are numbers, whose union is one step of the processor for 64 peers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from api_exporter.exposition.tally import chunks
-from api_exporter.netbird.facts.members import PeerSets, Steps
+from api_exporter.netbird.facts.members import PeerSets
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Network, NetworkRouter, Peer, Route
 
@@ -49,7 +47,7 @@ def routing_peers(
     groups: Iterable[Group],
     peers: Sequence[Peer],
     routers: Iterable[tuple[str, Iterable[Router]]],
-) -> Steps[Mapping[str, RoutingPeers]]:
+) -> Mapping[str, RoutingPeers]:
     """The routing peers of networks or routes, by their ids.
 
     Args:
@@ -63,47 +61,31 @@ def routing_peers(
             mine.add((router.peer, router.peer_groups))
             ids.add(router.peer)
             wanted.update(router.peer_groups or ())
-            yield
         ways[id_] = frozenset(mine)
-        yield
     members: dict[str, list[str]] = {}
     for group in groups:
         if group.id in wanted:
             members[group.id] = [m.id for m in group.peers or ()]
             ids.update(members[group.id])
-            yield
-    known: list[Peer] = []
-    for some_peers in chunks(peers):
-        known += [peer for peer in some_peers if peer.id in ids]
-        yield
-    join = yield from _joined(known, members)
+    join = _joined([peer for peer in peers if peer.id in ids], members)
     found: dict[frozenset[RouterKey], RoutingPeers] = {}
     for each in ways.values():
         if each not in found:
-            found[each] = yield from join.behind(each)
-        yield
+            found[each] = join.behind(each)
     return {id_: found[each] for id_, each in ways.items()}
 
 
-def _joined(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> Steps["_Join"]:
+def _joined(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> "_Join":
     # Connected peers first, so that they have the lower places.
     connected = [peer.id for peer in peers if peer.connected]
     places = {id_: place for place, id_ in enumerate(connected)}
-    yield
-    offline: dict[str, datetime] = {}
-    for some in chunks(peers):
-        gone = [peer for peer in some if not peer.connected]
-        places.update({p.id: len(places) + n for n, p in enumerate(gone)})
-        offline.update({p.id: p.last_seen for p in gone if p.last_seen})
-        yield
+    gone = [peer for peer in peers if not peer.connected]
+    places.update({p.id: len(places) + n for n, p in enumerate(gone)})
+    offline = {p.id: p.last_seen for p in gone if p.last_seen}
     groups, last = PeerSets(places), dict[str, datetime | None]()
     for id_, ids in members.items():
-        last[id_] = None
-        for part in chunks(ids):
-            times = [last[id_], *map(offline.get, part)]
-            last[id_] = max(filter(None, times), default=None)
-            yield
-        yield from groups.add(id_, ids)
+        last[id_] = max(filter(None, map(offline.get, ids)), default=None)
+        groups.add(id_, ids)
     return _Join(groups, len(connected), offline, last)
 
 
@@ -121,11 +103,11 @@ class _Join(Struct, frozen=True):
     offline: Mapping[str, datetime]
     last: Mapping[str, datetime | None]
 
-    def behind(self, ways: Iterable[RouterKey]) -> Steps[RoutingPeers]:
+    def behind(self, ways: Iterable[RouterKey]) -> RoutingPeers:
         """The peers of all these, each once."""
         peers = {peer for peer, _ in ways}
         names = {name for _, some in ways for name in some or ()}
-        found = yield from self.groups.union(names, peers)
+        found = self.groups.union(names, peers)
         connected = found.below(self.connected)
         gone: datetime | None = None
         if connected <= 1:
@@ -134,17 +116,17 @@ class _Join(Struct, frozen=True):
         return RoutingPeers(len(found), connected, gone)
 
 
-def names_through_routers(inventory: Inventory) -> Steps[int]:
+def names_through_routers(inventory: Inventory) -> int:
     """Return how many groups the networks name through their routers."""
     names = {r.id: len(r.peer_groups or ()) for r in inventory.network_routers or ()}
-    total = 0
-    for network in inventory.networks or ():
-        total += sum(names.get(id_, 0) for id_ in set(network.routers or ()))
-        yield
-    return total
+    return sum(
+        names.get(id_, 0)
+        for network in inventory.networks or ()
+        for id_ in set(network.routers or ())
+    )
 
 
-def network_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPeers]]:
+def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
     """Those behind the enabled routers of each network."""
     by_id = {router.id: router for router in inventory.network_routers or ()}
     enabled = (
@@ -152,14 +134,14 @@ def network_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPee
         for n in inventory.networks or ()
     )
     groups, peers = inventory.groups or (), inventory.peers or ()
-    return (yield from routing_peers(groups, peers, enabled))
+    return routing_peers(groups, peers, enabled)
 
 
-def route_routing_peers(inventory: Inventory) -> Steps[Mapping[str, RoutingPeers]]:
+def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
     """Those of each enabled route."""
     enabled = ((r.id, (r,)) for r in inventory.routes or () if r.enabled)
     groups, peers = inventory.groups or (), inventory.peers or ()
-    return (yield from routing_peers(groups, peers, enabled))
+    return routing_peers(groups, peers, enabled)
 
 
 def routers_of(
@@ -171,12 +153,11 @@ def routers_of(
             yield by_id[router_id]
 
 
-def network_of(networks: Iterable[Network]) -> Steps[Mapping[str, str]]:
+def network_of(networks: Iterable[Network]) -> Mapping[str, str]:
     """The id of each resource's network, which is the last that lists it."""
     found: dict[str, str] = {}
     for network in networks:
         found.update(dict.fromkeys(network.resources or (), network.id))
-        yield
     return found
 
 

@@ -5,15 +5,12 @@ them leave hardly anything behind that the garbage collector would look through.
 """
 
 import re
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from api_exporter.netbird.records import Group
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
-_AT_ONCE = 2000
-"""Members between two places to pause: about half a millisecond."""
 
 
 class GroupList:
@@ -49,10 +46,9 @@ NO_GROUPS = GroupList()
 
 def membership(
     groups: Iterable[Group], chosen: Container[str] | None
-) -> Generator[None, None, Mapping[str, GroupList]]:
+) -> Mapping[str, GroupList]:
     """The groups of each chosen peer, or of all, by the peer's id."""
     found: dict[str, GroupList] = {}
-    work = 0
     for group in groups:
         longer: dict[GroupList, GroupList] = {}
         for member in group.peers or ():
@@ -61,10 +57,6 @@ def membership(
                 if before not in longer:
                     longer[before] = GroupList(before, group)
                 found[member.id] = longer[before]
-            work += 1
-            if work >= _AT_ONCE:
-                work = 0
-                yield
     return found
 
 

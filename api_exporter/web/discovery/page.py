@@ -5,11 +5,9 @@ its targets, and with them their `up`. After a 503 it goes on with those that it
 """
 
 from collections.abc import Mapping
-from functools import partial
 
-from twisted.internet.defer import CancelledError
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition.pages import Payload
@@ -19,18 +17,19 @@ from api_exporter.serving.page import ReadOnlyPage, keep_private, refuse
 from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.query import QueryError, query
+from api_exporter.web.discovery.query import Query, QueryError, query
 from api_exporter.web.discovery.targets import (
     LONGEST,
     MOST_TARGETS,
     NEEDS,
-    READS,
     AnswerTooLong,
     answer,
     too_many,
 )
 
 _log = Logger()
+
+_FULL = "too many answers are being made or sent: retry later"
 
 _TOO_LONG = (
     f"the answer has more than {LONGEST >> 20} MB or {MOST_TARGETS:,} targets:"
@@ -44,7 +43,8 @@ class Discovery(ReadOnlyPage):
     def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
         self._network = network
-        self._making = context.making
+        self._limit = context.discovery
+        self._compute = context.compute
         self._now = context.now
 
     def render_GET(self, request: Request) -> bytes | int:
@@ -58,27 +58,36 @@ class Discovery(ReadOnlyPage):
         known = self._network.inventory
         if why := unknown(known, self._network.telemetry.standings, self._now()):
             return refuse(request, 503, why)
-        key, edition = (account, asked), known.edition(READS)
-        made = self._making.kept.get(key, edition)
-        if made is not None:
-            return self._send(request, made)
         if too_many(known, asked):
             return refuse(request, 400, _TOO_LONG)
-        steps = answer(known, asked, account)
-        waiting = self._making.made(key, edition, steps)
-        request.notifyFinish().addErrback(lambda _: waiting.cancel())
-        waiting.addCallbacks(partial(self._send, request), partial(_failed, request))
+        if self._limit.reached:
+            return refuse(request, 503, _FULL)
+        self._limit.begin(request)
+        work = Deferred.fromCoroutine(self._answer(request, known, asked))
+        request.notifyFinish().addErrback(lambda _: work.cancel())
         return NOT_DONE_YET
 
-    def _send(self, request: Request, made: Payload) -> int:
+    async def _answer(self, request: Request, known: Inventory, asked: Query) -> None:
+        try:
+            made = await self._compute(answer, known, asked, self._network.account)
+        except CancelledError:  # the client has gone
+            return
+        except AnswerTooLong:
+            _end(request, refuse(request, 400, _TOO_LONG))
+        except Exception:  # noqa: BLE001 - a defect of ours
+            _log.failure("internal error in service discovery")
+            _end(request, refuse(request, 500, "the exporter has a bug: see its log"))
+        else:
+            self._send(request, made)
+
+    def _send(self, request: Request, made: Payload) -> None:
         request.setHeader(b"Content-Type", b"application/json")
         request.setHeader(b"Content-Length", b"%d" % made.length)
         if request.method == b"HEAD":
             request.finish()
         else:
-            self._making.readers.add(request, made)
+            self._limit.hold(request, made.length)
             Sender(request, iter(made.slices)).start()
-        return NOT_DONE_YET
 
 
 def unknown(
@@ -102,12 +111,6 @@ def _why(standing: Freshness, now: float) -> str:
     return f"{since}the next refresh has not finished"
 
 
-def _failed(request: Request, failure: Failure) -> None:
-    if failure.check(CancelledError):  # nobody is there any more
-        return
-    if failure.check(AnswerTooLong):
-        request.write(refuse(request, 400, _TOO_LONG))
-    else:
-        _log.failure("internal error in service discovery", failure=failure)
-        request.write(refuse(request, 500, "the exporter has a bug: see its log"))
+def _end(request: Request, body: bytes) -> None:
+    request.write(body)
     request.finish()

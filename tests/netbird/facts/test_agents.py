@@ -15,7 +15,6 @@ from api_exporter.netbird.agent_records import (
 from api_exporter.netbird.facts.agents import usage, used
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
-from tests.bodies import finish
 
 TODAY = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -96,7 +95,7 @@ class ManyLimitsTests(SynchronousTestCase):
             known = self.known(*rules)
             tracemalloc.start()
             try:
-                shares = finish(used(known))
+                shares = used(known)
                 _, peak = tracemalloc.get_traced_memory()
             finally:
                 tracemalloc.stop()
@@ -109,5 +108,5 @@ class ManyLimitsTests(SynchronousTestCase):
         known = self.known(rule(1, 1000, "g3"), rule(2, 1000, "unknown"))
         of_three = Group(id="g3", peers=(Member(id="p7"), Member(id="p5")))
         known = known.with_("groups", (of_three,))
-        shares = {limit.id: share for limit, share in finish(used(known)).items()}
+        shares = {limit.id: share for limit, share in used(known).items()}
         self.assertEqual({"r1": 0.007}, shares)

@@ -4,10 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition.tally import AT_ONCE
-from api_exporter.netbird.facts.members import PeerSet, PeerSets, by_id, distinct, named
-from api_exporter.netbird.records import Group, Peer, TypedId
-from tests.bodies import finish
+from api_exporter.netbird.facts.members import PeerSet, PeerSets, distinct, named
+from api_exporter.netbird.records import Group, TypedId
 
 
 class MembersTests(SynchronousTestCase):
@@ -19,12 +17,6 @@ class MembersTests(SynchronousTestCase):
         found = distinct((first, nameless, last, nameless))
         self.assertEqual([last, nameless, nameless], list(found))
         self.assertEqual([], list(distinct(None)))
-
-    def test_steps(self) -> None:
-        """Many peers are looked at in steps."""
-        peers = tuple(Peer(id=f"{n}") for n in range(3 * AT_ONCE))
-        self.assertEqual(3, len(list(by_id(peers))))
-        self.assertEqual({peer.id: peer for peer in peers}, finish(by_id(peers)))
 
     def test_named(self) -> None:
         """Groups are found by name or id; the names are not gone through for each."""
@@ -50,9 +42,9 @@ class PeerSetTests(SynchronousTestCase):
         """A union has each member once, whether it is large or small."""
         sets = PeerSets({f"{n}": n for n in range(MANY)})
         for number, members in enumerate(groups):
-            finish(sets.add(f"{number}", [f"{n}" for n in members]))
+            sets.add(f"{number}", [f"{n}" for n in members])
         names = [*(f"{number}" for number in range(len(groups))), "no"]
-        found = finish(sets.union(names, [f"{n}" for n in peers]))
+        found = sets.union(names, [f"{n}" for n in peers])
         wanted = {n for some in (*groups, peers) for n in some if n < MANY}
         self.assertEqual(len(wanted), len(found))
         self.assertEqual(sum(n < place for n in wanted), found.below(place))
@@ -60,12 +52,5 @@ class PeerSetTests(SynchronousTestCase):
     def test_small(self) -> None:
         """A small set is no number: that would have as many bits as there are peers."""
         sets = PeerSets({f"{n}": n for n in range(MANY)})
-        finish(sets.add("last", [f"{MANY - 1}"]))
-        self.assertEqual(PeerSet(0, {MANY - 1}), finish(sets.union(["last"])))
-
-    def test_steps(self) -> None:
-        """Unions of many small groups have places to pause."""
-        sets = PeerSets({f"{n}": n for n in range(MANY)})
-        finish(sets.add("some", ["1", "2", "3"]))
-        steps = list(sets.union(["some"] * AT_ONCE))
-        self.assertEqual(4, len(steps))
+        sets.add("last", [f"{MANY - 1}"])
+        self.assertEqual(PeerSet(0, {MANY - 1}), sets.union(["last"]))

@@ -2,7 +2,7 @@
 
 import time
 import tracemalloc
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import combinations, islice
 
@@ -13,7 +13,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors import networks, routes
 from api_exporter.collectors.rows import Measure, measurement
 from api_exporter.exposition.incremental import render_page
-from api_exporter.exposition.tally import AT_ONCE
 from api_exporter.netbird.facts.policies import outdated
 from api_exporter.netbird.facts.routing import (
     RoutingPeers,
@@ -39,7 +38,7 @@ from api_exporter.netbird.records import (
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
 from tests.attention.looking import found, seen
-from tests.bodies import decoded, finish
+from tests.bodies import decoded
 
 IDS = st.sampled_from("abcd")
 EARLY, LATE = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2))
@@ -58,7 +57,7 @@ GROUPS = (
 
 def behind(*routers: NetworkRouter) -> RoutingPeers:
     """Who routes for something that has these routers."""
-    return finish(routing_peers(GROUPS, PEERS, [("n", routers)]))["n"]
+    return routing_peers(GROUPS, PEERS, [("n", routers)])["n"]
 
 
 def router(peer: str = "", *groups: str) -> NetworkRouter:
@@ -100,14 +99,14 @@ class RoutingPeersTests(SynchronousTestCase):
                 Group(id=id_, peers=tuple(Member(id=m) for m in (*ids, *more)))
                 for id_, ids in members.items()
             ]
-            return finish(routing_peers(groups, peers, routers))["n"].peers
+            return routing_peers(groups, peers, routers)["n"].peers
 
         self.assertLessEqual(count(()), count(("new",)))
 
     def test_last(self) -> None:
         """A resource that two networks list is in the last of them."""
         both = (Network(id="n1", resources=("r",)), Network(id="n2", resources=("r",)))
-        self.assertEqual({"r": "n2"}, finish(network_of(both)))
+        self.assertEqual({"r": "n2"}, network_of(both))
 
 
 MANY = 50_000
@@ -119,15 +118,6 @@ BIG = Inventory(
     ),
 )
 NAMES = ("g0",) * MOST_GROUPS
-
-
-def longest(steps: Iterable[object]) -> float:
-    """Seconds of processor time between two places to pause, at most."""
-    slowest, begin = 0.0, time.process_time()
-    for _ in steps:
-        end = time.process_time()
-        slowest, begin = max(slowest, end - begin), end
-    return max(slowest, time.process_time() - begin)
 
 
 class CountedId(str):
@@ -157,7 +147,7 @@ class UnionsTests(SynchronousTestCase):
     def test_routes(self) -> None:
         """Members are looked up for each group, not for each route."""
         named = [(str(n), (router("", *some),)) for n, some in enumerate(self.sets)]
-        told = finish(routing_peers(self.groups, self.peers, named))
+        told = routing_peers(self.groups, self.peers, named)
         self.assertEqual(500, told["0"].peers)
         self.assertLess(CountedId.lookups, 8 * self.once)
 
@@ -180,7 +170,7 @@ class UnionsTests(SynchronousTestCase):
                     source_posture_checks=(check,),
                 )
             )
-        counts = finish(outdated(checks, uses, self.groups, self.peers))
+        counts = outdated(checks, uses, self.groups, self.peers)
         self.assertEqual(500, counts["c0"])
         self.assertLess(CountedId.lookups, 8 * self.once)
 
@@ -189,7 +179,9 @@ class HostileTests(SynchronousTestCase):
     """Records of some kilobytes that name a large group very often."""
 
     def quick(self, measure: Measure, inventory: Inventory) -> None:
-        self.assertLess(longest(render_page(measure(inventory))), 0.2)
+        begin = time.process_time()
+        render_page(measure(inventory))
+        self.assertLess(time.process_time() - begin, 1.0)
 
     def test_one_route(self) -> None:
         route = Route(id="r", enabled=True, peer_groups=NAMES)
@@ -221,20 +213,12 @@ class HostileTests(SynchronousTestCase):
         routers = [(f"r{n}", (router("", f"g{n}"),)) for n in range(count)]
         tracemalloc.start()
         try:
-            found_ = finish(routing_peers(groups, peers, routers))
+            found_ = routing_peers(groups, peers, routers)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
         self.assertEqual({1}, {behind_.peers for behind_ in found_.values()})
         self.assertLess(peak, 1200 * count)  # bits for each group: 2,500 and more
-
-    def test_pauses(self) -> None:
-        """There are places to pause between the groups, and among the peers."""
-        many = (router("", *(f"g{n}" for n in range(20))),)
-        assert BIG.groups is not None
-        assert BIG.peers is not None
-        steps = sum(1 for _ in routing_peers(BIG.groups, BIG.peers, [("n", many)]))
-        self.assertGreaterEqual(steps, 20 + 20 + MANY // AT_ONCE)
 
     def test_bound(self) -> None:
         """A record that names more groups than any network has is left out."""

@@ -1,7 +1,6 @@
 """`/sd` over HTTP, beside a whole exporter of the simulated network."""
 
 import json
-from collections.abc import Generator
 
 from treq import content
 from treq.testing import RequestTraversalAgent
@@ -11,15 +10,15 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IResponse
 
 from api_exporter.exposition.pages import Payload
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import UpstreamError
 from api_exporter.serving.site import BoundedSite
-from api_exporter.web.discovery import page, targets
-from api_exporter.web.discovery.query import Query
+from api_exporter.web.discovery import limit, page, targets
+from tests.parts import DelayedCompute
 from tests.web.connection import Connection
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
+FULL = "too many answers are being made or sent: retry later"
 BROKEN = UpstreamError("http_5xx", "500: broken")
 TOO_LONG = (
     "the answer has more than 256 MB or 300,000 targets: ask for groups, or for fewer"
@@ -29,7 +28,7 @@ ABSENT = UpstreamError("not_found", "404: page not found", unsupported=True)
 
 
 class Asked:
-    """A request whose answer may take the event loop some turns."""
+    """A request whose answer may come later."""
 
     def __init__(self, watched: Watched, path: str, method: str = "GET") -> None:
         self._watched = watched
@@ -50,21 +49,13 @@ class Asked:
 
 class DiscoveryTestCase(ServedTestCase):
     def setUp(self) -> None:
-        self.watched = Watched()
+        self.compute = DelayedCompute()
+        self.watched = Watched(compute=self.compute)
         self.tree = self.watched.tree
-        self.made = 0
-        really = targets.answer
-
-        def counted(
-            inventory: Inventory, query: Query, account: str
-        ) -> Generator[None, None, Payload]:
-            self.made += 1
-            return (yield from really(inventory, query, account))
-
-        self.patch(page, "answer", counted)
 
     def finished(self, asked: Asked) -> tuple[int, Headers, bytes]:
-        asked.turn(100)
+        self.compute.go()
+        asked.turn()
         response = self.successResultOf(asked.response)
         body = content(response)
         asked.turn()
@@ -134,7 +125,7 @@ class AnswerTests(DiscoveryTestCase):
             ),
         ):
             self.assertEqual((400, line), self.refused(query))
-        self.assertEqual(0, self.made)
+        self.assertEqual([], self.compute.waiting)
 
     def test_head(self) -> None:
         """HEAD is GET without the body, for answers of all kinds."""
@@ -146,11 +137,11 @@ class AnswerTests(DiscoveryTestCase):
                 self.assertEqual(header(expected, name), header(headers, name), name)
 
     def test_first_head(self) -> None:
-        """HEAD knows the length of an answer that nobody has asked for before."""
+        """HEAD knows the length of an answer."""
         connection = Connection(BoundedSite(self.tree, self.watched.clock))
         connection.send(b"HEAD /sd?port=1 HTTP/1.1\r\nHost: x\r\n\r\n")
         self.assertEqual(b"", connection.heard())
-        self.watched.clock.advance(0)
+        self.compute.go()
         head, _, nothing = connection.heard().partition(b"\r\n\r\n")
         _, _, body = self.ask("?port=1")
         self.assertIn(b"\r\nContent-Length: %d\r\n" % len(body), head + b"\r\n")
@@ -166,61 +157,23 @@ class AnswerTests(DiscoveryTestCase):
         for path in ("/sd/", "/sd/x"):
             self.assertEqual(404, self.request(path)[0])
 
-    def test_kept(self) -> None:
-        """The same query is answered at once, until something that it reads changes."""
-        self.listed()
-        for _ in range(3):
-            self.assertEqual(200, self.request("/sd?address=ip&port=9100")[0])
-        self.assertEqual(1, self.made)
-        self.watched.bodies["api/users"] = b"[]"
-        self.watched.advance(600)
-        made = self.made
-        self.listed()
-        self.listed()
-        self.assertLessEqual(self.made, made + 1)
-        self.watched.bodies["api/peers"] = b'[{"id":"p","ip":"100.64.9.9"}]'
-        self.watched.advance(35)
-        self.assertEqual(["100.64.9.9:9100"], self.listed())
-        self.watched.bodies["api/groups"] = (
-            b'[{"id":"g","name":"fresh","peers":[{"id":"p","name":""}]}]'
-        )
-        self.watched.advance(330)
-        self.assertEqual(["100.64.9.9:9100"], self.listed("?port=9100&group=fresh"))
-
-    def test_others_change(self) -> None:
-        """What it does not read may change without an answer being made again."""
-        self.watched.bodies.update(
-            {
-                f"api/{name}": b"".join(
-                    self.watched.network.body(f"/api/{name}", self.watched.now()) or ()
-                )
-                for name in ("peers", "groups", "accounts")
-            }
-        )
-        self.watched.advance(700)
-        self.listed()
-        before = self.watched.inventory
-        self.watched.bodies["api/users"] = b"[]"
-        self.watched.advance(700)
-        self.assertNotEqual(before.users, self.watched.inventory.users)
-        self.listed()
-        self.assertEqual(1, self.made)
-
-    def test_same_time(self) -> None:
-        """Two who ask the same at once are given what was made once."""
-        first, second = (Asked(self.watched, "/sd?port=9100") for _ in range(2))
-        self.assertEqual(self.finished(first)[2], self.finished(second)[2])
-        self.assertEqual(1, self.made)
-
     def test_gone(self) -> None:
         """A client that goes away while its answer is made leaves nothing behind."""
-        timers = len(self.watched.clock.getDelayedCalls())
-        asked = Asked(self.watched, "/sd?port=9100")
-        self.assertEqual(timers + 1, len(self.watched.clock.getDelayedCalls()))
-        asked.cancel()
-        self.failureResultOf(asked.response, ResponseNeverReceived)
-        asked.turn(3)
-        self.assertEqual(timers, len(self.watched.clock.getDelayedCalls()))
+        for _ in range(2 * limit.MOST_ANSWERS):
+            asked = Asked(self.watched, "/sd?port=9100")
+            asked.cancel()
+            self.failureResultOf(asked.response, ResponseNeverReceived)
+        self.compute.go()
+        self.assertEqual(20, len(self.listed()))
+
+    def test_many(self) -> None:
+        """Beyond so many answers that wait there is 503."""
+        waiting = [
+            Asked(self.watched, "/sd?port=9100") for _ in range(limit.MOST_ANSWERS)
+        ]
+        self.assertEqual((503, FULL), self.refused())
+        for asked in waiting:
+            self.assertEqual(200, self.finished(asked)[0])
         self.assertEqual(20, len(self.listed()))
 
     def test_changed_meanwhile(self) -> None:
@@ -243,15 +196,14 @@ class AnswerTests(DiscoveryTestCase):
         ports = "&".join(f"port={port}" for port in range(1, 17))
         self.patch(targets, "MOST_TARGETS", 16 * peers - 1)
         self.assertEqual((400, TOO_LONG), self.refused(f"?{ports}"))
-        self.assertEqual(0, self.made)
+        self.assertEqual([], self.compute.waiting)
         for query in ("?port=1", f"?group=servers&{ports}"):
             self.assertEqual(200, self.ask(query)[0])
 
     def test_defect(self) -> None:
         """A defect of ours is 500, is logged, and does not stay."""
 
-        def broken(*_: object) -> Generator[None, None, Payload]:
-            yield
+        def broken(*_: object) -> Payload:
             raise ZeroDivisionError
 
         self.patch(page, "answer", broken)
@@ -295,7 +247,7 @@ class UnknownTests(DiscoveryTestCase):
     def test_withdrawn(self) -> None:
         """Lists that have become too old are told no more, nor made of one half."""
         for name, age in (("peers", 300), ("groups", 900)):
-            watched = self.watched = Watched()
+            watched = self.watched = Watched(compute=self.compute)
             watched.start()
             self.assertEqual(20, len(self.listed()))
             watched.faults[f"api/{name}"] = BROKEN
@@ -315,7 +267,8 @@ class UnknownTests(DiscoveryTestCase):
     def test_no_collectors(self) -> None:
         """Whatever is published, peers and groups are there."""
         for collectors in (["users"], ["peers"], []):
-            watched = self.watched = Watched(collectors=collectors)
+            watched = Watched(collectors=collectors, compute=self.compute)
+            self.watched = watched
             watched.start()
             self.assertEqual(20, len(self.listed()), collectors)
 
