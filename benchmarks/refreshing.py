@@ -29,7 +29,7 @@ from api_exporter.exposition.incremental import EMPTY_PAGE, RenderedPage, render
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords
-from api_exporter.netbird.resources import BY_NAME
+from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
 from api_exporter.ports import Attempt
 from api_exporter.refresh import network
 from api_exporter.refresh.budget import Budget
@@ -182,6 +182,8 @@ class Exporter:
             spent = dict.fromkeys(STAGES, 0.0)
             every.append(spent)
             for resource in self.network.selection.resources:
+                if resource.name == CURRENT_USER:  # NetBird refuses a service user
+                    continue
                 path = resource.located(inventory, time.time())
                 assert path is not None
                 body = await self.client.upstream.fetch(path, NEVER)

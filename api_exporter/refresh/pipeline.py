@@ -208,6 +208,9 @@ class Pipeline:
         Args:
             records: None where they are the same as before.
         """
+        if records is None and name not in self.inventory.joins.due:
+            self.inventory = self.inventory.settle(self.inventory, name, reading)
+            return
         newest, settled = await self._compute(
             settle, self.inventory, name, records, reading
         )

@@ -3,7 +3,7 @@
 from threading import Event, get_ident
 from typing import NoReturn
 
-from twisted.internet import reactor
+from twisted.internet import reactor  # noqa: TID251 - threads are real here
 from twisted.internet.defer import CancelledError, Deferred, ensureDeferred
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import TestCase
