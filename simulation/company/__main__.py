@@ -1,4 +1,4 @@
-"""Record the company for `--demo`: `python -m simulation.company`."""
+"""Record the company that `--demo` plays: `python -m simulation.company`."""
 
 import gzip
 import json
