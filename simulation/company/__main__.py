@@ -12,7 +12,7 @@ from api_exporter.demo.network import FILE, RECORDED
 from simulation.company.network import PATHS, SimulatedNetwork
 
 PEERS = 200
-EVENTS = 300
+EVENTS = 100
 
 PLACE = Path(api_exporter.demo.__file__).with_name(FILE)
 
