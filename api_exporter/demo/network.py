@@ -66,7 +66,7 @@ class RecordedNetwork:
     def __init__(self, peers: int, seed: int = 0) -> None:
         self._seed = seed
         self._own: list[Record] = []
-        self._members: dict[str, list[Record]] = {}
+        members: dict[str, list[Record]] = {}
         recorded = bodies(0)[PEERS]
         for number in range(peers):
             copy, place = divmod(number, len(recorded))
@@ -75,7 +75,11 @@ class RecordedNetwork:
             peer = peer | self._own[-1]
             for group in peer["groups"] or ():
                 member = {"id": peer["id"], "name": peer["name"]}
-                self._members.setdefault(group["id"], []).append(member)
+                members.setdefault(group["id"], []).append(member)
+        self._members: dict[str, Record] = {
+            id_: {"peers": msgspec.Raw(encode(of)), "peers_count": len(of)}
+            for id_, of in members.items()
+        }
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
         """Return a path's JSON in pieces, or None where there is no such path.
@@ -89,7 +93,8 @@ class RecordedNetwork:
         if path == PEERS:
             found = self._peers(found, int(at))
         elif path == GROUPS:
-            found = map(self._group, found)
+            empty = {"peers": None, "peers_count": 0}
+            found = (one | self._members.get(one["id"], empty) for one in found)
         elif path in _PLAYED:
             found = _PLAYED[path](found, query, int(at))
         if isinstance(found, dict):
@@ -111,10 +116,6 @@ class RecordedNetwork:
         connected = passed >= offline
         changed = at - passed + offline * connected
         return {"connected": connected, "last_seen": rfc3339(changed)}
-
-    def _group(self, group: Record) -> Record:
-        members = self._members.get(group["id"])
-        return group | {"peers": members, "peers_count": len(members or ())}
 
 
 def _copied(peer: Record, number: int, copy: int) -> Record:
