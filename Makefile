@@ -9,7 +9,7 @@ ARCH := $(subst aarch64,arm64,$(subst x86_64,amd64,$(shell uname -m)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test units simulation programs lowest pythons with check format docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
+.PHONY: help run test units simulation programs lowest pythons with check format demo docs rules lock bench figures fuzz acceptance executable directory deb addresses release release-check clean
 
 # The longest come first, so that none is left over at the end.
 LONGEST := tests.deploy.test_agreement tests.deploy.test_attention \
@@ -23,7 +23,7 @@ UNITS := $(filter-out tests.deploy.% tests.integration.%,$(subst /,.,$(basename 
 # Whole accounts over hours of simulated time: all that they run has tests of its own, and
 # tracing takes three times as long as they do.
 UNTRACED := $(addprefix tests.,test_outages test_sharing test_simulation \
-	attention.test_demo demo.test_changes reference.test_reference)
+	attention.test_demo company.test_changes reference.test_reference)
 # What `make lowest` and `make pythons` run; TESTS=tests is everything.
 TESTS ?= $(UNITS)
 
@@ -114,6 +114,9 @@ check: $(VENV)/dev ## Run the checks that need no tests: style, types, layers.
 format: $(VENV)/dev ## Format the code.
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
+
+demo: $(VENV)/dev ## Record the simulated company that --demo plays.
+	@$(BIN)/python -m simulation.company
 
 docs: $(VENV)/dev ## Generate docs/metrics.md, docs/configuration.md, the manual page and the chart's README.
 	@$(BIN)/python -m tests.documents

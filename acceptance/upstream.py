@@ -12,7 +12,7 @@ from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.server import TOKEN
-from api_exporter.demo.simulation import SimulatedNetwork
+from simulation.company.network import SimulatedNetwork
 
 
 def main() -> None:

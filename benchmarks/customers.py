@@ -17,8 +17,8 @@ from twisted.web.http import Request as LoggedRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
-from api_exporter.demo.simulation import PATHS, PEERS, SimulatedNetwork
 from api_exporter.serving.sender import Sender
+from simulation.company.network import PATHS, PEERS, SimulatedNetwork
 
 START = 1_800_000_000.0
 BIG = "Bearer nbp_big"

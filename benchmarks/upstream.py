@@ -18,8 +18,8 @@ from twisted.web.server import Request, Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.server import TOKEN
-from api_exporter.demo.simulation import PATHS, PEERS, SimulatedNetwork
 from benchmarks.listening import listen
+from simulation.company.network import PATHS, PEERS, SimulatedNetwork
 
 START = 1_800_000_000.0
 TICK = 600.0

@@ -7,9 +7,9 @@ from copy import deepcopy
 from random import Random
 from typing import Any
 
-from api_exporter.demo.people import EXPORTER_ID
-from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, RESOURCES
+from simulation.company.network import SimulatedNetwork
+from simulation.company.people import EXPORTER_ID
 from simulation.logs import EventLog, RequestLog, written
 from tests.reference.hostile import encode, places, words
 

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from api_exporter.account import Account as Reader
 from api_exporter.collectors import table
 from api_exporter.collectors.table import Collector
-from api_exporter.demo.people import EXPORTER_ID
 from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.exposition.pages import Page as OfCollector
 from api_exporter.netbird.bodies import DecodeContext
@@ -23,6 +22,7 @@ from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness
 from simulation.account import AGENTS, OF_THE_TIME, Account
+from simulation.company.people import EXPORTER_ID
 from tests.collectors.samples import parsed
 from tests.reference import COLLECTORS
 from tests.reference.bodies import Known, records, together

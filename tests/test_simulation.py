@@ -8,11 +8,11 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
+from simulation.company.network import SimulatedNetwork
 from tests import THOROUGH, tries
 from tests.bodies import body as made_up
 from tests.parts import CURRENT_USER, quota

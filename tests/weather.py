@@ -15,7 +15,6 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request
 from zope.interface import implementer
 
-from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import Network
@@ -23,6 +22,7 @@ from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
+from simulation.company.network import SimulatedNetwork
 from tests.bodies import body
 from tests.parts import CURRENT_USER, quota
 

@@ -1,1 +1,1 @@
-"""A simulated NetBird management API, for `--demo`, the tests and the benchmarks."""
+"""A recorded NetBird management API for `--demo`, and how such an API speaks HTTP."""

@@ -1,120 +1,53 @@
-"""The company's Agent Network and its invites, as they change within the hour."""
+"""The recorded company's Agent Network: what is used within the hour and the month."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from datetime import datetime
 
-from api_exporter.demo.go_json import rfc3339, xid
-from api_exporter.demo.incidents import (
-    GUARDRAIL_DELETED,
-    NO_VERIFICATION,
-    PROMPTS_KEPT,
-    PROVIDER_OFF,
-)
-from api_exporter.demo.people import person
-from api_exporter.demo.resource import Moment, Record, Template
-from api_exporter.demo.schedules import DAY, HOUR, MINUTE
+from api_exporter.demo.go_json import Record, rfc3339
 
-ENGINEERING = "d2g00000000000000005"
-CORE = "d2g00000000000000006"
-SALES = "d2g00000000000000007"
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
-_SPENDERS = (
-    # Whose, the window's length, and tokens in it a minute.
-    ("group", CORE, HOUR, 2_400),
-    ("group", ENGINEERING, DAY, 1_100),
-    ("group", SALES, DAY, 120),
-    ("user", person(0).id, DAY, 330),
-    ("user", person(3).id, DAY, 90),
-    ("user", person(0).id, 30 * DAY, 330),
-    ("user", person(3).id, 30 * DAY, 90),
-)
-
-_USD = 0.000006
-"""What a token costs."""
+FULL = 680 * 30 * _DAY - 1
+"""When these bodies were recorded: the last second of all windows, and of a day. It is
+in 2025, so that no date of theirs moves.
+"""
 
 
-def providers(moment: Moment, template: Template) -> Iterable[Record]:
-    own = template.records[2]
-    own["skip_tls_verification"] = NO_VERIFICATION.lasts(moment.at)
-    own["enabled"] = not PROVIDER_OFF.lasts(moment.at)
-    return template.records
+def consumption(rows: list[Record], _query: str, at: int) -> Iterator[Record]:
+    """Move windows: what was the current one is so, as full as it is by now."""
+    for row in rows:
+        length = row["window_seconds"]
+        recorded = int(datetime.fromisoformat(row["window_start_utc"]).timestamp())
+        begin = recorded + (at // length - FULL // length) * length
+        end = min(at, begin + length - 1)
+        times = {"window_start_utc": rfc3339(begin), "updated_at": rfc3339(end, ".5")}
+        yield _part(row, (end - begin) / (length - 1)) | times
 
 
-def guardrails(moment: Moment, template: Template) -> Iterable[Record]:
-    """One of them is deleted by mistake, and made again."""
-    gone = GUARDRAIL_DELETED.lasts(moment.at)
-    return template.records[:1] if gone else template.records
-
-
-def settings(moment: Moment, template: Template) -> Record:
-    kept = PROMPTS_KEPT.lasts(moment.at)
-    return template.template | {"enable_prompt_collection": kept}
-
-
-def consumption(moment: Moment, template: Template) -> Iterator[Record]:
-    """What was used in the current window of each, and in the three before it."""
-    for kind, id_, length, rate in _SPENDERS:
-        for back in range(4):
-            begin = moment.latest(length) - back * length
-            end = min(int(moment.at), begin + length - 1)
-            tokens = rate * (end - begin) // MINUTE
-            yield template.record(
-                dimension_kind=kind,
-                dimension_id=id_,
-                window_seconds=length,
-                window_start_utc=rfc3339(begin),
-                updated_at=rfc3339(end, ".5"),
-                tokens_input=tokens * 4 // 5,
-                tokens_output=tokens - tokens * 4 // 5,
-                cost_usd=tokens * _USD,
-            )
-
-
-def usage(moment: Moment, template: Template) -> Iterator[Record]:
+def usage(buckets: list[Record], query: str, at: int) -> Iterator[Record]:
     """A bucket for each day that is asked for, none for a Sunday."""
-    today = moment.latest(DAY)
-    first = today - (int(rfc3339(today)[8:10]) - 1) * DAY
-    earlier = "end_date=" in moment.query
-    for begin in range(first, today, DAY) if earlier else (today,):
-        if begin // DAY % 7 == 3:
-            continue
-        minutes = (min(int(moment.at), begin + DAY) - begin) // MINUTE
-        yield template.record(
-            period_start=rfc3339(begin)[:10],
-            input_tokens=1_000 * minutes,
-            output_tokens=250 * minutes,
-            total_tokens=1_250 * minutes,
-            cached_input_tokens=400 * minutes,
-            cache_creation_tokens=20 * minutes,
-            input_cost_usd=0.0025 * minutes,
-            output_cost_usd=0.00375 * minutes,
-            cached_input_cost_usd=0.0001 * minutes,
-            cache_creation_cost_usd=0.000075 * minutes,
-            cache_cost_usd=0.000175 * minutes,
-            cost_usd=0.006425 * minutes,
-        )
+    today = at // _DAY * _DAY
+    first = today - (int(rfc3339(today)[8:10]) - 1) * _DAY
+    for begin in range(first, today, _DAY) if "end_date=" in query else (today,):
+        if begin // _DAY % 7 != 3:
+            full = min(at - begin, _DAY) / _DAY
+            yield _part(buckets[0], full) | {"period_start": rfc3339(begin)[:10]}
 
 
-def denials(moment: Moment, template: Template) -> Record:
+def denials(page: Record, _query: str, at: int) -> Record:
     """One every four minutes from the 42nd of an hour on: R&D's tokens are spent."""
-    today = moment.latest(DAY)
-    hours, rest = divmod(int(moment.at) - today, HOUR)
-    number = 5 * hours + max(0, (rest - 42 * MINUTE) // (4 * MINUTE) + 1)
-    page = template.template
-    row = page["data"][0] | {"timestamp": rfc3339(int(moment.at) // 240 * 240)}
-    return page | {
-        "data": [row] if number else [],
-        "total_records": number,
-        "total_pages": number,
+    hours, rest = divmod(at % _DAY, _HOUR)
+    number = 5 * hours + max(0, (rest - 42 * _MINUTE) // (4 * _MINUTE) + 1)
+    row = page["data"][0] | {"timestamp": rfc3339(at // 240 * 240)}
+    data = [row] if number else []
+    return page | {"data": data, "total_records": number, "total_pages": number}
+
+
+def _part(row: Record, share: float) -> Record:
+    """Return a row with that share of its tokens and costs."""
+    return {
+        key: type(value)(value * share)
+        if "tokens" in key or key.endswith("_usd")
+        else value
+        for key, value in row.items()
     }
-
-
-def invites(moment: Moment, template: Template) -> Iterable[Record]:
-    """One is made anew every hour, and expires ten minutes before the next."""
-    made = moment.latest(HOUR)
-    lasting, short = template.records
-    lasting["created_at"] = rfc3339(moment.latest(DAY))
-    lasting["expires_at"] = rfc3339(moment.latest(DAY) + 3 * DAY)
-    short["id"] = xid("d2v", made)
-    short["created_at"], short["expires_at"] = rfc3339(made), rfc3339(made + 3_000)
-    short["expired"] = moment.at >= made + 3_000
-    return template.records

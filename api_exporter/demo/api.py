@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain, count
+from typing import Protocol
 
 from twisted.web.http import datetimeToString
 from twisted.web.resource import Resource
@@ -15,14 +16,14 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.demo import access_log
 from api_exporter.demo.go_json import encode, xid
-from api_exporter.demo.simulation import PATHS, SimulatedNetwork
-from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
+from api_exporter.netbird.resources import BY_NAME, CURRENT_USER, RESOURCES
 from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
-from api_exporter.serving.token_bucket import TokenBucket
 
 _BUFFERED = 2048
 """Bytes up to which a body is sent at once, with its length."""
+
+_PATHS = {f"/{resource.path}" for resource in RESOURCES}
 
 _TOKENS_OF_A_USER = re.compile(r"/api/users/[^/]+/tokens")
 
@@ -32,30 +33,25 @@ _ACCESS_TOKEN = re.compile(r"nbp_[0-9A-Za-z]{36}")
 """A well-formed one. That its last six characters are a checksum is not looked at."""
 
 
-class DemoApi(Resource):
-    """The root of a site that serves to each token its account's network.
+class Network(Protocol):
+    """What the API says of an account."""
 
-    Args:
-        networks: by token.
-        limit: requests a minute and burst of each token, if they are limited.
-    """
+    def body(self, path: str, at: float) -> Iterator[bytes] | None:
+        """Return a path's JSON in pieces, or None where there is no such path.
+
+        `at` is in seconds since the epoch. A query may follow the path.
+        """
+
+
+class DemoApi(Resource):
+    """The root of a site that serves to each token its account's network."""
 
     isLeaf = True
 
-    def __init__(
-        self,
-        networks: Mapping[str, SimulatedNetwork],
-        *,
-        now: Now,
-        limit: tuple[int, int] | None = None,
-    ) -> None:
+    def __init__(self, networks: Mapping[str, Network], *, now: Now) -> None:
         super().__init__()
         self._networks = networks
         self._now = now
-        self._buckets = {}
-        if limit is not None:
-            per_minute, burst = limit
-            self._buckets = {t: TokenBucket(60 / per_minute, burst) for t in networks}
         self._requests = count(1)
 
     def render(self, request: Request) -> int | bytes:
@@ -63,7 +59,7 @@ class DemoApi(Resource):
         request.setHeader("Date", datetimeToString(self._now()))
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
         known = (
-            path in PATHS
+            path in _PATHS
             or path in {access_log.PATH, _CURRENT_USER}
             or _TOKENS_OF_A_USER.fullmatch(path)
         )
@@ -77,8 +73,6 @@ class DemoApi(Resource):
         if token not in self._networks:
             return _refuse(request, *_unknown(token))
         at = self._now()
-        if self._buckets and self._buckets[token].wait(at):
-            return _refuse(request, 429, "too many requests")
         if path == _CURRENT_USER:  # all tokens belong to service users
             return _refuse(request, 403, "permission denied")
         query = request.uri.partition(b"?")[2].decode(errors="replace")

@@ -3,14 +3,11 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timezone
 from itertools import islice
+from typing import Any
 
 import msgspec
 
-ZERO_TIME = "0001-01-01T00:00:00Z"
-"""Go's way to say never."""
-
-HOLE = msgspec.Raw(b"\0")
-"""Stands in a record for what is filled in later; no encoded text holds this byte."""
+Record = dict[str, Any]
 
 RECORDS_AT_ONCE = 100
 """How many records make a piece of a body: about a millisecond's work at most."""

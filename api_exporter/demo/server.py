@@ -1,4 +1,4 @@
-"""The simulated API on a loopback port, over real HTTP, in our own process."""
+"""The recorded API on a loopback port, over real HTTP, in our own process."""
 
 import socket
 from zlib import crc32
@@ -12,7 +12,7 @@ from twisted.web.http import Request
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.demo.network import RecordedNetwork
 from api_exporter.ports import Now
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.token import Token, base62
@@ -67,14 +67,14 @@ def tokens(count: int) -> dict[str, str]:
     }
 
 
-def customers(count: int, peers: int) -> dict[str, SimulatedNetwork]:
+def customers(count: int, peers: int) -> dict[str, RecordedNetwork]:
     """Networks of different sizes, by token; `peers` are the machines of the biggest.
 
     The API does not know the tokens of two: the second and the last.
     """
     more = max(0, peers - SMALLEST)
     return {
-        token: SimulatedNetwork(SMALLEST + more * number // count, seed=number)
+        token: RecordedNetwork(SMALLEST + more * number // count, seed=number)
         for number, token in enumerate(tokens(count).values(), 1)
         if number not in {2, count}
     }
@@ -102,7 +102,7 @@ def server(
 ) -> Service:
     """Serves a simulation, as the settings want it, on a socket that listens."""
     peers, count = settings.demo_peers, settings.demo_accounts
-    networks = customers(count, peers) if count else {TOKEN: SimulatedNetwork(peers)}
+    networks = customers(count, peers) if count else {TOKEN: RecordedNetwork(peers)}
     api = DemoApi(networks, now=now)
     endpoint = AdoptedStreamServerEndpoint(reactor, listening.detach(), socket.AF_INET)
     return StreamServerEndpointService(endpoint, _QuietSite(api))

@@ -9,12 +9,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finders import FINDERS
 from api_exporter.attention.thresholds import Groups, shipped
-from api_exporter.demo.incidents import LINE_CUT
-from api_exporter.demo.schedules import MINUTE, MONDAY, WEEK
-from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.demo.api import Network
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
+from simulation.company.incidents import LINE_CUT
+from simulation.company.network import SimulatedNetwork
+from simulation.company.schedules import MINUTE, MONDAY, WEEK
 from tests.attention.looking import NOW, findings, seen
 from tests.attention.test_thresholds import OTHERS
 
@@ -71,7 +72,7 @@ def result(steps: Generator[object, None, T]) -> T:
             return found
 
 
-def known(network: SimulatedNetwork, at: float) -> Inventory:
+def known(network: Network, at: float) -> Inventory:
     """All that the network says at an instant."""
     inventory = Inventory(now=at)
     for resource in RESOURCES:

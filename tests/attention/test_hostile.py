@@ -8,7 +8,6 @@ from twisted.web.template import flattenString
 
 from api_exporter.attention.finding import LONGEST, plain
 from api_exporter.attention.watch import Attention, look
-from api_exporter.demo.simulation import SimulatedNetwork as Demo
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     Account,
@@ -23,6 +22,7 @@ from api_exporter.netbird.records import (
 )
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.status import findings as section
+from simulation.company.network import SimulatedNetwork as Demo
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
 from tests.attention.test_demo import known
 

@@ -11,16 +11,16 @@ from twisted.web.iweb import IResponse
 from twisted.web.server import Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.people import EXPORTER_ID
-from api_exporter.demo.simulation import SimulatedNetwork
+from api_exporter.demo.network import RecordedNetwork
+from simulation.company.people import EXPORTER_ID
 
 NOW = 1_787_425_800.0
 TOKEN = "nbp_0123456789012345678901234567890abcde"
-NETWORK = SimulatedNetwork(300)
+NETWORK = RecordedNetwork(300)
 
 
-def demo_api(limit: tuple[int, int] | None = None) -> DemoApi:
-    return DemoApi({TOKEN: NETWORK}, now=lambda: NOW, limit=limit)
+def demo_api() -> DemoApi:
+    return DemoApi({TOKEN: NETWORK}, now=lambda: NOW)
 
 
 def send(transport: StringTransport, authorization: str) -> None:
@@ -33,10 +33,7 @@ def send(transport: StringTransport, authorization: str) -> None:
 
 class ApiTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.serve(demo_api())
-
-    def serve(self, api: DemoApi) -> None:
-        self.agent = RequestTraversalAgent(api)
+        self.agent = RequestTraversalAgent(demo_api())
         self.client = HTTPClient(self.agent)
 
     def ask(
@@ -138,23 +135,12 @@ class ApiTests(SynchronousTestCase):
     def test_access_tokens(self) -> None:
         """The exporter may read its own access tokens and nobody else's."""
         response, body = self.ask(f"/api/users/{EXPORTER_ID}/tokens")
-        self.assertEqual((200, 2), (response.code, len(json.loads(body))))
+        self.assertEqual((200, 3), (response.code, len(json.loads(body))))
         self.assertRefused(
             403,
             "admin role required to perform this action",
             self.ask("/api/users/google-oauth2%7C1000/tokens"),
         )
-
-    def test_rate_limit(self) -> None:
-        """Beyond the limit calls are refused, with no hint when to come back."""
-        self.serve(demo_api((6, 2)))
-        self.ask("/api/routes", "Bearer nonsense")
-        self.ask("/api/health")
-        codes = [self.ask("/api/routes")[0].code for _ in range(2)]
-        self.assertEqual([200, 200], codes)
-        refused = self.ask("/api/routes")
-        self.assertRefused(429, "too many requests", refused)
-        self.assertIsNone(self.header(refused[0], "Retry-After"))
 
 
 class FullTransport(StringTransport):

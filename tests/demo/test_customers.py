@@ -18,7 +18,7 @@ FIRST, SECOND, THIRD, FOURTH, FIFTH = tokens(5).values()
 
 class CustomersTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.api = DemoApi(customers(5, 65), now=lambda: NOON, limit=(6, 4))
+        self.api = DemoApi(customers(5, 65), now=lambda: NOON)
 
     def ask(self, credentials: str) -> tuple[int, object]:
         agent = RequestTraversalAgent(self.api)
@@ -49,12 +49,6 @@ class CustomersTests(SynchronousTestCase):
             self.assertEqual(404, status)
             assert isinstance(refusal, dict)
             self.assertIn("invalid token", refusal["message"])
-
-    def test_limits(self) -> None:
-        """One token's limit is not another's."""
-        found = [self.ask(f"Bearer {FIRST}")[0] for _ in range(5)]
-        self.assertEqual([200] * 4 + [429], found)
-        self.assertEqual(200, self.ask(f"Bearer {THIRD}")[0])
 
     def test_names(self) -> None:
         """Names sort as the numbers do, and tokens are well-formed."""

@@ -3,7 +3,7 @@ from datetime import timedelta, timezone
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.go_json import HOLE, array, encode, rfc3339, xid
+from api_exporter.demo.go_json import array, encode, rfc3339, xid
 
 
 class WireTests(SynchronousTestCase):
@@ -13,10 +13,6 @@ class WireTests(SynchronousTestCase):
             b'{"a":"R\\u0026D \\u003ccore\\u003e","b":[null,true,"\xc3\xa9"]}',
             encode({"b": [None, True, "é"], "a": "R&D <core>"}),
         )
-
-    def test_hole(self) -> None:
-        """A hole is one byte that no encoded string can contain."""
-        self.assertEqual(1, encode({"a": HOLE, "b": "\0"}).count(b"\0"))
 
     def test_array(self) -> None:
         """Arrays of any length are whole, and long ones come in several pieces."""

@@ -7,8 +7,8 @@ from prometheus_client import generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Groups, shipped
-from api_exporter.demo.schedules import WEEK
-from api_exporter.demo.simulation import SimulatedNetwork
+from simulation.company.network import SimulatedNetwork
+from simulation.company.schedules import WEEK
 from tests.attention.looking import findings, seen
 from tests.attention.stock import (
     HAPPENS,

@@ -14,7 +14,7 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.server import TOKEN
-from api_exporter.demo.simulation import PEERS, SimulatedNetwork
+from simulation.company.network import PEERS, SimulatedNetwork
 
 HALFWAY = "halfway through the peers"
 """What a halting upstream says."""

@@ -31,7 +31,6 @@ from zope.interface import implementer
 
 from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.simulation import PEERS, SimulatedNetwork
 from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.refresh.network import Network
 from api_exporter.serving.site import BoundedSite
@@ -39,6 +38,7 @@ from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.web.metrics import Metrics
+from simulation.company.network import PEERS, SimulatedNetwork
 from tests import tries
 from tests.integration.ports import listening
 from tests.parts import quota, site_context

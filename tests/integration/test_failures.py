@@ -31,10 +31,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.refresh.network import Network
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
+from simulation.company.network import SimulatedNetwork
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, free_port
 from tests.logbook import Logbook, logbook

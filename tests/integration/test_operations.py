@@ -23,7 +23,7 @@ from unittest import SkipTest
 from cryptography.hazmat.primitives import serialization
 from twisted.trial.unittest import TestCase
 
-from api_exporter.demo.simulation import SimulatedNetwork
+from simulation.company.network import SimulatedNetwork
 from tests.integration.programs import (
     ALL_READ,
     PATIENCE,

@@ -23,10 +23,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from api_exporter.collectors.table import COLLECTORS
-from api_exporter.demo.incidents import GATEWAYS_UPDATE
-from api_exporter.demo.schedules import WEEK
 from api_exporter.ports import UpstreamError
 from api_exporter.web.status.findings import QUIET
+from simulation.company.incidents import GATEWAYS_UPDATE
+from simulation.company.schedules import WEEK
 from tests.integration.programs import PATIENCE, program
 from tests.web.watched import Watched
 

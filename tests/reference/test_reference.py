@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.people import EXPORTER_ID
-from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.resources import RESOURCES
+from simulation.company.network import SimulatedNetwork
+from simulation.company.people import EXPORTER_ID
 from tests.bodies import EVERYTHING, body, recorded
 from tests.documents import ROOT
 from tests.reference import reference

@@ -1,7 +1,6 @@
 """The compute thread: one computation at a time, beside the event loop."""
 
 from threading import Event, get_ident
-from typing import NoReturn
 
 from twisted.internet import reactor  # noqa: TID251 - threads are real here
 from twisted.internet.defer import CancelledError, Deferred, ensureDeferred
@@ -11,7 +10,7 @@ from twisted.trial.unittest import TestCase
 from api_exporter.refresh.compute import ComputeThread, compute_at_once
 
 
-def defect() -> NoReturn:
+def defect() -> None:
     raise ZeroDivisionError("oops")
 
 

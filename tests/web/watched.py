@@ -8,13 +8,13 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network
 from api_exporter.web.context import PROFILES
 from api_exporter.web.tree import tree
+from simulation.company.network import SimulatedNetwork
 from tests.bodies import body as made_up
 from tests.parts import CURRENT_USER, quota, site_context
 

@@ -7,9 +7,9 @@ and a person who logged in within the last day.
 
 from collections.abc import Iterable, Iterator
 
-from api_exporter.demo.company import branches
-from api_exporter.demo.go_json import rfc3339, xid
-from api_exporter.demo.incidents import (
+from api_exporter.demo.go_json import Record, rfc3339, xid
+from simulation.company.company import branches
+from simulation.company.incidents import (
     CONTRACTOR,
     NARROW_RANGE,
     NO_CERTIFICATE,
@@ -18,10 +18,10 @@ from api_exporter.demo.incidents import (
     OWN_PROXY_DOWN,
     SETTINGS_LOST,
 )
-from api_exporter.demo.machines import peer_id
-from api_exporter.demo.people import MACHINES_EACH, person
-from api_exporter.demo.resource import Moment, Record, Template
-from api_exporter.demo.schedules import DAY, FOUNDED, HOUR, MINUTE, MONDAY, WEEK
+from simulation.company.machines import peer_id
+from simulation.company.people import MACHINES_EACH, person
+from simulation.company.resource import Moment, Template
+from simulation.company.schedules import DAY, FOUNDED, HOUR, MINUTE, MONDAY, WEEK
 
 
 def accounts(moment: Moment, template: Template) -> Iterable[Record]:

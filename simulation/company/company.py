@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter.demo.go_json import xid
-from api_exporter.demo.resource import file
+from simulation.company.resource import file
 
 ALL, RUNNERS = xid("d2g", 0), xid("d2g", 4)
 """The groups that ephemeral machines are in."""

@@ -6,8 +6,10 @@ from datetime import datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.people import EXPORTER_ID
-from api_exporter.demo.simulation import GROUPS, PATHS, PEERS, SimulatedNetwork
+from api_exporter.demo.go_json import encode
+from simulation.company.network import GROUPS, PATHS, PEERS, SimulatedNetwork
+from simulation.company.people import EXPORTER_ID
+from simulation.company.resource import HOLE
 
 NOW = 1_787_425_800.0
 DAY = 86_400
@@ -30,6 +32,12 @@ def by_id(records: list[Record]) -> dict[str, Record]:
 
 def seconds(text: object) -> float:
     return datetime.fromisoformat(str(text)).timestamp()
+
+
+class HoleTests(SynchronousTestCase):
+    def test_hole(self) -> None:
+        """A hole is one byte that no encoded string can contain."""
+        self.assertEqual(1, encode({"a": HOLE, "b": "\0"}).count(b"\0"))
 
 
 class PeersTests(SynchronousTestCase):

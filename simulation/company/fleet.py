@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from api_exporter.demo.company import ALL, RUNNERS
-from api_exporter.demo.go_json import HOLE, array, encode
-from api_exporter.demo.machines import Machine, Runner, machine
-from api_exporter.demo.resource import Moment, load
+from api_exporter.demo.go_json import array, encode
+from simulation.company.company import ALL, RUNNERS
+from simulation.company.machines import Machine, Runner, machine
+from simulation.company.resource import HOLE, Moment, load
 
 _SHORT = ("id", "name", "peers_count", "resources_count")
 """What stands of a group inside of other records."""

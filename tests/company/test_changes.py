@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.people import EXPORTER_ID
-from api_exporter.demo.simulation import SimulatedNetwork
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import RESOURCES
+from simulation.company.network import SimulatedNetwork
+from simulation.company.people import EXPORTER_ID
 from tests import tries
 from tests.bodies import decoded
 from tests.collectors.samples import PREFIX, Key, page, parsed
-from tests.demo.test_simulation import INSTANTS
+from tests.company.test_network import INSTANTS
 
 STEP = 150
 """Seconds between two looks."""

@@ -5,7 +5,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from api_exporter.demo.company import COMPANY
+from simulation.company.company import COMPANY
 
 MACHINES_EACH = 3
 

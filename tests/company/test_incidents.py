@@ -2,9 +2,9 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.incidents import OPEN, SETTINGS_LOST
-from api_exporter.demo.simulation import SimulatedNetwork
-from tests.demo.test_simulation import NOW, read
+from simulation.company.incidents import OPEN, SETTINGS_LOST
+from simulation.company.network import SimulatedNetwork
+from tests.company.test_network import NOW, read
 
 HOUR = 3600
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.people import EXPORTER_ID
-from api_exporter.demo.simulation import PATHS, SimulatedNetwork
 from api_exporter.netbird.resources import RESOURCES
+from simulation.company.network import PATHS, SimulatedNetwork
+from simulation.company.people import EXPORTER_ID
 from tests.bodies import body, recorded
-from tests.demo.test_simulation import NOW
+from tests.company.test_network import NOW
 
 Keys = dict[str, list[set[str]]]
 """Of the records at a place inside of a resource's, the keys of each."""

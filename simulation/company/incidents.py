@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from api_exporter.demo.schedules import DAY, HOUR, MINUTE, MONDAY, WEEK, Pattern, State
+from simulation.company.schedules import DAY, HOUR, MINUTE, MONDAY, WEEK, Pattern, State
 
 
 def _weekly(begin: int, length: int) -> Pattern:

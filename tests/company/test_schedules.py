@@ -2,7 +2,7 @@ from random import Random
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.schedules import (
+from simulation.company.schedules import (
     DAY,
     HOUR,
     MINUTE,

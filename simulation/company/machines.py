@@ -8,7 +8,8 @@ from random import Random
 import msgspec
 from msgspec import Struct
 
-from api_exporter.demo.company import (
+from api_exporter.demo.go_json import encode, rfc3339, xid
+from simulation.company.company import (
     ALL,
     COMPANY,
     VERSIONS,
@@ -16,11 +17,10 @@ from api_exporter.demo.company import (
     Place,
     kind_of,
 )
-from api_exporter.demo.go_json import HOLE, ZERO_TIME, encode, rfc3339, xid
-from api_exporter.demo.incidents import INTERRUPTIONS, InterruptedPattern
-from api_exporter.demo.people import MACHINES_EACH, ascii_of, person
-from api_exporter.demo.resource import load
-from api_exporter.demo.schedules import (
+from simulation.company.incidents import INTERRUPTIONS, InterruptedPattern
+from simulation.company.people import MACHINES_EACH, ascii_of, person
+from simulation.company.resource import HOLE, load
+from simulation.company.schedules import (
     DAY,
     FOUNDED,
     MINUTE,
@@ -28,6 +28,9 @@ from api_exporter.demo.schedules import (
     SETTLED,
     Pattern,
 )
+
+ZERO_TIME = "0001-01-01T00:00:00Z"
+"""Go's way to say never."""
 
 _LOGIN_EXPIRATION = load("accounts").template["settings"]["peer_login_expiration"]
 """How long a login lasts."""
@@ -102,7 +105,7 @@ class Runner(Struct):
         life = self.schedule.cycle(at)
         if self.last is None or life != self.last[0]:
             number = self.number + (life + 1) * _MANY
-            chance = Random(f"{self.seed}:{self.number}:{life}")  # noqa: S311 - repeatable
+            chance = Random(f"{self.seed}:{self.number}:{life}")
             created = self.schedule.start(at)
             peer = _peer(number, self.kind, self.schedule, chance, created=created)
             self.last = life, peer
@@ -116,7 +119,7 @@ def peer_id(number: int) -> str:
 
 def machine(number: int, seed: int) -> Machine | Runner:
     """The network's machine of that number, the same however many there are."""
-    chance = Random(f"{seed}:{number}")  # noqa: S311 - has to be repeatable
+    chance = Random(f"{seed}:{number}")
     kind = kind_of(number, chance)
     schedule = PATTERNS[kind.pattern](chance, _place(number).east)
     if kind.ephemeral:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from functools import cache
 from pkgutil import get_data
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-Record = dict[str, Any]
+from api_exporter.demo.go_json import Record
+
+HOLE = msgspec.Raw(b"\0")
+"""Stands in a record for what is filled in later; no encoded text holds this byte."""
 
 
 class Template(Struct):
@@ -33,7 +35,7 @@ class Template(Struct):
 @cache
 def file(path: str) -> bytes:
     """One of the simulation's files of JSON."""
-    return get_data("api_exporter.demo", path) or b""
+    return get_data("simulation.company", path) or b""
 
 
 def load(resource: str) -> Template:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from api_exporter.demo import agents, records
-from api_exporter.demo.fleet import SimulatedFleet
-from api_exporter.demo.go_json import array, encode
-from api_exporter.demo.people import EXPORTER_ID
-from api_exporter.demo.resource import Moment, Record, Template
+from api_exporter.demo.go_json import Record, array, encode
 from api_exporter.netbird.bodies import Document
 from api_exporter.netbird.resources import RESOURCES
+from simulation.company import agents, records
+from simulation.company.fleet import SimulatedFleet
+from simulation.company.people import EXPORTER_ID
+from simulation.company.resource import Moment, Template
 
 Content = Callable[[Moment, Template], Iterable[Record] | Record]
 """A resource's records at an instant, or its one object."""

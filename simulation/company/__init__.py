@@ -1,0 +1,1 @@
+"""A simulated company, in which much goes wrong in a week."""

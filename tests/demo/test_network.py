@@ -1,0 +1,184 @@
+"""The recorded company, as `--demo` plays it."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from datetime import datetime
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.attention.thresholds import shipped
+from api_exporter.demo.network import GROUPS, PEERS, RECORDED, RecordedNetwork
+from api_exporter.netbird.inventory import Inventory
+from simulation.company.__main__ import PLACE, recording
+from simulation.company.network import PATHS, SimulatedNetwork
+from tests.attention.looking import findings, seen
+from tests.attention.test_demo import known
+from tests.collectors.samples import page, parsed
+
+DAY = 86_400
+INSTANTS = [RECORDED + number * 37.77 * DAY / 7 for number in range(-20, 50)]
+"""A year, at ever other hours and weekdays."""
+
+EXPIRING = {
+    "ApiExporterTokenExpiresSoon",
+    "ApiExporterTokenExpiresVerySoon",
+    "NetBirdProxyTokenExpiresSoon",
+}
+
+Record = dict[str, object]
+
+
+def read(path: str, at: float, peers: int = 200, seed: int = 0) -> list[Record]:
+    pieces = RecordedNetwork(peers, seed).body(path, at)
+    assert pieces is not None, path
+    found: list[Record] = json.loads(b"".join(pieces))
+    return found
+
+
+def seconds(text: object) -> float:
+    return datetime.fromisoformat(str(text)).timestamp()
+
+
+def families(known: Inventory) -> set[str]:
+    return {key[0] for key, _ in parsed(page(known))}
+
+
+class RecordingTests(SynchronousTestCase):
+    def test_current(self) -> None:
+        """The file is what `python -m simulation.company` makes."""
+        found = gzip.decompress(PLACE.read_bytes())
+        self.assertEqual(json.loads(recording()), json.loads(found))
+
+    def test_paths(self) -> None:
+        """It has all paths, and no others."""
+        network = RecordedNetwork(10)
+        for path in PATHS:
+            json.loads(b"".join(network.body(path, RECORDED) or ()))
+        self.assertIsNone(network.body("/api/health", RECORDED))
+
+    def test_families(self) -> None:
+        """Its metric families are those of the simulated company, at any time."""
+        for at in (RECORDED, INSTANTS[-1]):
+            simulated = families(known(SimulatedNetwork(200), at))
+            self.assertEqual(simulated, families(known(RecordedNetwork(200), at)))
+
+    def test_findings(self) -> None:
+        """There are findings of each severity at any time; some expire soon."""
+        severities: Mapping[str, str] = shipped().severities
+        for at in INSTANTS[::7]:
+            inventory = known(RecordedNetwork(200), at)
+            alerts = {one.alert for one in findings(seen(inventory, now=at))}
+            self.assertEqual(
+                {"critical", "warning", "info"}, {severities[one] for one in alerts}
+            )
+            self.assertGreaterEqual(len(alerts & EXPIRING), 2)
+
+    def test_dates(self) -> None:
+        """Dates keep their distance for a day; what is long ago stays."""
+        path = "/api/setup-keys"
+        for at in INSTANTS:
+            expiring, never, *_, old, _, _, _ = (
+                one["expires"] for one in read(path, at)
+            )
+            self.assertTrue(DAY / 24 < seconds(expiring) - at < 2 * DAY)
+            self.assertEqual("0001-01-01T00:00:00Z", never)
+            self.assertEqual("2025-06-01T10:00:00Z", old)
+
+
+class PeersTests(SynchronousTestCase):
+    def test_connections(self) -> None:
+        """A few peers are offline at random, and back after minutes."""
+        offline = []
+        for minutes in range(0, 24 * 60, 10):
+            at = int(RECORDED) + 60 * minutes
+            for peer in read(PEERS, at):
+                changed = seconds(peer["last_seen"])
+                self.assertLessEqual(changed, at)
+                if not peer["connected"] and changed > at - 900:
+                    offline.append(peer["id"])
+        self.assertGreater(len(set(offline)), 100)
+        self.assertLess(len(offline), 144 * 10)
+
+    def test_last_seen(self) -> None:
+        """`last_seen` is the very second at which `connected` last changed."""
+        recorded = {one["id"]: one["connected"] for one in read(PEERS, RECORDED)}
+        for peer in read(PEERS, RECORDED + 600.5, 30):
+            if not recorded[peer["id"]]:
+                continue
+            changed = seconds(peer["last_seen"])
+            after, before = (
+                {one["id"]: one["connected"] for one in read(PEERS, at, 30)}[peer["id"]]
+                for at in (changed, changed - 1)
+            )
+            self.assertEqual((peer["connected"], not after), (after, before))
+
+    def test_deterministic(self) -> None:
+        """The same seed and instant give the same, another seed does not."""
+        self.assertEqual(read(PEERS, RECORDED), read(PEERS, RECORDED))
+        self.assertNotEqual(read(PEERS, RECORDED), read(PEERS, RECORDED, seed=1))
+
+    def test_size(self) -> None:
+        """There are as many peers as wanted, no two of one id, address or name."""
+        for peers in (0, 1, 15, 1000, 70_000):
+            found = read(PEERS, RECORDED, peers)
+            for key in ("id", "ip", "ipv6", "dns_label"):
+                self.assertEqual(peers, len({one[key] for one in found}), key)
+
+    def test_groups(self) -> None:
+        """Groups and peers agree on who is a member of what."""
+        for peers in (0, 30, 500):
+            members = {
+                (group["id"], one["id"], one["name"])
+                for one in read(PEERS, RECORDED, peers)
+                for group in one["groups"] or ()  # type: ignore[attr-defined]
+            }
+            held = set()
+            for group in read(GROUPS, RECORDED, peers):
+                of: list[Record] = group["peers"] or []  # type: ignore[assignment]
+                self.assertEqual(group["peers_count"], len(of))
+                held |= {(group["id"], one["id"], one["name"]) for one in of}
+            self.assertEqual(members, held)
+
+
+class AgentsTests(SynchronousTestCase):
+    def test_consumption(self) -> None:
+        """What is used grows within a window, and the next begins with nothing."""
+        hour = int(RECORDED) // 3600 * 3600
+        used = [self.used(at) for at in (hour, hour + 600, hour + 3599, hour + 3600)]
+        self.assertEqual(sorted(used[:3]), used[:3])
+        self.assertEqual([0, 0], [used[0], used[3]])
+        self.assertGreater(used[2], 100_000)
+
+    def used(self, at: float) -> int:
+        """Tokens of the current window of an hour."""
+        [row] = [
+            one
+            for one in read("/api/agent-network/consumption", at)
+            if one["window_seconds"] == 3600
+            and seconds(one["window_start_utc"]) == at // 3600 * 3600
+        ]
+        self.assertLessEqual(seconds(row["updated_at"]), at + 1)
+        return int(str(row["tokens_input"]))
+
+    def test_usage(self) -> None:
+        """A day's bucket grows; earlier ones are whole, without Sundays."""
+        path = "/api/agent-network/usage/overview"
+        friday = 1_795_737_600  # 2026-11-27
+        [early], [late] = read(path, friday), read(path, friday + DAY - 1)
+        self.assertEqual(0, early["total_tokens"])
+        self.assertEqual("2026-11-27", late["period_start"])
+        buckets = read(f"{path}?end_date=x", friday)
+        self.assertEqual(22, len(buckets))
+        self.assertEqual(1, len({str(one["total_tokens"]) for one in buckets}))
+        self.assertGreater(int(str(late["total_tokens"])), 1_000_000)
+
+    def test_denials(self) -> None:
+        """Their number grows from the 42nd minute of an hour on."""
+        network, path = RecordedNetwork(1), "/api/agent-network/access-logs"
+        day = RECORDED // DAY * DAY
+        counts = [
+            json.loads(b"".join(network.body(path, day + at) or ()))["total_records"]
+            for at in (0, 2519, 2520, 3599, 3600 + 3599)
+        ]
+        self.assertEqual([0, 0, 1, 5, 10], counts)
