@@ -221,7 +221,7 @@ BUGS = (
     Bug(
         "a finding is kept although only time has changed it",
         "attention/watch.py",
-        "if resource == UP or not finder.reads or changed",
+        "if everything or not finder.reads or changed",
         "if not finder.reads or changed",
     ),
     Bug(

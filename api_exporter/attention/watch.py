@@ -158,5 +158,7 @@ def _sum(snapshot: Snapshot, by: By) -> FindingList:
     return FindingList(
         findings=tuple(chain.from_iterable(chain.from_iterable(lists.values()))),
         unknown=unknown(snapshot),
-        counts=counts if snapshot.standings[UP].up is not None else {},
+        counts=MappingProxyType(
+            counts if snapshot.standings[UP].up is not None else {}
+        ),
     )

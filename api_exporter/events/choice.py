@@ -73,15 +73,15 @@ class Chosen(Struct, Generic[C, Id], frozen=True):
     skipped: int = 0
 
 
-def batches(rows: Iterable[Row[Id]]) -> Iterator[list[Row[Id]]]:
+def batches(rows: Iterable[Row[Id]]) -> Iterator[tuple[Row[Id], ...]]:
     """In what pieces they are written: the last one must be found at a file's end."""
     batch: list[Row[Id]] = []
     size = 0
     for row in rows:
         size += len(row.raw)
         if batch and (len(batch) == BATCH or size > _HEAVY):
-            yield batch
+            yield tuple(batch)
             batch, size = [], len(row.raw)
         batch.append(row)
     if batch:
-        yield batch
+        yield tuple(batch)

@@ -163,7 +163,7 @@ class Journal(Service, Generic[C, Id]):
         before = await self._begin()
         await self._sink.settle()
         now = int(self._now() * SECOND)
-        unreadable, chosen = await self._compute(_chosen, self._kind, before, body, now)
+        unreadable, chosen = await self._compute(choose, self._kind, before, body, now)
         del body
         self._count_unreadable(unreadable)
         self._cursor = chosen.cursor
@@ -180,7 +180,7 @@ class Journal(Service, Generic[C, Id]):
                 return
             self._unwritten = nanoseconds(batch[0].timestamp)
             lines = await self._compute(
-                _lines, self._kind, batch, self._account, self._personal
+                render, self._kind, batch, self._account, self._personal
             )
             lost = [row.id for row, line in zip(batch, lines, strict=True) if not line]
             cursor = self._cursor.with_([row.key for row in batch])
@@ -208,7 +208,11 @@ class Journal(Service, Generic[C, Id]):
             )
 
     async def _commit(
-        self, lines: bytes, cursor: C, rows: list[Row[Id]] | None = None, count: int = 0
+        self,
+        lines: bytes,
+        cursor: C,
+        rows: Sequence[Row[Id]] = (),
+        count: int = 0,
     ) -> None:
         await self._sink.commit(lines, cursor)
         self._cursor = cursor  # whatever comes now, these were taken
@@ -217,7 +221,7 @@ class Journal(Service, Generic[C, Id]):
             self._count(rows)
         await self._sink.settle()
 
-    def _count(self, rows: list[Row[Id]]) -> None:
+    def _count(self, rows: Sequence[Row[Id]]) -> None:
         since = int(self._now() * SECOND) - COUNTED
         young = [row.raw for row in rows if nanoseconds(row.timestamp) >= since]
         self._telemetry.took(young, len(rows) - len(young))
@@ -268,7 +272,7 @@ class Journal(Service, Generic[C, Id]):
             )
 
 
-def _chosen(
+def choose(
     kind: Kind[C, Id], cursor: C, body: bytes, now: int
 ) -> tuple[tuple[int, ...], Chosen[C, Id]]:
     """Return the hashes of unreadable rows, and what to do with the others."""
@@ -276,7 +280,7 @@ def _chosen(
     return listing.unreadable, kind.choose(cursor, listing, now)
 
 
-def _lines(
+def render(
     kind: Kind[C, Id], rows: Sequence[Row[Id]], account: str, personal: frozenset[str]
 ) -> tuple[bytes, ...]:
     return tuple([kind.line(row, account, personal) for row in rows])

@@ -1,0 +1,145 @@
+"""What the compute thread gets and returns does not change meanwhile."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
+from types import FunctionType, MappingProxyType
+from typing import Any, ParamSpec, TypeVar
+
+from msgspec import Raw, Struct
+from msgspec.structs import fields
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.collectors.table import COLLECTORS
+from api_exporter.events.choice import batches
+from api_exporter.events.cursor import Cursor
+from api_exporter.events.journal import choose, render
+from api_exporter.events.kinds import ACCESS, AUDIT
+from api_exporter.events.position import Position
+from api_exporter.netbird.resources import BY_NAME, RESOURCES
+from api_exporter.ports import UpstreamError
+from api_exporter.refresh.compute import compute_at_once
+from api_exporter.web.discovery.query import Query
+from api_exporter.web.discovery.targets import answer
+from tests.bodies import body
+from tests.events import body as audit_events
+from tests.events.paging import START, Table
+from tests.refresh.test_refresher import Bench
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+BODIES = tuple({type(resource.body) for resource in BY_NAME.values()})
+"""Decoders of bodies, which keep nothing of a body."""
+
+VALUES = (str, bytes, int, float, type(None), datetime, Raw, UpstreamError)
+CODE = (type, FunctionType)
+
+OWNED = {
+    ("Cursor", "recent"): "decoded from its file; a change makes a new one",
+    ("Cursor", "former"): "the same",
+    ("Position", "known"): "the same",
+    ("Chosen", "new"): "made for the one who gets it",
+    ("Snapshot", "thresholds"): "decoded at the start, then only read",
+    ("ProxyService", "auth"): "decoded, then only read",
+    ("Permissions", "modules"): "the same",
+}
+"""Fields that may hold something mutable, and why."""
+
+
+class Walk:
+    """Looks for something mutable in values.
+
+    Attributes:
+        found: where it is.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._seen: dict[int, object] = {}  # held, so that no two have one id
+
+    def go(self, value: object, path: str) -> None:
+        if isinstance(value, (*VALUES, *CODE, *BODIES)) or type(value) is object:
+            return
+        if id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, Struct) and value.__struct_config__.frozen:
+            for field in fields(value):
+                if (type(value).__name__, field.name) not in OWNED:
+                    self.go(getattr(value, field.name), f"{path}.{field.name}")
+        elif isinstance(value, (tuple, frozenset)):
+            for part in value:
+                self.go(part, f"{path}[]")
+        elif isinstance(value, MappingProxyType):
+            self.go((*value.keys(), *value.values()), f"{path}{{}}")
+        elif isinstance(value, partial):
+            self.go((value.func, value.args, *value.keywords.values()), f"{path}()")
+        else:
+            self.found.append(f"{path}: {type(value).__name__}")
+
+
+class Checking(Bench):
+    """A network whose computations are looked through."""
+
+    def __init__(self, **replies: bytes) -> None:
+        self.walk = Walk()
+        self.functions: set[str] = set()
+        super().__init__(*(c.name for c in COLLECTORS), **replies)
+
+    def compute(
+        self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Awaitable[T]:
+        self.functions.add(function.__name__)
+        self.walk.go((args, *kwargs.values()), function.__name__)
+        result = function(*args, **kwargs)
+        self.walk.go(result, f"result of {function.__name__}")
+        return compute_at_once(lambda: result)
+
+
+class FrozenTests(SynchronousTestCase):
+    def test_network(self) -> None:
+        """Refreshes of all resources, with joins that wait, hand over nothing else."""
+        network = Checking(**{r.name: body(r.name) for r in RESOURCES})
+        network.start()
+        network.advance(700)
+        network.replies["groups"] = b'[{"id":"new","peers":[{"id":"unknown"}]}]'
+        network.advance(700)
+        self.assertEqual([], network.walk.found)
+        self.assertEqual({"decode", "settle", "render", "look"}, network.functions)
+        network.walk.go(answer(network.inventory, Query((1,), frozenset(), "ip")), "sd")
+        self.assertEqual([], network.walk.found)
+
+    def test_logs(self) -> None:
+        """Nor do the logs."""
+        walk = Walk()
+        rows = audit_events(range(3))
+        walk.go((AUDIT, choose(AUDIT, Cursor(), rows, 0)), "audit")
+        page = Table(range(9)).answer("")
+        walk.go((ACCESS, choose(ACCESS, Position(), page, START)), "access")
+        for batch in batches(AUDIT.listed(rows).rows):
+            walk.go((batch, render(AUDIT, batch, "", frozenset())), "lines")
+        self.assertEqual([], walk.found)
+
+    def test_mutable(self) -> None:
+        """What can change is found wherever it is."""
+
+        class Open(Struct):
+            value: int = 0
+
+        class Closed(Struct, frozen=True):
+            value: object
+
+        values: list[Any] = [[], {}, set(), Open(), bytearray()]
+        for value in values:
+            for within in (
+                value,
+                (value,),
+                Closed(value),
+                MappingProxyType({"a": value}),
+                partial(str, value),
+                partial(str, encoding=value),
+            ):
+                walk = Walk()
+                walk.go(within, "it")
+                self.assertEqual(1, len(walk.found), within)
