@@ -13,11 +13,11 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.access.authorization import PROBE_PATHS, Verdict, authorize
 from api_exporter.access.configuration import AccessControl
 from api_exporter.access.credentials import Credentials, parse
-from api_exporter.access.part import Frontend
 from api_exporter.access.rejections import Rejections
 from api_exporter.access.ways_in import Identity, QueueFull, client_address
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import NO_ACCOUNT, Refusal
+from api_exporter.serving.site import Frontend
 from api_exporter.serving.visibility import ALL
 from api_exporter.telemetry.process import reload_successful, unauthorized
 
@@ -123,7 +123,7 @@ class ProtectedSite(Frontend):
         return None
 
     def _verdict(self, request: BodilessRequest, identity: Identity) -> Verdict:
-        path, metrics_path = _path(request), self._access.settings.metrics_path
+        path, metrics_path = _path(request), self._access.metrics_path
         verdict: Verdict = "full"
         if any(way.opens(path) for way in self._access.ways):
             return verdict

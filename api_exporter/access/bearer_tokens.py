@@ -2,11 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 from twisted.web.server import Request
@@ -17,9 +15,6 @@ from api_exporter.access.ways_in import REALM, Identity, WayIn
 from api_exporter.plurals import counted
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.settings.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from api_exporter.access.configuration import AccessControl
 
 SHORTEST = 16
 """Characters of a token, at least."""
@@ -51,19 +46,6 @@ class BearerTokens(WayIn):
 
     def __init__(self, tokens: Reloader[Tokens]) -> None:
         self._tokens = tokens
-
-    @classmethod
-    def configured(cls, access: "AccessControl") -> Self | None:
-        settings = access.settings
-        load = partial(load_tokens, several=settings.several)
-        tokens = access.follow(
-            "WEB_BEARER_TOKENS_FILE", settings.web_bearer_tokens_file, load
-        )
-        return None if tokens is None else cls(tokens)
-
-    @property
-    def asks(self) -> bool:
-        return True
 
     @property
     def challenge(self) -> bytes:

@@ -1,12 +1,11 @@
 """Client certificates: `tls_server_config` of the web configuration file."""
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from api_exporter.access.reloading import Reloader
 from api_exporter.access.ways_in import WayIn
 
 if TYPE_CHECKING:
-    from api_exporter.access.configuration import AccessControl
     from api_exporter.access.web_config import WebConfig
 
 
@@ -15,10 +14,6 @@ class ClientCertificates(WayIn):
 
     def __init__(self, web: "Reloader[WebConfig]") -> None:
         self._web = web
-
-    @classmethod
-    def configured(cls, access: "AccessControl") -> Self | None:
-        return None if access.web is None else cls(access.web)
 
     @property
     def asks(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 from twisted.logger import Logger
 
-from api_exporter.access.bearer_tokens import BearerTokens
+from api_exporter.access.bearer_tokens import BearerTokens, load_tokens
 from api_exporter.access.client_certificates import ClientCertificates
 from api_exporter.access.open_paths import OpenPaths
 from api_exporter.access.passwords import Passwords
@@ -27,17 +27,11 @@ _log = Logger()
 
 WEB = "WEB_CONFIG_FILE"
 
-WAYS: tuple[type[WayIn], ...] = (
-    ClientCertificates,
-    Passwords,
-    BearerTokens,
-    OpenPaths,
-)
-"""All that there are, in the order in which they are described."""
+TOKENS = "WEB_BEARER_TOKENS_FILE"
 
 
 class AccessControl:
-    """All that decides who may come in.
+    """Access control as the settings configure it.
 
     Args:
         compare: compares a password with a hash.
@@ -45,23 +39,31 @@ class AccessControl:
     Attributes:
         web: the web configuration, if there is a good one.
         files: those that are followed.
-        ways: those that are wanted.
+        ways: those that are configured, in the order in which they are described.
         errors: what is wrong with settings and files.
     """
 
     def __init__(
         self, settings: Settings, seconds: Callable[[], float], compare: Compare
     ) -> None:
-        self.settings = settings
-        self.compare = compare
+        self.metrics_path = settings.metrics_path
         self._seconds = seconds
         self.files: list[Reloader[Any]] = []
         self.errors: list[ConfigurationError] = []
-        self.web = self.follow(WEB, settings.web_config_file, _load_web)
-        found = [kind.configured(self) for kind in WAYS]
-        self.ways = [way for way in found if way is not None]
+        self.ways: list[WayIn] = []
+        self.web = self._follow(WEB, settings.web_config_file, _load_web)
+        if self.web is not None:
+            self.ways += [ClientCertificates(self.web), Passwords(self.web, compare)]
+        load_own = partial(load_tokens, several=settings.several)
+        tokens = self._follow(TOKENS, settings.web_bearer_tokens_file, load_own)
+        if tokens is not None:
+            self.ways.append(BearerTokens(tokens))
+        try:
+            self.ways.append(OpenPaths(settings.web_open_paths, self.metrics_path))
+        except ConfigurationError as error:
+            self.errors.append(error)
 
-    def follow(
+    def _follow(
         self,
         setting: str,
         path: Path | None,

@@ -1,30 +1,25 @@
-"""WEB_OPEN_PATHS: pages for everybody, although others have to show credentials."""
+"""WEB_OPEN_PATHS: pages that need no credentials, although others do."""
 
-from typing import TYPE_CHECKING, Self
+from collections.abc import Set
 
 from api_exporter.access.ways_in import WayIn
 from api_exporter.settings.errors import ConfigurationError, shown
 
-if TYPE_CHECKING:
-    from api_exporter.access.configuration import AccessControl
-
 
 class OpenPaths(WayIn):
-    """A page is asked for, and that is enough."""
+    """Pages that need no credentials; raises ConfigurationError for a forbidden one."""
 
-    def __init__(self, paths: frozenset[str]) -> None:
-        self._paths = paths
-
-    @classmethod
-    def configured(cls, access: "AccessControl") -> Self | None:
-        metrics, wanted = access.settings.metrics_path, access.settings.web_open_paths
-        for path in sorted(wanted - {metrics, "/sd"})[:1]:
-            problem = (
-                f"WEB_OPEN_PATHS: {shown(path)} is not allowed: it must be {metrics}"
-                " or /sd"
+    def __init__(self, paths: Set[str], metrics_path: str) -> None:
+        for path in sorted(paths - {metrics_path, "/sd"}):
+            raise ConfigurationError(
+                f"WEB_OPEN_PATHS: {shown(path)} is not allowed: it must be"
+                f" {metrics_path} or /sd"
             )
-            access.errors.append(ConfigurationError(problem))
-        return cls(wanted | {"/sd/accounts"} if "/sd" in wanted else wanted)
+        self._paths = paths | {"/sd/accounts"} if "/sd" in paths else paths
+
+    @property
+    def asks(self) -> bool:
+        return False
 
     def opens(self, path: str) -> bool:
         return path in self._paths

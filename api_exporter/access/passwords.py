@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from twisted.internet.base import ReactorBase
 from twisted.internet.defer import Deferred, fail
@@ -31,7 +31,6 @@ from api_exporter.plurals import counted
 from api_exporter.serving.visibility import ALL
 
 if TYPE_CHECKING:
-    from api_exporter.access.configuration import AccessControl
     from api_exporter.access.web_config import WebConfig
 
 MOST_WAITING = 64
@@ -45,10 +44,6 @@ class Passwords(WayIn):
         self._web = web
         self._cache = PasswordCache(token_bytes(32))
         self._queue = ComparisonQueue(self._cache, compare)
-
-    @classmethod
-    def configured(cls, access: "AccessControl") -> Self | None:
-        return None if access.web is None else cls(access.web, access.compare)
 
     @property
     def asks(self) -> bool:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from api_exporter.access.reloading import Read
 from api_exporter.access.yaml_document import Section
+from api_exporter.settings.errors import shown
 
 SECTION = "tls_server_config"
 
@@ -221,13 +222,13 @@ def _pem(section: Section, name: str, folder: Path, read: Read) -> bytes | None:
     key = f"{name}_file"
     if key not in section.found:
         return section.text(name).encode() if name in section.found else None
-    path = folder / section.text(key)
+    file = section.text(key)
     try:
-        return read(path)
+        return read(folder / file)
     except (OSError, ValueError) as error:
         message = error.strerror if isinstance(error, OSError) else str(error)
         place = section.document.place(section.found[key])
-        shown = str(path) if str(path).isprintable() else repr(str(path))
-        problem = f"{place}: {SECTION}.{key}: {shown}: {message}"
+        where = "" if file.startswith("/") else f" in {folder}"
+        problem = f"{place}: {SECTION}.{key}: {shown(file)}{where}: {message}"
         section.document.problems.append(problem)  # it may come yet: retryable
         return b""

@@ -1,10 +1,9 @@
-"""The ways in: what each of them says, and how each is made.
+"""The base class of ways in.
 
-A way in is a class in a file of its own, and a row in `configuration.WAYS`.
+A way in is a class in a file of its own; `configuration.AccessControl` makes it.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
 
 from twisted.internet.defer import Deferred
 from twisted.web.server import Request
@@ -12,11 +11,8 @@ from twisted.web.server import Request
 from api_exporter.access.credentials import Credentials
 from api_exporter.serving.visibility import Accounts
 
-if TYPE_CHECKING:  # it imports all ways
-    from api_exporter.access.configuration import AccessControl
-
 Identity = Accounts | None
-"""The accounts that a client may know of; None for a stranger."""
+"""The accounts that a client may know of; None where it is not identified."""
 
 Compare = Callable[[bytes, bytes], Deferred[bool]]
 """Whether a password has a hash; takes long, and is done elsewhere."""
@@ -25,21 +21,16 @@ REALM = b'realm="api-exporter"'
 
 
 class WayIn:
-    """A way in. This one asks nobody, and opens nothing."""
-
-    @classmethod
-    def configured(cls, access: "AccessControl") -> Self | None:
-        """The way, where the settings want it; what is wrong goes to the errors."""
-        raise NotImplementedError
+    """An authentication method. This base class refuses every request."""
 
     @property
     def asks(self) -> bool:
-        """Whether strangers are kept out."""
-        return False
+        """Whether requests without valid credentials are refused."""
+        return True
 
     @property
     def in_handshake(self) -> bool:
-        """Whether TLS refuses strangers before the first request."""
+        """Whether TLS refuses clients before their first request."""
         return False
 
     @property
@@ -48,7 +39,7 @@ class WayIn:
         return b""
 
     def opens(self, path: str) -> bool:  # noqa: ARG002 - others look at it
-        """Whether everybody sees a page."""
+        """Whether a page needs no credentials."""
         return False
 
     def identify(
@@ -58,7 +49,7 @@ class WayIn:
         *,
         patient: bool,  # noqa: ARG002
     ) -> Identity | Deferred[Identity]:
-        """Return whose request this is; may fail with QueueFull.
+        """Return the accounts of the request's client; may fail with QueueFull.
 
         Args:
             credentials: of the Authorization header; None without one.
@@ -67,7 +58,7 @@ class WayIn:
         return None
 
     def describe(self) -> str:
-        """How somebody comes in, in a line; "" where nobody does."""
+        """Describe in a line what authenticates; "" where nothing does."""
         raise NotImplementedError
 
 
@@ -76,4 +67,4 @@ def client_address(request: Request) -> str:
 
 
 class QueueFull(Exception):
-    """Too many credentials wait to be looked at."""
+    """Too many credentials wait to be compared."""

@@ -6,14 +6,11 @@ allow six requests a minute, and says in no header how many or when to come back
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Any
 
 from api_exporter.ports import Attempt
 from api_exporter.refresh.rate_limits import KEPT, KEPT_BURST, Limit
 from api_exporter.telemetry.freshness import SQUEEZED_PERIOD
-
-if TYPE_CHECKING:
-    from api_exporter.refresh.fair_share import Share
 
 SLOTS = 4
 """Requests for peers that may be under way at once; and as many for anything else."""
@@ -61,12 +58,12 @@ class Budget:
     Attributes:
         per_minute: requests that we allow ourselves; None until one was refused, where
             the limit is not known.
-        shares: of the accounts that have the token.
+        shares: of the accounts that have the token; `fair_share` keeps and reads them.
     """
 
     def __init__(self, limit: Limit | None = None) -> None:
         self.per_minute: float | None = None
-        self.shares: list[Share] = []
+        self.shares: list[Any] = []
         self._free = {True: SLOTS, False: SLOTS}
         self._asked: deque[float] = deque()
         self._most, self._growth, self._later_growth = MOST, QUICK_GROWTH, GROWTH

@@ -112,7 +112,8 @@ def _opening(budget: Budget) -> _Opening:
         return _Opening(peers, others)
     period = budget.squeezed_period
     pressing, reserved = NEVER, NEVER
-    for share in budget.shares:
+    shares: list[Share] = budget.shares
+    for share in shares:
         pressing = min(pressing, share.pressing)
         needed = share.peers_began + period
         if share.peers_due != NEVER:
@@ -137,7 +138,8 @@ def _next(budget: Budget, now: float) -> _Next:
     opening = _opening(budget)
     found = _Next()
     best: tuple[float, ...] = (NEVER,)
-    for share in budget.shares:
+    shares: list[Share] = budget.shares
+    for share in shares:
         at = share.peers_at(opening)
         rank = (max(at, now), 0, share.peers_due)
         if rank < best:

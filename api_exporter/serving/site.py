@@ -1,10 +1,11 @@
 """The HTTP server: one subclass of Twisted's, with bounds and a graceful end."""
 
 import resource as system
+from collections.abc import Callable
 
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IAddress, IReactorTime
+from twisted.internet.interfaces import IAddress, IProtocolFactory, IReactorTime
 from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -16,6 +17,7 @@ from api_exporter.serving.channel import BodilessRequest, Channel
 from api_exporter.serving.idle_connections import IdleConnections
 from api_exporter.serving.page import Refusal
 from api_exporter.serving.slow_readers import INTERVAL, Patience
+from api_exporter.serving.visibility import ALL
 
 GRACE = 5.0
 """Seconds that requests under way are given when we stop."""
@@ -187,6 +189,35 @@ class BoundedSite(Site):
         # An answer is finished when the transport has it, which is not yet the client.
         while any(connection.unsent() for connection in self.connections):
             await deferLater(clock, 0.02)
+
+
+class Frontend(BoundedSite):
+    """The HTTP server of the pages. It shows no account until a subclass allows some.
+
+    Attributes:
+        encrypt: puts it behind TLS, if anything does.
+    """
+
+    encrypt: Callable[[IProtocolFactory], IProtocolFactory] | None = None
+
+    def warn_exposed(self) -> None:
+        """Called where other machines can reach it."""
+        log.warn(
+            "Metrics are readable by anyone who can connect: no password, token or"
+            " client certificate is required (see WEB_CONFIG_FILE)"
+        )
+
+    def reload(self) -> None:
+        """Look at the files that configure access."""
+
+
+class OpenSite(Frontend):
+    """A server without authentication."""
+
+    def getResourceFor(self, request: Request) -> IResource:
+        assert isinstance(request, BodilessRequest)
+        request.accounts = ALL
+        return super().getResourceFor(request)
 
 
 def _too_late(failure: Failure) -> None:

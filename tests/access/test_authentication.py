@@ -74,10 +74,6 @@ class Cookies(WayIn):
     def __init__(self, identity: Identity = None) -> None:
         self.identity, self.defect = identity, False
 
-    @property
-    def asks(self) -> bool:
-        return True
-
     def identify(
         self, request: Request, _credentials: Credentials | None, *, patient: bool
     ) -> Identity:
@@ -196,6 +192,18 @@ class OtherWayTests(AccessTestCase):
         self.assertEqual(500, answer.status)
         self.assertNotIn(SECRET, answer.body)
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
+
+
+class ForgetfulWayTests(AccessTestCase):
+    def test_closed(self) -> None:
+        """A way in that implements nothing refuses every request."""
+        site = self.site(web="")
+        self.access.ways = [type("Forgetful", (WayIn,), {})()]
+        self.assertTrue(self.access.protected)
+        for path in ("/", "/metrics", "/sd", "/debug/pprof"):
+            answer = self.ask(site, path, basic("alice", "secret"))
+            self.assertEqual(401, answer.status, path)
+            self.assertNotIn(SECRET, answer.body)
 
 
 class StrangerTests(AccessTestCase):

@@ -118,6 +118,23 @@ class TableTests(SynchronousTestCase):
             [problem] = self.folder.problems(text)
             self.assertTrue(problem.isprintable(), problem)
 
+    def test_misplaced(self) -> None:
+        """A key in the place of its file's name is not repeated; a short name is."""
+        key = self.folder.server.key
+        text = f"tls_server_config:\n  cert_file: /a.pem\n  key_file: {lines(key)}\n"
+        missing = "No such file or directory"
+        self.assertEqual(
+            [
+                f"2: tls_server_config.cert_file: '/a.pem': {missing}",
+                f"3: tls_server_config.key_file: a value of {len(key)} characters"
+                f" in {self.folder.path}: {missing}",
+            ],
+            self.folder.problems(text),
+        )
+        text = "tls_server_config: {cert_file: b.pem, key: x}"
+        expected = f"tls_server_config.cert_file: 'b.pem' in {self.folder.path}: "
+        self.assert_bad(text, f"1: {expected}{missing}")
+
     def test_headers(self) -> None:
         """Five headers may be set, two of them to what the toolkit allows."""
         head = "http_server_config:\n  http2: false\n  headers:\n"
