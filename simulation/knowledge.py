@@ -90,7 +90,7 @@ class Knowledge:
         self.touched = True
         self._chance = chance
         self._seen: dict[str, Freshness] = {}
-        self._newest: list[Freshness] = []
+        self._newest: list[object] = []
         self._told: tuple[bytes, dict[str, bytes]] = b"", {}
         # What was made of bodies last, until there are others.
         self._read: dict[str, tuple[bytes, list[Record] | None]] = {}
@@ -101,7 +101,8 @@ class Knowledge:
     def look(self, seconds: float) -> list[str]:
         """See what refreshes have ended well since the last look; which."""
         standings = self.network.telemetry.standings
-        newest = [*standings.values()]
+        # A withdrawal is noted first, and changes the inventory a computation later.
+        newest = [*standings.values(), self.network.inventory]
         if len(newest) == len(self._newest) and all(map(is_, newest, self._newest)):
             return []
         self._newest = newest
