@@ -24,7 +24,6 @@ from api_exporter.daemon.threads import daemon_threads, own_threads
 from api_exporter.ports import Now
 from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
-from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.site import max_connections
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
@@ -256,7 +255,6 @@ def _site_context(
         metrics_path=context.settings.metrics_path,
         runbooks=context.settings.runbooks_url or RUNBOOKS,
         simulated=context.simulated,
-        readers=PageReaders(),
         making=Answers(shared.slicer.run),
         tails=TTLCache(clock.seconds),
         pages={path: page for part in optional for path, page in part.pages.items()},

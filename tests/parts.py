@@ -13,7 +13,6 @@ from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.slices import Slicer
-from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
@@ -71,7 +70,6 @@ def site_context(
         metrics_path=metrics_path,
         runbooks="runbooks",
         simulated=simulated,
-        readers=PageReaders(),
         making=Answers(Slicer(clock).run),
         tails=TTLCache(clock.seconds),
         pages=pages or {},

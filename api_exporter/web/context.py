@@ -7,7 +7,6 @@ from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import Piece
 from api_exporter.ports import Now
-from api_exporter.serving.page_readers import PageReaders
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.discovery.answers import Answers
@@ -23,7 +22,6 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     Attributes:
         runbooks: where they are.
         simulated: whether the upstream is one of our own.
-        readers: who is being sent which page, of all accounts.
         making: makes the answers of service discovery, those of all accounts.
         tails: the ends of pages, with our own metrics.
         pages: those that not everybody wants, by path.
@@ -36,7 +34,6 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     metrics_path: str
     runbooks: str
     simulated: bool
-    readers: PageReaders
     making: Answers
     tails: TTLCache[Piece]
     pages: Mapping[str, Resource] = {}

@@ -10,7 +10,6 @@ from twisted.python.failure import Failure
 
 from api_exporter.exposition.pages import Payload
 from api_exporter.web.discovery.lru_cache import Edition, Key, LRUCache
-from api_exporter.web.discovery.readers import AnswerReaders
 
 Steps = Generator[None, None, Payload]
 """What makes an answer, with places to pause."""
@@ -62,12 +61,10 @@ class Answers:
 
     Attributes:
         kept: those that were made.
-        readers: who is being sent which.
     """
 
     def __init__(self, run: Callable[[Steps], Awaitable[Payload]]) -> None:
         self.kept = LRUCache()
-        self.readers = AnswerReaders(self.kept)
         self._run = run
         self._turns = FairLock()
         self._under_way: dict[tuple[Key, Edition], _Job] = {}

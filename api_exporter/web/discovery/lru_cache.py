@@ -44,9 +44,5 @@ class LRUCache:
         while len(self._answers) > MOST or self._bytes() > MOST_BYTES:
             del self._answers[next(iter(self._answers))]
 
-    def holds(self, made: Payload) -> bool:
-        """Whether it is one of those that are kept."""
-        return any(made is answer for _, answer in self._answers.values())
-
     def _bytes(self) -> int:
         return sum(answer.length for _, answer in self._answers.values())

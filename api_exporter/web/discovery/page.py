@@ -76,7 +76,6 @@ class Discovery(ReadOnlyPage):
         if request.method == b"HEAD":
             request.finish()
         else:
-            self._making.readers.add(request, made)
             Sender(request, iter(made.slices)).start()
         return NOT_DONE_YET
 

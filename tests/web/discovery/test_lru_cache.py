@@ -36,10 +36,11 @@ class KeptTests(SynchronousTestCase):
 
     def test_old_ones(self) -> None:
         """A newer answer takes the account's older ones along, and no others."""
-        old, other = self.keep("a"), self.keep("a", account="other")
+        self.keep("a")
+        other = self.keep("a", account="other")
         self.kept.put(("", "b"), (2,), payload())
-        self.assertFalse(self.kept.holds(old))
-        self.assertTrue(self.kept.holds(other))
+        self.assertIsNone(self.there("a"))
+        self.assertIs(other, self.there("a", account="other"))
 
     def test_number(self) -> None:
         """Of too many, that which was not asked for longest goes."""
@@ -55,25 +56,26 @@ class KeptTests(SynchronousTestCase):
         """All answers together stay below the limit, those of all accounts."""
         first = self.keep("a", MOST_BYTES // 2)
         second = self.keep("b", MOST_BYTES // 2, account="other")
-        self.assertTrue(self.kept.holds(first))
+        self.assertIs(first, self.there("a"))
+        self.assertIs(second, self.there("b", account="other"))
         third = self.keep("c")
-        self.assertEqual(
-            [False, True, True], [self.kept.holds(x) for x in (first, second, third)]
-        )
+        self.assertIsNone(self.there("a"))
+        self.assertIs(second, self.there("b", account="other"))
+        self.assertIs(third, self.there("c"))
 
     def test_again(self) -> None:
         """An answer that was made twice counts once."""
         for _ in range(3):
             self.keep("a", MOST_BYTES // 2)
         other = self.keep("b", MOST_BYTES // 2)
-        self.assertTrue(self.kept.holds(other))
+        self.assertIs(other, self.there("b"))
         self.assertIsNotNone(self.there("a"))
 
     def test_too_long(self) -> None:
         """One that is longer than all may be is not kept, and sends nobody away."""
         short = self.keep("a")
-        long = self.keep("b", MOST_BYTES + 1)
-        self.assertTrue(self.kept.holds(short))
-        self.assertFalse(self.kept.holds(long))
+        self.keep("b", MOST_BYTES + 1)
+        self.assertIs(short, self.there("a"))
+        self.assertIsNone(self.there("b"))
         exact = self.keep("c", MOST_BYTES)
-        self.assertTrue(self.kept.holds(exact))
+        self.assertIs(exact, self.there("c"))
