@@ -146,7 +146,7 @@ class Link:
     def stopProducing(self) -> None:
         self.loseConnection()
 
-    def loseConnection(self) -> None:
+    def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
         self.disconnecting = True
         self._machine.callLater(0, self._lost, ConnectionDone())
 

@@ -103,7 +103,7 @@ class Channel(http.HTTPChannel):
         self.idle.discard(self, self.host)
 
     def give_way(self) -> None:
-        """End at once: somebody else needs the room."""
+        """Abort the connection, which counts no more from now on."""
         self.forget()
         cast(ITCPTransport, self.transport).abortConnection()
 
@@ -165,28 +165,17 @@ class Channel(http.HTTPChannel):
     def writeHeaders(
         self, version: bytes, code: bytes, reason: bytes, headers: Headers
     ) -> None:
-        """Write the first bytes of an answer.
+        """Write the first bytes of an answer, and start its deadline.
 
-        The deadline begins again. At most the system's buffer is left of the answers
-        before.
+        Of the answer before, only what lies in buffers may be left.
         """
-        if self._deadline is None:
-            self._set_deadline()
-        else:
-            self._deadline.reset(LONGEST_ANSWER)
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.callLater(LONGEST_ANSWER, self._end_answer)
         super().writeHeaders(version, code, reason, headers)
 
-    def loseConnection(self) -> None:
-        """Close the connection once all is sent, which has a deadline, too."""
-        if self._deadline is None:
-            self._set_deadline()
-        super().loseConnection()
-
-    def _set_deadline(self) -> None:
-        self._deadline = self.callLater(LONGEST_ANSWER, self._end_answer)
-
     def _end_answer(self) -> None:
-        """Abort the connection unless the client has received what was begun."""
+        """Abort the connection unless the client has received all of the answer."""
         self._deadline = None
         left = self.unsent()
         begun = bool(self.requests and self.requests[0].startedWriting)

@@ -75,7 +75,7 @@ class BoundedConnection(ProtocolWrapper):
                 return
         super().dataReceived(data)
 
-    def loseConnection(self) -> None:
+    def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
         super().loseConnection()
         if self._goodbye is None:
             clock = cast("_BoundedConnectionFactory", self.factory).clock

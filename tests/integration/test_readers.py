@@ -352,13 +352,16 @@ class DeadlineTests(TestCase):
         await self.assert_aborted_at(LONGEST_ANSWER)
 
     async def test_refused(self) -> None:
-        """A request that is refused at once has the deadline, too."""
-        port = self.secured()
-        client = await deferToThread(handshake, port)
+        """A refused request keeps its connection no longer than an idle one."""
+        client = await deferToThread(handshake, self.secured())
         self.addCleanup(client.close)
         await deferToThread(client.sendall, b"nonsense\r\n\r\n")
         await self.pause()
-        await self.assert_aborted_at(LONGEST_ANSWER)
+        [channel] = self.site.connections
+        await self.advance(LONGEST_SILENCE)
+        self.assertEqual({channel}, self.site.connections)
+        await self.advance(channel.abortTimeout)
+        self.assert_gone()
 
     async def test_waits_for_long(self) -> None:
         """A client whose answer takes minutes to begin is not disconnected."""
