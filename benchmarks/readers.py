@@ -81,10 +81,10 @@ def main() -> None:
             client.close()
             crowd, ticks = Crowd(port, options.form), Client(upstream)
             step = options.readers // OLD_EDITIONS
-            report("before", program, crowd, ticks, grow=0, editions=OLD_EDITIONS)
-            report("during", program, crowd, ticks, grow=step, editions=10)
+            report("before", program, crowd, ticks, grow=0, editions=2)
+            report("during", program, crowd, ticks, grow=step, editions=6)
             report("end", program, crowd, ticks, grow=0, editions=OLD_EDITIONS + 1)
-            report("after", program, crowd, ticks, grow=0, editions=OLD_EDITIONS)
+            report("after", program, crowd, ticks, grow=0, editions=1)
 
 
 def report(
