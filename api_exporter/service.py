@@ -26,7 +26,6 @@ from api_exporter.ports import Compute, Now
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
-from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.site import max_connections
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
@@ -266,7 +265,6 @@ def _site_context(
         metrics_path=context.settings.metrics_path,
         runbooks=context.settings.runbooks_url or RUNBOOKS,
         simulated=context.simulated,
-        readers=PageReaders(),
         discovery=AnswerLimit(),
         compute=shared.compute,
         tails=TTLCache(clock.seconds),

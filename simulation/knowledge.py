@@ -102,7 +102,7 @@ class Knowledge:
         """See what refreshes have ended well since the last look; which."""
         standings = self.network.telemetry.standings
         # A withdrawal is noted first, and changes the inventory a computation later.
-        newest = [*standings.values(), self.network.inventory]
+        newest: list[object] = [*standings.values(), self.network.inventory]
         if len(newest) == len(self._newest) and all(map(is_, newest, self._newest)):
             return []
         self._newest = newest

@@ -15,7 +15,6 @@ from api_exporter.ports import Compute, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.quotas import Quota
-from api_exporter.serving.page_readers import PageReaders
 from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
@@ -106,7 +105,6 @@ def site_context(
         metrics_path=metrics_path,
         runbooks="runbooks",
         simulated=simulated,
-        readers=PageReaders(),
         discovery=AnswerLimit(),
         compute=compute,
         tails=TTLCache(clock.seconds),

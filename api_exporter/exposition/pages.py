@@ -180,10 +180,6 @@ class Pages:
         """How many labels of the pages were cut because of their length."""
         return sum(p.cut for page in self._pages.values() for p in page)
 
-    def holds(self, whole: JoinedPages) -> bool:
-        """Whether it was put together since the newest publication."""
-        return any(whole is newest for newest in self._wholes.values())
-
     def whole(self, names: frozenset[str] | None = None) -> JoinedPages:
         """All pages; put together once for all scrapes until the next publication.
 

@@ -10,24 +10,31 @@ from typing import cast
 from twisted.internet.interfaces import IDelayedCall, ITCPTransport
 from twisted.internet.protocol import connectionDone
 from twisted.internet.tcp import Connection, Server
+from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from twisted.web import http
+from twisted.web.http_headers import Headers
 from twisted.web.server import Request
 
 from api_exporter.serving.idle_connections import IdleConnections
-from api_exporter.serving.slow_readers import Progress
 from api_exporter.serving.visibility import NONE, Accounts
 
 MOST_NOT_SENT = 256 * 1024
 """Bytes that the system keeps for a connection before the client takes them: by itself
 it would keep megabytes for each."""
 
+LONGEST_ANSWER = 120.0
+"""Seconds from an answer's first byte until its client has received all of it. A client
+that reads slowly keeps an old page in memory for so long."""
+
 MOST_ACCEPTED = 20
 """Connections that are let in before others have their turn, or a few more."""
 
 _ORIGIN = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 """What stands before the path in a target of absolute form (RFC 9112, 3.2.2)."""
+
+_log = Logger("api_exporter.serving")  # what this module's name says is Twisted's
 
 
 class BodilessRequest(Request):
@@ -57,20 +64,20 @@ class Channel(http.HTTPChannel):
     """A connection that counts, and whose requests may not trickle in for ever.
 
     Requests that arrive together are answered one by one, each in its own turn of the
-    event loop, and none while the client does not take the answers before it.
+    event loop, and none while the client does not take the answers before it. Each has
+    one deadline, which begins with its first byte.
 
     Attributes:
         connections: all there are; the site's.
         idle: those of them on which no request is being answered; the site's.
         host: the address of the client, "" for one on this machine that has none.
-        answered: how many requests have been answered.
     """
 
     connections: "set[Channel]"
     idle: "IdleConnections[Channel]"
     host = ""
-    answered = 0
     _turn: IDelayedCall | None = None
+    _deadline: IDelayedCall | None = None
 
     def connectionMade(self) -> None:
         self.connections.add(self)
@@ -86,8 +93,8 @@ class Channel(http.HTTPChannel):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.forget()
-        if self._turn is not None:
-            self._turn.cancel()
+        for timer in filter(None, (self._turn, self._deadline)):
+            timer.cancel()
         super().connectionLost(reason)
 
     def forget(self) -> None:
@@ -96,7 +103,7 @@ class Channel(http.HTTPChannel):
         self.idle.discard(self, self.host)
 
     def give_way(self) -> None:
-        """End at once: somebody else needs the room."""
+        """Abort the connection, which counts no more from now on."""
         self.forget()
         cast(ITCPTransport, self.transport).abortConnection()
 
@@ -105,7 +112,6 @@ class Channel(http.HTTPChannel):
 
     def requestDone(self, request: http.Request) -> None:
         """An answer is complete; what has come in meanwhile waits for its turn."""
-        self.answered += 1
         if self.persistent and (self._buffer or self._dataBuffer):
             self.paused = True  # then LineReceiver keeps what it gets
         super().requestDone(request)
@@ -156,15 +162,31 @@ class Channel(http.HTTPChannel):
         self.transport.write(head.encode())
         self.loseConnection()
 
-    def progress(self) -> Progress:
-        """How far the client has come with its answers."""
-        request = self.requests[0] if self.requests else None
-        return Progress(
-            answered=self.answered,
-            sent=request.sentLength if request is not None else 0,
-            unsent=self.unsent(),
-            closing=getattr(self.transport, "disconnecting", False),
-        )
+    def writeHeaders(
+        self, version: bytes, code: bytes, reason: bytes, headers: Headers
+    ) -> None:
+        """Write the first bytes of an answer, and start its deadline.
+
+        Of the answer before, only what lies in buffers may be left.
+        """
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.callLater(LONGEST_ANSWER, self._end_answer)
+        super().writeHeaders(version, code, reason, headers)
+
+    def _end_answer(self) -> None:
+        """Abort the connection unless the client has received all of the answer."""
+        self._deadline = None
+        left = self.unsent()
+        begun = bool(self.requests and self.requests[0].startedWriting)
+        if begun or left or getattr(self.transport, "disconnecting", False):
+            _log.info(
+                "closed the connection of a slow client: its answer took longer than"
+                " {longest:.0f} s",
+                longest=LONGEST_ANSWER,
+                bytes_left=left,
+            )
+            self.give_way()
 
     def unsent(self) -> int:
         """Bytes of answers that the client has not acknowledged yet."""

@@ -50,9 +50,10 @@ class Sender:
         self._paused = True
 
     def stopProducing(self) -> None:
-        """The reader has gone."""
+        """Release the slices, and what the transport could not send of them."""
         self._paused = True
         self._slices = iter(())
+        self._request.unregisterProducer()  # it would keep the transport for the gc
 
 
 def _shorter(slices: Iterator[bytes]) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress, IProtocolFactory, IReactorTime
-from twisted.internet.task import LoopingCall, deferLater
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web import http
@@ -16,7 +16,6 @@ from twisted.web.server import Request, Site
 from api_exporter.serving.channel import BodilessRequest, Channel
 from api_exporter.serving.idle_connections import IdleConnections
 from api_exporter.serving.page import Refusal
-from api_exporter.serving.slow_readers import INTERVAL, Patience
 from api_exporter.serving.visibility import ALL
 
 GRACE = 5.0
@@ -89,17 +88,6 @@ class BoundedSite(Site):
         self._max_connections = max_connections
         self.full: IResource = Refusal(503, "Too many connections: retry later.")
         self._waiting: Deferred[None] | None = None
-        self._patience: dict[Channel, Patience] = {}
-        self._dropping = LoopingCall(self.drop_slow_readers)
-        self._dropping.clock = reactor
-
-    def startFactory(self) -> None:
-        super().startFactory()
-        self._dropping.start(INTERVAL, now=False)
-
-    def stopFactory(self) -> None:
-        super().stopFactory()
-        self._dropping.stop()
 
     def buildProtocol(self, addr: IAddress) -> Channel | None:  # type: ignore[override]
         """None closes the connection at once."""
@@ -147,24 +135,6 @@ class BoundedSite(Site):
         if self._waiting is not None and not self.under_way:
             waiting, self._waiting = self._waiting, None
             waiting.callback(None)
-
-    def drop_slow_readers(self) -> None:
-        """Drop whoever takes nothing, or takes its answer for ever."""
-        before, self._patience = self._patience, {}
-        for channel in list(self.connections):
-            seen = channel.progress()
-            if not seen.waits:
-                continue
-            known = before.get(channel)
-            patience = Patience(seen) if known is None else known.after(seen)
-            self._patience[channel] = patience
-            if why := patience.end:
-                log.info(
-                    "closed the connection of a slow client: {why}",
-                    why=why,
-                    bytes_left=seen.unsent,
-                )
-                channel.forceAbortClient()
 
     def log(self, request: http.Request) -> None:
         """A line for each request, instead of Twisted's access log."""

@@ -7,7 +7,6 @@ from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import Piece
 from api_exporter.ports import Compute, Now
-from api_exporter.serving.page_readers import PageReaders
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.discovery.limit import AnswerLimit
@@ -23,9 +22,8 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     Attributes:
         runbooks: where they are.
         simulated: whether the upstream is one of our own.
-        readers: who is being sent which page, of all accounts.
-        discovery: the limit of service discovery for all accounts.
-        compute: the compute thread.
+    discovery: AnswerLimit
+    compute: Compute
         tails: the ends of pages, with our own metrics.
         pages: those that not everybody wants, by path.
         uptime: seconds since the start.
@@ -37,7 +35,6 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     metrics_path: str
     runbooks: str
     simulated: bool
-    readers: PageReaders
     discovery: AnswerLimit
     compute: Compute
     tails: TTLCache[Piece]

@@ -35,7 +35,6 @@ class Metrics(ReadOnlyPage):
         self._pages = pages
         self._registries = registries
         self._in_flight = context.process.scrapes_in_flight
-        self._readers = context.readers
         self._tails = context.tails
 
     def render_GET(self, request: Request) -> bytes | int:
@@ -61,7 +60,6 @@ class Metrics(ReadOnlyPage):
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         if request.method == b"HEAD":
             return b""
-        self._readers.add(request, whole, self._pages)
         Sender(request, iter(body.slices)).start()
         return NOT_DONE_YET
 

@@ -153,6 +153,7 @@ class AccessTestCase(SynchronousTestCase):
         host: str = CLIENT.host,
     ) -> Connection:
         connection = Connection(site, IPv4Address("TCP", host, CLIENT.port))
+        self.addCleanup(connection.lose)
         header = f"Authorization: {shown}\r\n" if shown else ""
         connection.send(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n".encode())
         return connection

@@ -95,9 +95,8 @@ class PagesTests(SynchronousTestCase):
         self.pages.publish("peers", page("peers 1\n"))
         whole = self.pages.whole()
         self.assertIs(whole, self.pages.whole())
-        self.assertTrue(self.pages.holds(whole))
         self.pages.publish("peers", page("peers 2\n"))
-        self.assertFalse(self.pages.holds(whole))
+        self.assertIsNot(whole, self.pages.whole())
         self.assertEqual(b"peers 1\n# EOF\n", joined(whole.plain(TAIL)))
         self.assertEqual(b"peers 2\n# EOF\n", self.text())
 

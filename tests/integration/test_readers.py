@@ -1,11 +1,13 @@
 """Readers that are slow, that vanish, that read nothing, that are too many."""
 
+import gc
 import socket
 import ssl
 import statistics
 import sys
 import time
-from collections.abc import Sized
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,11 +27,10 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.exposition.pages import piece
 from api_exporter.netbird.resources import UP
-from api_exporter.serving import page_readers
+from api_exporter.serving.channel import LONGEST_ANSWER
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
-from api_exporter.serving.site import BoundedSite
-from api_exporter.serving.slow_readers import INTERVAL, LONGEST_ANSWER, STANDSTILL
+from api_exporter.serving.site import LONGEST_SILENCE, BoundedSite
 from tests import THOROUGH
 from tests.integration.ports import listening
 from tests.integration.programs import (
@@ -46,6 +47,8 @@ from tests.integration.programs import (
 from tests.integration.test_failures import self_signed
 from tests.logbook import logbook
 from tests.web.watched import Watched
+
+SLOW = "info closed the connection of a slow client: its answer took longer than 120 s"
 
 REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -209,8 +212,12 @@ class MannersTests(TestCase):
 class Endless(ReadOnlyPage):
     """More than any buffer takes."""
 
+    slices: weakref.ref[Iterator[bytes]]
+
     def render_GET(self, request: Request) -> int:
-        Sender(request, iter([b"x" * 512 * 1024] * 100)).start()
+        slices = (b"x" * 512 * 1024 for _ in range(100))
+        self.slices = weakref.ref(slices)
+        Sender(request, slices).start()
         return NOT_DONE_YET
 
 
@@ -244,7 +251,7 @@ class Standing(Protocol):
         self.transport.pauseProducing()
 
 
-class LookTests(TestCase):
+class DeadlineTests(TestCase):
     """The server in our own process, with real connections and a clock of our own."""
 
     timeout = 2 * PATIENCE
@@ -252,11 +259,13 @@ class LookTests(TestCase):
     def setUp(self) -> None:
         watched = Watched(collectors=[UP])
         self.clock, self.pages = watched.clock, watched.pages
-        for page in (Endless(), Thinking(), Closing()):
+        self.endless = Endless()
+        for page in (self.endless, Thinking(), Closing()):
             watched.tree.putChild(type(page).__name__.lower().encode(), page)
         self.site = BoundedSite(watched.tree, self.clock)
         self.book = logbook(self)
         self.port = listening(self, self.site)
+        self.timers = len(self.clock.getDelayedCalls())
 
     async def reader(self, path: bytes) -> socket.socket:
         """A client that has asked for a page."""
@@ -272,98 +281,107 @@ class LookTests(TestCase):
         for _ in range(30):
             await deferLater(reactor, 0.01)
 
-    async def outwait(self, there: Sized) -> None:
-        """Look as often as it takes to drop the one client that is there until then."""
-        for _ in range(STANDSTILL + 1):
-            self.assertEqual(1, len(there))
-            self.clock.advance(INTERVAL)
-            await self.pause()
-
-    async def assert_dropped(self, why: str = "") -> None:
+    async def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
         await self.pause()
+
+    async def assert_aborted_at(self, seconds: float) -> None:
+        """The only connection stays until then, and is aborted then."""
+        await self.advance(seconds - 1)
+        self.assertEqual(1, len(self.site.connections))
+        await self.advance(1)
+        self.assert_gone(1)
+
+    def assert_gone(self, aborted: int = 0) -> None:
+        """No connection is left; so many have met their deadline."""
         self.assertEqual(set(), self.site.under_way)
         self.assertEqual(set(), self.site.connections)
+        self.assertEqual(self.timers, len(self.clock.getDelayedCalls()))
         lines = [line.partition(" bytes_left=")[0] for line in self.book.lines()]
-        self.assertEqual(
-            [f"info closed the connection of a slow client: {why}"] if why else [],
-            lines,
-        )
+        self.assertEqual([SLOW] * aborted, lines)
 
     async def test_reads_nothing(self) -> None:
-        """A client that is found where it was, again and again, is dropped."""
+        """A client that reads nothing is disconnected at the deadline."""
         await self.reader(b"/endless")
         [channel] = self.site.connections
         self.assertLess(channel.unsent(), 1_000_000)  # the system's part of it
-        await self.outwait(self.site.under_way)
-        await self.assert_dropped("the client read nothing for one minute")
-
-    async def test_reads_no_end(self) -> None:
-        """So is one that leaves the last answer of its connection where it is."""
-        await self.reader(b"/closing")
-        self.assertEqual(set(), self.site.under_way)
-        await self.outwait(self.site.connections)
-        await self.assert_dropped("the client read nothing for one minute")
+        transport = weakref.ref(channel.transport)
+        del channel
+        gc.disable()
+        self.addCleanup(gc.enable)
+        await self.assert_aborted_at(LONGEST_ANSWER)
+        self.assertIsNone(self.endless.slices())
+        self.assertIsNone(transport(), "it holds what was not sent")
 
     async def test_reads_a_little(self) -> None:
-        """A client that reads something between the looks may stay."""
+        """Progress does not move the deadline."""
         client = await self.reader(b"/endless")
-        for _ in range(2 * STANDSTILL):
+        for _ in range(5):
             client.recv(300_000)
-            await self.pause()
-            self.clock.advance(INTERVAL)
+            await self.advance(LONGEST_ANSWER / 6)
+        client.recv(300_000)
+        await self.assert_aborted_at(LONGEST_ANSWER / 6)
+
+    async def test_reads_no_end(self) -> None:
+        """The deadline counts for what only the transport still has."""
+        await self.reader(b"/closing")
+        self.assertEqual(set(), self.site.under_way)
+        await self.assert_aborted_at(LONGEST_ANSWER)
+
+    async def test_reads_all(self) -> None:
+        """A client that has read its answer keeps the connection."""
+        client = await self.reader(b"/small")
+        self.assertIn(b" 404 ", client.recv(1000))
+        await self.advance(LONGEST_SILENCE - 1)
+        client.sendall(REQUEST % b"/thinking")
+        await self.pause()
+        await self.advance(2 * LONGEST_ANSWER)
         self.assertEqual(1, len(self.site.under_way))
         client.close()
-        await self.assert_dropped()
+        await self.pause()
+        self.assert_gone()
 
-    async def test_reads_for_ever(self) -> None:
-        """A client that takes minutes for one answer is dropped, however it reads."""
-        client = await self.reader(b"/endless")
-        for _ in range(int(LONGEST_ANSWER / INTERVAL) + 1):
-            self.assertEqual(1, len(self.site.under_way))
-            client.recv(300_000)
-            await self.pause()
-            self.clock.advance(INTERVAL)
-        await self.assert_dropped("the answer took too long")
+    async def test_next_answer(self) -> None:
+        """Each answer of a connection has a deadline of its own."""
+        client = await self.reader(b"/small")
+        client.recv(1000)
+        await self.advance(LONGEST_SILENCE - 1)
+        client.sendall(REQUEST % b"/endless")
+        await self.pause()
+        await self.assert_aborted_at(LONGEST_ANSWER)
 
-    async def test_reads_again_and_again(self) -> None:
-        """Found busy at every look, but with another answer each time: no harm."""
-        client = await self.reader(b"/closing")
+    async def test_refused(self) -> None:
+        """A refused request keeps its connection no longer than an idle one."""
+        client = await deferToThread(handshake, self.secured())
+        self.addCleanup(client.close)
+        await deferToThread(client.sendall, b"nonsense\r\n\r\n")
+        await self.pause()
         [channel] = self.site.connections
-        for _ in range(2 * int(LONGEST_ANSWER / INTERVAL)):
-            channel.answered += 1
-            self.clock.advance(INTERVAL)
+        await self.advance(LONGEST_SILENCE)
         self.assertEqual({channel}, self.site.connections)
-        client.close()
-        await self.assert_dropped()
+        await self.advance(channel.abortTimeout)
+        self.assert_gone()
 
     async def test_waits_for_long(self) -> None:
-        """A client whose answer takes minutes to be made has done nothing wrong."""
+        """A client whose answer takes minutes to begin is not disconnected."""
         client = await self.reader(b"/thinking")
-        self.clock.pump([INTERVAL] * 2 * int(LONGEST_ANSWER / INTERVAL))
+        await self.advance(10 * LONGEST_ANSWER)
         self.assertEqual(1, len(self.site.under_way))
         client.close()
-        await self.assert_dropped()
+        await self.pause()
+        self.assert_gone()
 
     async def test_old_pages(self) -> None:
-        """When old pages take much memory the readers of the oldest are dropped."""
-        self.patch(page_readers, "ROOM", 1_000_000)
-        seen = []
-        for letter in b"abcde":
+        """Old pages are kept for their readers, and no longer than the deadline."""
+        for letter in b"abcd":
             self.pages.publish("peers", (piece(bytes([letter]) * 3_000_000),))
             await self.reader(b"/metrics")
-            seen.append(len(self.site.under_way))
-        self.assertEqual([1, 2, 3, 3, 3], seen)
-        for _ in range(4):
-            await self.reader(b"/metrics")
-        self.assertEqual(7, len(self.site.under_way))
-        self.assertEqual(
-            ["info closed the connection of a slow client: it still reads an old page"]
-            * 2,
-            self.book.lines(),
-        )
-        for channel in list(self.site.connections):
-            channel.forceAbortClient()
-        await self.pause()
+            await self.advance(LONGEST_ANSWER / 4)
+        self.assertEqual(3, len(self.site.under_way))
+        for letter in b"efg":
+            self.pages.publish("peers", (piece(bytes([letter]) * 1000),))
+            await self.advance(LONGEST_ANSWER / 4)
+        self.assert_gone(4)
 
     def secured(self) -> int:
         """A port at which the same site is served over TLS."""
@@ -372,13 +390,10 @@ class LookTests(TestCase):
         return listening(self, self.site, server)
 
     async def test_never_hangs_up(self) -> None:
-        """The end of a TLS connection takes two; the client's is not waited for."""
+        """The end of a TLS connection takes two; the client's has the same deadline."""
 
         def ask(port: int) -> ssl.SSLSocket:
-            context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            plain = socket.create_connection(("127.0.0.1", port))
-            client = context.wrap_socket(plain)
+            client = handshake(port)
             client.sendall(b"GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n")
             while client.recv(65536):
                 pass
@@ -387,11 +402,10 @@ class LookTests(TestCase):
         client = await deferToThread(ask, self.secured())
         self.addCleanup(client.close)
         await self.pause()
-        await self.outwait(self.site.connections)
-        await self.assert_dropped("the client did not close it")
+        await self.assert_aborted_at(LONGEST_ANSWER)
 
     async def test_encrypted(self) -> None:
-        """What has been encrypted for a reader that stands still is little."""
+        """Little is encrypted ahead for a slow reader, which has the deadline, too."""
         port = self.secured()
         client = SSL4ClientEndpoint(reactor, "127.0.0.1", port, CertificateOptions())
         reader = await connectProtocol(client, Standing())
@@ -403,5 +417,13 @@ class LookTests(TestCase):
         below: Any = cast(TLSMemoryBIOProtocol, channel.transport).transport
         self.assertGreater(channel.unsent(), 0)
         self.assertLess(len(below.dataBuffer) + below._tempDataLen, 256 * 1024)
-        reader.transport.abortConnection()
-        await self.assert_dropped()
+        await self.assert_aborted_at(LONGEST_ANSWER)
+        self.assertIsNone(self.endless.slices())
+
+
+def handshake(port: int) -> ssl.SSLSocket:
+    """A TLS connection whose client never closes it."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    plain = socket.create_connection(("127.0.0.1", port))
+    return context.wrap_socket(plain)

@@ -5,6 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from api_exporter.serving.channel import LONGEST_ANSWER
 from api_exporter.serving.page import TextPage
 from api_exporter.serving.site import LONGEST_SILENCE, BoundedSite
 from tests.logbook import logbook
@@ -163,6 +164,70 @@ class SilenceTests(ChannelTestCase):
         self.clock.advance(LONGEST_SILENCE)
         self.assertTrue(connection.transport.disconnecting)
         self.assertEqual([], book.lines())
+
+
+class DeadlineTests(ChannelTestCase):
+    def assert_aborted_at_deadline(self, connection: Connection) -> None:
+        self.clock.advance(LONGEST_ANSWER - 1)
+        self.assertFalse(connection.transport.disconnected)
+        self.clock.advance(1)
+        self.assertTrue(connection.transport.disconnected)
+        self.assertEqual(set(), self.site.connections)
+
+    def test_unfinished(self) -> None:
+        """The time of an answer begins with its first byte."""
+        connection = self.connection()
+        connection.ask("/later")
+        self.clock.advance(10 * LONGEST_ANSWER)
+        self.later.request.write(b"<")
+        self.assert_aborted_at_deadline(connection)
+
+    def test_next_answer(self) -> None:
+        """The time begins again with the next answer of the connection."""
+        connection = self.connection()
+        connection.ask("/page")
+        self.clock.advance(LONGEST_SILENCE - 1)
+        connection.ask("/later")
+        self.later.request.write(b"<")
+        self.assert_aborted_at_deadline(connection)
+
+    def test_not_begun(self) -> None:
+        """An answer that has not begun has no deadline, whatever came before it."""
+        connection = self.connection()
+        connection.ask("/page")
+        connection.ask("/later")
+        self.clock.advance(2 * LONGEST_ANSWER)
+        self.assertFalse(connection.transport.disconnected)
+
+    def test_not_received(self) -> None:
+        """A short answer that its client does not take has the same deadline."""
+        connection = self.connection()
+        self.patch(connection.channel, "unsent", lambda: 1)
+        connection.ask("/page")
+        connection.ask("/later")
+        self.assert_aborted_at_deadline(connection)
+
+    def test_closing(self) -> None:
+        """A connection whose last answer is not taken ends at the deadline, too."""
+        connection = self.connection()
+        connection.send(b"GET /page HTTP/1.0\r\n\r\n")
+        self.assertTrue(connection.transport.disconnecting)
+        self.assert_aborted_at_deadline(connection)
+
+    def test_log(self) -> None:
+        """Each connection that is aborted has a line in the log."""
+        book = logbook(self)
+        connection = self.connection()
+        connection.ask("/later")
+        self.later.request.write(b"<")
+        self.clock.advance(LONGEST_ANSWER)
+        self.assertEqual(
+            [
+                "info closed the connection of a slow client: its answer took longer"
+                " than 120 s bytes_left=0"
+            ],
+            book.lines(),
+        )
 
 
 class RefusalTests(ChannelTestCase):

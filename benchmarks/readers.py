@@ -1,0 +1,119 @@
+"""Memory that slow readers take, while each of them holds an old page.
+
+`python -m benchmarks.readers [--peers N] [--readers N] [--form plain|gzip]`: all peers
+differ at each refresh. A quarter of the readers begins after each one, and takes a few
+bytes a second until the exporter aborts its connection.
+"""
+
+import argparse
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+from api_exporter.serving.channel import LONGEST_ANSWER
+from benchmarks import servers
+from benchmarks.client import Client, wait
+from benchmarks.processes import Program, free_port
+
+EDITION = 30.0
+"""Seconds between two refreshes: the default interval of the peers."""
+
+OLD_EDITIONS = int(LONGEST_ANSWER / EDITION)
+"""Editions of which the readers hold one each."""
+
+SETTINGS = {
+    "REFRESH_INTERVALS": servers.ONCE.replace("peers=24h", f"peers={EDITION:.0f}s")
+}
+
+
+class Crowd:
+    """Slow readers of one page."""
+
+    def __init__(self, port: int, form: str) -> None:
+        coding = "gzip" if form == "gzip" else "identity"
+        lines = ["GET /metrics HTTP/1.1", "Host: x", f"Accept-Encoding: {coding}"]
+        self._request = "\r\n".join([*lines, "", ""]).encode()
+        self._port = port
+        self.clients: list[socket.socket] = []
+
+    def grow(self, count: int) -> None:
+        for _ in range(count):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", self._port))
+            client.sendall(self._request)
+            client.setblocking(False)
+            self.clients.append(client)
+
+    def read(self) -> None:
+        """Take a few bytes each; forget those whose connection was aborted."""
+        for client in list(self.clients):
+            try:
+                received = client.recv(256)
+            except BlockingIOError:
+                continue
+            except ConnectionResetError:
+                received = b""
+            if not received:
+                client.close()
+                self.clients.remove(client)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.readers")
+    parser.add_argument("--peers", type=int, default=100_000)
+    parser.add_argument("--readers", type=int, default=200)
+    parser.add_argument("--form", choices=("plain", "gzip"), default="plain")
+    options = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="api-exporter-bench-") as name,
+        servers.upstream(options.peers, Path(name), "everything") as upstream,
+    ):
+        port = free_port()
+        with servers.daemon(upstream, Path(name), port, **SETTINGS) as program:
+            wait(program, port, "/ready")
+            time.sleep(EDITION)  # the other resources
+            client = Client(port)
+            for coding in ("identity", "gzip"):
+                _, length = client.time("/metrics", f"Accept-Encoding: {coding}")
+                print(f"page, {coding}: {length / 2**20:.0f} MiB", flush=True)
+            client.close()
+            crowd, ticks = Crowd(port, options.form), Client(upstream)
+            step = options.readers // OLD_EDITIONS
+            report("before", program, crowd, ticks, grow=0, editions=2)
+            report("during", program, crowd, ticks, grow=step, editions=6)
+            report("end", program, crowd, ticks, grow=0, editions=OLD_EDITIONS + 1)
+            report("after", program, crowd, ticks, grow=0, editions=1)
+
+
+def report(
+    phase: str,
+    program: Program,
+    crowd: Crowd,
+    upstream: Client,
+    *,
+    grow: int,
+    editions: int,
+) -> None:
+    """Print the memory of a phase, in which so many readers begin at each edition."""
+    Path(f"/proc/{program.process.pid}/clear_refs").write_text("5")  # a new peak
+    readers = 0
+    for _ in range(editions):
+        upstream.get("/tick")
+        crowd.grow(grow)
+        end = time.monotonic() + EDITION
+        while time.monotonic() < end:
+            program.check()
+            crowd.read()
+            readers = max(readers, len(crowd.clients))
+            time.sleep(1)
+    print(
+        f"{phase:6} at most {readers:4} readers, peak {program.memory('VmHWM'):5.0f}"
+        f" MiB; then {len(crowd.clients):4}, {program.memory('VmRSS'):5.0f} MiB",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
