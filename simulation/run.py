@@ -68,6 +68,8 @@ def run(seed: int, days: float, until: int | None = None, seconds: float = 0.0) 
             return _run(world, seed, days, until, seconds)
         finally:
             globalLogPublisher.removeObserver(world.history)
+            if world.life is not None:  # what waits for a computation ends with it
+                world.life.end()
             world.disk.down()
 
 

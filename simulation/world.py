@@ -384,7 +384,7 @@ class World:
     def _computing(self) -> float:
         """Return how many seconds a computation takes: now and then some."""
         chance = self._compute_chance
-        return chance.uniform(0.0, chance.choice((0.0, 0.0, 0.01, 0.1, 0.1, 2.0)))
+        return chance.uniform(0.0, chance.choice((0.0, 0.0, 0.01, 0.05, 0.05, 0.3)))
 
     def _terminate(self) -> str:
         life = self.life
