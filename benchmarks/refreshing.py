@@ -125,12 +125,12 @@ class Exporter:
         ended = [0.0]
         while min(ended) < wall:
             await deferLater(reactor, 0.005)
-            ended = [s.ended or 0.0 for s in self.network.telemetry.standings.values()]
+            ended = [s.ended or 0.0 for s in self.network.telemetry.freshness.values()]
         spent = time.process_time() - cpu
         gc.callbacks.clear()
         await self.network.stopService()
-        standings = self.network.telemetry.standings.items()
-        failed = [n for n, s in standings if not s.up and s.supported is not False]
+        freshness = self.network.telemetry.freshness.items()
+        failed = [n for n, s in freshness if not s.up and s.supported is not False]
         if failed:
             raise RuntimeError(f"not refreshed: {failed}")
         return {
@@ -175,7 +175,7 @@ class Exporter:
         every: list[dict[str, float]] = []
         attention = Attention(
             lambda: inventory,
-            standings=self.network.telemetry.standings,
+            freshness=self.network.telemetry.freshness,
             now=time.time,
         )
         for _ in range(rounds + 1):

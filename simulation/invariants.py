@@ -150,8 +150,8 @@ class Checker:
         if request.account not in self.world.known:
             return True  # it has been killed meanwhile
         name = PATHS.get(request.path, "access_tokens")
-        standings = self.world.known[request.account].network.telemetry.standings
-        ended = standings[name].ended if name in standings else None
+        freshness = self.world.known[request.account].network.telemetry.freshness
+        ended = freshness[name].ended if name in freshness else None
         key = request.account, name
         before, self._refreshes[key] = self._refreshes.get(key, NEVER), ended
         return before == ended
@@ -164,7 +164,7 @@ class Checker:
 
     def up(self) -> Problems:
         for account, known in self.known():
-            for name, standing in known.network.telemetry.standings.items():
+            for name, standing in known.network.telemetry.freshness.items():
                 if standing.up and name not in known.read_at:
                     yield f"{account}: {name} is up, and nothing is known of it"
 
@@ -196,9 +196,9 @@ class Checker:
 
     def _untold(self, account: str, known: Knowledge) -> Problems:
         """Failures of which no line tells, and lines of failures that are over."""
-        standings = known.network.telemetry.standings
-        well_at = known.read_at.get(UP, inf) if standings[UP].error is None else inf
-        for name, standing in standings.items():
+        freshness = known.network.telemetry.freshness
+        well_at = known.read_at.get(UP, inf) if freshness[UP].error is None else inf
+        for name, standing in freshness.items():
             told = bool(self.told.get((account, name)))
             # What fails as the peers do is worth no line of its own.
             alone = name == UP or known.tried_at.get(name, 0.0) > well_at
@@ -274,9 +274,9 @@ class Checker:
     def age(self) -> Problems:
         now = self.world.seconds()
         for account, known in self.world.known.items():
-            standings = known.network.telemetry.standings
+            freshness = known.network.telemetry.freshness
             for name, at in known.read_at.items():
-                if name in standings and name != ACCESS_LOG:
+                if name in freshness and name != ACCESS_LOG:
                     most = known.longest(name)
                     if now - at > most + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
@@ -295,9 +295,9 @@ class Checker:
             refused = now - self._refused_at(account)
             if refused < 2 * HOUR:
                 continue
-            standings = known.network.telemetry.standings
-            for name, standing in standings.items():
-                wait = max(15.0, 1.1 * standings[UP].period) + known.timeout
+            freshness = known.network.telemetry.freshness
+            for name, standing in freshness.items():
+                wait = max(15.0, 1.1 * freshness[UP].period) + known.timeout
                 if name != UP:  # it waits for the peers, and then for its turn
                     wait += 2.2 * standing.period + 30.0
                 # What cannot be decoded may be odd by itself.
@@ -321,14 +321,14 @@ class Checker:
         """Where something is overdue that the peers, or a limit, do not hold back."""
         now = self.world.seconds()
         for account, known in self.world.known.items():
-            standings = known.network.telemetry.standings
-            if now - self._refused_at(account) < LONG or standings[UP].error:
+            freshness = known.network.telemetry.freshness
+            if now - self._refused_at(account) < LONG or freshness[UP].error:
                 continue
             if account in {"beta", "gamma"} and self.world.stated:
                 continue  # the budget decides
             if now - self._shut_at < known.timeout + IDLE:
                 continue  # a request may be connecting
-            for name, standing in standings.items():
+            for name, standing in freshness.items():
                 busy_at = self._busy_at.get((account, name == UP), 0.0)
                 idle = now - max(known.recovered_at, busy_at)
                 asked = name not in _LATER and standing.supported is not False
@@ -406,7 +406,7 @@ class Checker:
         if not body.startswith(network.text()):
             yield f"/metrics of {account} does not begin with its page"
         up = re.search(rb"^netbird_api_up ([01])", body, re.MULTILINE)
-        wanted = network.telemetry.standings[UP].up
+        wanted = network.telemetry.freshness[UP].up
         # Our own metrics are made once a second.
         if (None if up is None else up[1] == b"1") is not wanted:
             yield f"/metrics of {account}: netbird_api_up is {up}, not {wanted}"
@@ -425,7 +425,7 @@ class Checker:
     def findings(self) -> Problems:
         for account, known in self.world.known.items():
             network, now = known.network, self.world.now()
-            if network.telemetry.standings[UP].error is not None:
+            if network.telemetry.freshness[UP].error is not None:
                 continue  # they are looked for after a refresh
             if self.world.seconds() - self.world.jumped < HOUR:
                 continue
@@ -433,7 +433,7 @@ class Checker:
             # Some wait for their day, which comes between two refreshes, too.
             ago = self.world.seconds() - known.read_at.get(UP, 0.0)
             fresh, then = (
-                network.attention.of(network.inventory, network.telemetry.standings, at)
+                network.attention.of(network.inventory, network.telemetry.freshness, at)
                 for at in (now, now - ago)
             )
             if not (fresh.counts and then.counts and there.counts):
@@ -466,10 +466,10 @@ class Checker:
                     if one >= other and other not in log.events.late:
                         yield f"{name}: {other} comes after {one}"
                         break
-            standings = world.known[account].network.telemetry.standings
+            freshness = world.known[account].network.telemetry.freshness
             lag = 3 * HOUR  # the access log comes after everything else
             if kind == "events":
-                lag = SETTLED + 2.2 * standings[kind].period
+                lag = SETTLED + 2.2 * freshness[kind].period
             settled = now - max(world.troubled[account], world.disturbed) > lag
             settled = settled and now - self._refused_at(account) > LONG
             settled = settled and not world.disk.full
@@ -514,8 +514,8 @@ class Checker:
         limited = {n for t in world.upstream.limits for n in world.upstream.tokens[t]}
         if account in limited or kind == "events":
             return account not in limited
-        standings = world.known[account].network.telemetry.standings
-        return ACCESS_LOG in standings and standings[ACCESS_LOG].supported is True
+        freshness = world.known[account].network.telemetry.freshness
+        return ACCESS_LOG in freshness and freshness[ACCESS_LOG].supported is True
 
     # Each day
 

@@ -100,15 +100,15 @@ class Knowledge:
 
     def look(self, seconds: float) -> list[str]:
         """See what refreshes have ended well since the last look; which."""
-        standings = self.network.telemetry.standings
+        freshness = self.network.telemetry.freshness
         # A withdrawal is noted first, and changes the inventory a computation later.
-        newest: list[object] = [*standings.values(), self.network.inventory]
+        newest: list[object] = [*freshness.values(), self.network.inventory]
         if len(newest) == len(self._newest) and all(map(is_, newest, self._newest)):
             return []
         self._newest = newest
         self.touched = True
         read = []
-        for name, standing in standings.items():
+        for name, standing in freshness.items():
             before = self._seen.get(name)
             if standing is before:
                 continue
@@ -173,13 +173,13 @@ class Knowledge:
 
     def missed(self, name: str) -> bool:
         """Whether it has failed, and was not tried again since the peers recovered."""
-        standing = self.network.telemetry.standings[name]
+        standing = self.network.telemetry.freshness[name]
         fails = standing.error is not None or standing.ended is None
         return fails and self.tried_at.get(name, -inf) < self.recovered_at
 
     def longest(self, name: str) -> float:
         """Seconds for which a resource may be told without a refresh."""
-        period = self.network.telemetry.standings[name].period
+        period = self.network.telemetry.freshness[name].period
         if self.max_age is None:
             return max(300.0, 3 * period)
         return max(self.max_age, 1.5 * max(period, 30.0))
@@ -199,8 +199,7 @@ class Knowledge:
         """What is held: what, how many there are, and how many may be."""
         network = self.network
         resources = len(network.selection.resources) + 1
-        yield "states of resources", len(network.pipeline.states), resources
-        yield "standings", len(network.telemetry.standings), resources
+        yield "freshness", len(network.telemetry.freshness), resources
         yield "recent requests", len(network.telemetry.recent), 20
         yield "pages put together", len(network.pages._wholes), 16
         lines = sum(len(c.families) for c in network.collectors)

@@ -95,8 +95,8 @@ BUGS = (
     Bug(
         "nothing is too old",
         "refresh/refresher.py",
-        "state.expires = now + max(self._max_ages[name], LATEST * period)",
-        "state.expires = inf",
+        "life.expires = now + max(self._max_ages[name], LATEST * period)",
+        "life.expires = inf",
     ),
     Bug(
         "a resource is up although it was withdrawn",
@@ -161,26 +161,26 @@ BUGS = (
     Bug(
         "a start does not read everything at once",
         "refresh/schedule.py",
-        "periods, now)\n",
-        "periods, now) | {n: now + 0.5 * t for n, t in periods.items() if t > 30.0}\n",
+        "life.due, life.began, life.silent = now, None, False",
+        "life.due, life.began, life.silent = now + 0.5 * life.period, None, False",
     ),
     Bug(
         "a failure has no line where the peers fail for another reason",
-        "refresh/outcomes.py",
+        "refresh/refresh_log.py",
         "peers is not None and peers.reason == error.reason",
-        "self._telemetry.standings[UP].failing_since is not None",
+        "self._lives[UP].awake.failing_since is not None",
     ),
     Bug(
         "the end of a failure has no line where the resource is missing as before",
-        "refresh/outcomes.py",
-        "if name in self._told or not (known or name == CURRENT_USER):",
+        "refresh/refresh_log.py",
+        "if life.logged or not (known or name == CURRENT_USER):",
         "if not (known or name == CURRENT_USER):",
     ),
     Bug(
         "a refresh that failed is never due again",
         "refresh/schedule.py",
-        "wait = again(self._failures[name], period, self._jitter, error.retry_after)",
-        "wait = period if name == self.first else NEVER",
+        "wait = again(life.failures, life.period, self._jitter, error.retry_after)",
+        "wait = life.period if name == self.first else NEVER",
     ),
     Bug(
         "an audit event that shows up late is lost",

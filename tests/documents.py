@@ -22,6 +22,7 @@ from api_exporter.settings.setting import Setting
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.events import EventsTelemetry
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import (
     attention,
     certificate_ends,
@@ -222,10 +223,13 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
     }
 
 
+PEERS_READ = Freshness(period=30).succeeded(records=1, rejected=0, seconds=1, at=1)
+
+
 def _own() -> str:
     telemetry = AccountTelemetry(
         registry=CollectorRegistry(),
-        periods={"peers": 30},
+        freshness={"peers": PEERS_READ},
         collectors=["peers"],
         budget=lambda: 6.0,
     )
@@ -242,7 +246,6 @@ def _own() -> str:
     unauthorized(process.registry)
     reload_successful(process.registry, lambda: True)
     account_gauges(process.registry, {"acme": telemetry})
-    telemetry.succeeded("peers", records=1, rejected=0, seconds=1, at=1)
     telemetry.attempted(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)
     )

@@ -141,7 +141,7 @@ class Watched:
             self._clock.advance(seconds / 300)
 
     def state(self, name: str) -> str:
-        return self.network.telemetry.standings[name].state(
+        return self.network.telemetry.freshness[name].state(
             NOON + self._clock.seconds()
         )
 

@@ -60,7 +60,7 @@ class RecoveryTests(SynchronousTestCase):
             assert age is not None
             self.assertLess(age, 30.0)
             world.until(end + 6 + OTHERS_WITHIN)
-            for name, standing in world.telemetry.standings.items():
+            for name, standing in world.telemetry.freshness.items():
                 self.assertTrue(standing.up, name)
                 self.assertEqual("fresh", standing.state(world.now()), name)
 
@@ -71,7 +71,7 @@ class RecoveryTests(SynchronousTestCase):
                 end = 120.0 + lasting
                 world = World(from_to(120.0, end, state)).start().until(end)
                 world.until(end + (6 if lasting < 60 else 11))
-                standing = world.telemetry.standings["peers"]
+                standing = world.telemetry.freshness["peers"]
                 self.assertTrue(standing.up, (state, lasting))
 
     def test_refusals(self) -> None:
@@ -81,7 +81,7 @@ class RecoveryTests(SynchronousTestCase):
                 end = begin + 40.0
                 world = World(from_to(begin, end, state)).start().until(end)
                 world.until(end + 5.0)
-                for name, standing in world.telemetry.standings.items():
+                for name, standing in world.telemetry.freshness.items():
                     self.assertTrue(standing.up, (state, begin, name))
 
     def test_restarting(self) -> None:
@@ -94,7 +94,7 @@ class RecoveryTests(SynchronousTestCase):
                 return 502 if 300 < now < 1590 else WELL
 
             world = World(weather).start().until(1590 + 11)
-            self.assertTrue(world.telemetry.standings["peers"].up, before)
+            self.assertTrue(world.telemetry.freshness["peers"].up, before)
 
     def test_hung(self) -> None:
         """What hangs is over within the time of one attempt and 15 s."""
@@ -102,7 +102,7 @@ class RecoveryTests(SynchronousTestCase):
             end = 120.0 + lasting
             world = World(from_to(120.0, end, HUNG)).start()
             world.until(end + TIMEOUT + 15)
-            self.assertTrue(world.telemetry.standings["peers"].up, lasting)
+            self.assertTrue(world.telemetry.freshness["peers"].up, lasting)
 
     def test_asked_to_wait(self) -> None:
         """Whoever asks for half a minute's rest gets it."""
@@ -146,7 +146,7 @@ class RecoveryTests(SynchronousTestCase):
         """A proxy that knows no path for six seconds of the start hides none."""
         for status in (404, 403):
             world = World(from_to(0.06, 6.0, status)).start().until(60)
-            ups = {n: s.up for n, s in world.telemetry.standings.items()}
+            ups = {n: s.up for n, s in world.telemetry.freshness.items()}
             self.assertEqual(dict.fromkeys(ups, True), ups, status)
 
     def test_any_order(self) -> None:
@@ -162,7 +162,7 @@ class RecoveryTests(SynchronousTestCase):
             world.until(world.clock.seconds() + 60)
             lines = book.lines()
             self.assertEqual(sorted(set(lines)), sorted(lines), (seed, states))
-            supported = {s.supported for s in world.telemetry.standings.values()}
+            supported = {s.supported for s in world.telemetry.freshness.values()}
             self.assertEqual({True}, supported, (seed, states))
 
 
@@ -179,7 +179,7 @@ class HungPathsTests(SynchronousTestCase):
         worst: dict[str, float] = {}
         while world.clock.seconds() < HOUR:
             world.until(world.clock.seconds() + 5)
-            for name, standing in world.telemetry.standings.items():
+            for name, standing in world.telemetry.freshness.items():
                 age = world.age(name)
                 if age is None:
                     age = world.clock.seconds()
@@ -199,7 +199,7 @@ class HungPathsTests(SynchronousTestCase):
         paths = ("api/accounts", "api/groups", "api/setup-keys")
         for count, seconds in ((1, 5.0), (2, TIMEOUT), (3, TIMEOUT + 5.0)):
             world = self.hung(*paths[:count]).until(seconds + 2.0)
-            unread = [p for p in world.telemetry.standings.values() if not p.up]
+            unread = [p for p in world.telemetry.freshness.values() if not p.up]
             self.assertEqual(count, len(unread), count)
             self.assertLess(world.oldest, 1.1 * PERIOD + 1.0)
 
@@ -207,7 +207,7 @@ class HungPathsTests(SynchronousTestCase):
         """Peers that hang are told as failing when the first attempt is given up."""
         world = World(from_to(100, HOUR, HUNG)).start()
         world.until(100 + 1.1 * PERIOD + TIMEOUT + 1)
-        self.assertIs(False, world.telemetry.standings["peers"].up)
+        self.assertIs(False, world.telemetry.freshness["peers"].up)
 
     def test_no_second_attempt(self) -> None:
         """What hangs is not tried again within its round."""
@@ -256,9 +256,9 @@ class BudgetTests(SynchronousTestCase):
             within = [at for at in late if begin <= at < begin + 1800]
             self.assertLessEqual(len(within), 1, refused)
         self.assertLessEqual(world.oldest, 40.0)
-        withdrawn = [s for s in world.telemetry.standings.values() if s.withdrawn]
+        withdrawn = [s for s in world.telemetry.freshness.values() if s.withdrawn]
         self.assertEqual([], withdrawn)
-        self.assertTrue(all(s.up for s in world.telemetry.standings.values()))
+        self.assertTrue(all(s.up for s in world.telemetry.freshness.values()))
 
     def test_metric(self) -> None:
         """What we allow ourselves is told once something was refused."""
@@ -277,15 +277,15 @@ class BudgetTests(SynchronousTestCase):
         world.agent.retry_after = 3600
         world.start().until(1040)
         begin = len(world.asked)
-        peers = world.telemetry.standings["peers"]
+        peers = world.telemetry.freshness["peers"]
         self.assertEqual((False, "failing"), (peers.up, peers.state(world.now())))
         world.until(1000 + 20 * 60)
         paths = [path for _, path, _ in world.asked[begin:]]
         self.assertEqual([PEERS] * 4, paths)
         world.until(1000 + 25 * 60)
-        self.assertIs(True, world.telemetry.standings["peers"].up)
+        self.assertIs(True, world.telemetry.freshness["peers"].up)
         world.until(1000 + 60 * 60)
-        self.assertTrue(all(s.up for s in world.telemetry.standings.values()))
+        self.assertTrue(all(s.up for s in world.telemetry.freshness.values()))
 
     def test_strict(self) -> None:
         """A limiter that grants hardly more than the peers need is not fought."""
@@ -293,7 +293,7 @@ class BudgetTests(SynchronousTestCase):
         world = World(down(0), limiter=bucket(3, 10)).start().until(end)
         late = [at for at, _, code in world.asked if code == 429 and at > end - HOUR]
         self.assertLess(len(late), 20)
-        self.assertIs(True, world.telemetry.standings["peers"].up)
+        self.assertIs(True, world.telemetry.freshness["peers"].up)
 
     def test_peers_fail_after_a_limit(self) -> None:
         """With a tight budget, peers that fail alone take no other metrics away."""
@@ -305,7 +305,7 @@ class BudgetTests(SynchronousTestCase):
             )
         ).start()
         world.until(2 * HOUR)
-        ended = {n for n, s in world.telemetry.standings.items() if s.withdrawn}
+        ended = {n for n, s in world.telemetry.freshness.items() if s.withdrawn}
         self.assertEqual({"peers"}, ended)
 
     def test_short_max_age(self) -> None:

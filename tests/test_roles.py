@@ -38,10 +38,10 @@ class RolesTests(SynchronousTestCase):
     def test_states(self) -> None:
         """The state is `restricted`, as unsupported as after a refusal."""
         telemetry = network("network_admin").telemetry
-        standing = telemetry.standings["proxy_services"]
+        standing = telemetry.freshness["proxy_services"]
         self.assertEqual("restricted", standing.state(0.0))
         self.assertEqual((False, None), (standing.supported, standing.up))
-        self.assertEqual(set(), set(OF_AGENTS) & set(telemetry.standings))
+        self.assertEqual(set(), set(OF_AGENTS) & set(telemetry.freshness))
 
     def test_finding(self) -> None:
         """One finding names the role and what is missing; a service user has none."""

@@ -96,11 +96,11 @@ class SharingTests(SynchronousTestCase):
         self.assertLess(len(late), 10)
         self.assertLess(max(near.oldest), 200.0)
         for world in near.worlds:
-            standings = world.telemetry.standings
-            unread = {name for name, s in standings.items() if s.last_success is None}
+            freshness = world.telemetry.freshness
+            unread = {name for name, s in freshness.items() if s.last_success is None}
             # Tokens go with the users, and these become too old now and then.
             self.assertLessEqual(unread, {"access_tokens"})
-            self.assertFalse(standings["peers"].withdrawn)
+            self.assertFalse(freshness["peers"].withdrawn)
 
     def test_six_a_minute_stated(self) -> None:
         """The same with the limit stated: not one is refused."""
@@ -110,7 +110,7 @@ class SharingTests(SynchronousTestCase):
         self.assertLess(max(near.oldest), 100.0)
         for world in near.worlds:
             self.assertTrue(world.fresh_since(0.0))
-            for name, standing in world.telemetry.standings.items():
+            for name, standing in world.telemetry.freshness.items():
                 self.assertFalse(standing.withdrawn, name)
 
     def test_twenty(self) -> None:
@@ -122,7 +122,7 @@ class SharingTests(SynchronousTestCase):
         for world in near.worlds:
             self.assertTrue(world.fresh_since(0.0))
             self.assertEqual(
-                "fresh", world.telemetry.standings["peers"].state(world.now())
+                "fresh", world.telemetry.freshness["peers"].state(world.now())
             )
 
     def test_hung(self) -> None:
@@ -130,9 +130,9 @@ class SharingTests(SynchronousTestCase):
         near = Neighbours([lambda *_: HUNG, *([fine] * 9)]).start().until(HOUR / 4)
         self.assertLess(max(near.oldest[1:]), 34.0)
         for world in near.worlds[1:]:
-            states = {s.state(world.now()) for s in world.telemetry.standings.values()}
+            states = {s.state(world.now()) for s in world.telemetry.freshness.values()}
             self.assertEqual({"fresh"}, states)
-        self.assertIs(False, near.worlds[0].telemetry.standings["peers"].up)
+        self.assertIs(False, near.worlds[0].telemetry.freshness["peers"].up)
 
     def test_pause(self) -> None:
         """A 429 for one pauses all; after it the peers of all go first."""

@@ -75,7 +75,7 @@ class World(Network):
             self.clock.advance(STEP)
 
     def look(self) -> None:
-        success = self.telemetry.standings["peers"].last_success
+        success = self.telemetry.freshness["peers"].last_success
         assert success is not None
         self.oldest = max(self.oldest, self.now() - success)
         pieces = self.pages.whole().pieces
@@ -94,7 +94,7 @@ class SimulationTests(SynchronousTestCase):
         self.assertEqual(0, world.refused)
         self.assertLess(world.oldest, 60)
         self.assertEqual(0, world.gaps)
-        failures = [s.error for s in world.telemetry.standings.values() if s.error]
+        failures = [s.error for s in world.telemetry.freshness.values() if s.error]
         self.assertEqual([], failures)
 
     def test_greedy_intervals(self) -> None:
@@ -106,4 +106,4 @@ class SimulationTests(SynchronousTestCase):
         self.assertLess(world.refused, 2 * hours)
         self.assertEqual(0, world.gaps)
         self.assertLess(world.oldest, 60)
-        self.assertIs(True, world.telemetry.standings["groups"].up)
+        self.assertIs(True, world.telemetry.freshness["groups"].up)

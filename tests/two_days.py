@@ -78,7 +78,7 @@ def lived(bad: list[Outage], seed: int) -> Findings:
     others: list[tuple[int, float]] = []
     for outage in bad:
         world.until(outage.begin)
-        ended = {n: s.ended for n, s in world.telemetry.standings.items()}
+        ended = {n: s.ended for n, s in world.telemetry.freshness.items()}
         world.until(outage.end)
         fresh = _fresh(world, outage, ended)
         peers.append((outage.state, fresh["peers"]))
@@ -98,7 +98,7 @@ def _fresh(
     """Seconds after its end at which each resource that it touched was well again."""
     touched = {
         name
-        for name, standing in world.telemetry.standings.items()
+        for name, standing in world.telemetry.freshness.items()
         if name == "peers"
         or standing.up is not True
         or standing.ended != ended[name]
@@ -108,7 +108,7 @@ def _fresh(
     while touched - fresh.keys():
         passed = world.clock.seconds() - outage.end
         for name in touched - fresh.keys():
-            standing = world.telemetry.standings[name]
+            standing = world.telemetry.freshness[name]
             success = standing.last_success or 0.0
             if standing.up and success >= START + outage.end:
                 fresh[name] = passed

@@ -192,14 +192,14 @@ class World(Network):
 
     def age(self, name: str) -> float | None:
         """Seconds since a resource was last read; None where it never was."""
-        success = self.telemetry.standings[name].last_success
+        success = self.telemetry.freshness[name].last_success
         return None if success is None else self.now() - success
 
     def fresh_since(self, at: float) -> bool:
         """Whether everything has been read since a time in seconds since the start."""
         return all(
             (standing.last_success or 0.0) >= START + at
-            for standing in self.telemetry.standings.values()
+            for standing in self.telemetry.freshness.values()
         )
 
     def fresh_at(self, at: float, patience: float) -> float:
@@ -208,7 +208,7 @@ class World(Network):
             if self.clock.seconds() > at + patience:
                 late = [
                     name
-                    for name, standing in self.telemetry.standings.items()
+                    for name, standing in self.telemetry.freshness.items()
                     if (standing.last_success or 0.0) < START + at
                 ]
                 raise AssertionError(f"not fresh {patience} s after {at}: {late}")

@@ -11,7 +11,7 @@ _ADVICE = "Use the token of a service user with the role auditor."
 
 def blind(snapshot: Snapshot) -> Iterator[Finding]:
     """Peers that cannot be read, or are withdrawn."""
-    peers = snapshot.standings.get(UP)
+    peers = snapshot.freshness.get(UP)
     if peers is None or not snapshot.blind:
         return
     gone = snapshot.inventory.peers is None
@@ -41,7 +41,7 @@ def fleet(snapshot: Snapshot) -> Iterator[Finding]:
 
 def rejected(snapshot: Snapshot) -> Iterator[Finding]:
     """Records that cannot be read and are left out."""
-    for name, standing in snapshot.standings.items():
+    for name, standing in snapshot.freshness.items():
         if standing.last_success is not None and standing.rejected:
             yield snapshot.finding(
                 "ApiExporterRecordsRejected",
@@ -53,7 +53,7 @@ def rejected(snapshot: Snapshot) -> Iterator[Finding]:
 
 def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
     """A token whose end cannot be seen."""
-    tokens = snapshot.standings.get("access_tokens")
+    tokens = snapshot.freshness.get("access_tokens")
     if tokens is not None and tokens.supported is False:
         yield snapshot.finding(
             "ApiExporterTokenNotWatched",
@@ -65,7 +65,7 @@ def unwatched(snapshot: Snapshot) -> Iterator[Finding]:
 def partial(snapshot: Snapshot) -> Iterator[Finding]:
     """A token whose user may read only a part."""
     inventory = snapshot.inventory
-    missing = [name for name in snapshot.standings if name in inventory.withheld]
+    missing = [name for name in snapshot.freshness if name in inventory.withheld]
     if not (inventory.partial or missing):
         return
     sentences = [f"has the role {plain(inventory.role)} and may not read everything."]

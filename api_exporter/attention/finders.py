@@ -107,7 +107,7 @@ def unknown(snapshot: Snapshot) -> tuple[str, ...]:
     missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
     return tuple(
         name
-        for name, standing in snapshot.standings.items()
+        for name, standing in snapshot.freshness.items()
         if name in missing and standing.supported is not False
     )
 

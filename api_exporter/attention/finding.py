@@ -70,7 +70,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
 
     Attributes:
         drop: when many peers went offline at once, or None.
-        standings: by resource, those that are asked for.
+        freshness: by resource, those that are asked for.
         chosen: names and ids of the groups that matter, as the operator has named
             them; empty for those of the thresholds.
         upstream_ends: when the upstream's certificate does; None where that is not
@@ -83,7 +83,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     thresholds: Thresholds
     now: float
     drop: float | None = None
-    standings: Mapping[str, Freshness] = {}
+    freshness: Mapping[str, Freshness] = {}
     chosen: tuple[str, ...] = ()
     upstream_ends: float | None = None
     own_ends: float | None = None
@@ -114,7 +114,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def blind(self) -> bool:
         """Whether the peers cannot be read."""
-        return UP in self.standings and self.standings[UP].up is False
+        return UP in self.freshness and self.freshness[UP].up is False
 
     def caused(self, finding: "Finding") -> bool:
         """Whether a drop of the whole fleet is a greater cause: it began with that."""

@@ -60,7 +60,7 @@ class Attention:
 
     Args:
         inventory: returns the newest inventory.
-        standings: the freshness of each resource.
+        freshness: the freshness of each resource.
         chosen: IMPORTANT_GROUPS.
         thresholds: None for those that came with the program.
 
@@ -72,14 +72,14 @@ class Attention:
         self,
         inventory: Callable[[], Inventory],
         *,
-        standings: Mapping[str, Freshness],
+        freshness: Mapping[str, Freshness],
         now: Now,
         chosen: tuple[str, ...] = (),
         thresholds: Thresholds | None = None,
         ends: Ends = lambda: (None, None),
     ) -> None:
         self._inventory = inventory
-        self._standings = standings
+        self._freshness = freshness
         self._now = now
         self._chosen = chosen
         self._ends = ends
@@ -93,23 +93,23 @@ class Attention:
 
     def snapshot(self) -> Snapshot:
         """Return what there is to look at now."""
-        return self._snapshot(self._inventory(), self._standings, self._now())
+        return self._snapshot(self._inventory(), self._freshness, self._now())
 
     def of(
-        self, inventory: Inventory, standings: Mapping[str, Freshness], now: float
+        self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
     ) -> FindingList:
         """Return the findings of another inventory."""
-        return look(self._snapshot(inventory, standings, now), UP, Look()).found
+        return look(self._snapshot(inventory, freshness, now), UP, Look()).found
 
     def _snapshot(
-        self, inventory: Inventory, standings: Mapping[str, Freshness], now: float
+        self, inventory: Inventory, freshness: Mapping[str, Freshness], now: float
     ) -> Snapshot:
         upstream_ends, own_ends = self._ends()
         return Snapshot(
             inventory=inventory,
             thresholds=self._thresholds,
             now=now,
-            standings=MappingProxyType(dict(standings)),
+            freshness=MappingProxyType(dict(freshness)),
             chosen=self._chosen,
             upstream_ends=upstream_ends,
             own_ends=own_ends,
@@ -159,6 +159,6 @@ def _sum(snapshot: Snapshot, by: By) -> FindingList:
         findings=tuple(chain.from_iterable(chain.from_iterable(lists.values()))),
         unknown=unknown(snapshot),
         counts=MappingProxyType(
-            counts if snapshot.standings[UP].up is not None else {}
+            counts if snapshot.freshness[UP].up is not None else {}
         ),
     )

@@ -123,8 +123,8 @@ def found(network: Network, checks: list[ResourceCheck], now: float) -> FindingL
         checks: at least the one of the peers.
         now: seconds since the epoch.
     """
-    standings = {check.resource.name: check.standing(now) for check in checks}
-    return network.attention.of(network.inventory, standings, now)
+    freshness = {check.resource.name: check.standing(now) for check in checks}
+    return network.attention.of(network.inventory, freshness, now)
 
 
 def attention_lines(found: FindingList, now: float, runbooks: str) -> Iterator[str]:

@@ -23,8 +23,10 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Attempt, Compute, Fetch, Now
 from api_exporter.refresh.compute import compute_at_once
+from api_exporter.refresh.life import FreshnessByName, lives
 from api_exporter.refresh.pipeline import BodyReader, Pipeline, Source
 from api_exporter.refresh.quotas import Quota
+from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.unknown_groups import UnknownGroups
 from api_exporter.telemetry.account import AccountTelemetry
@@ -76,6 +78,8 @@ class Network(MultiService):
         selection: what is published and asked for.
         stretched: by how much the intervals are, in a line; "" if they are not.
         warning: what the access log has to do without, in a line; "" for nothing.
+        lives: of its resources.
+        refresh_log: records how refreshes end.
         telemetry: how refreshes and requests went.
         pages: what is published now.
         history: how many peers were connected.
@@ -115,12 +119,19 @@ class Network(MultiService):
         self._log = log_of(name, log)
         self._unknown_groups = UnknownGroups(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
-        self.telemetry = _telemetry(registry, quota)
+        self.lives = lives(selected.periods)
+        self.telemetry = AccountTelemetry(
+            registry=registry,
+            freshness=FreshnessByName(self.lives),
+            collectors=[collector.name for collector in selected.collectors],
+            budget=lambda: quota.budget.per_minute,
+        )
         self.history = History(period=selected.periods[UP])
         self.attention = self._attention(important_groups, thresholds, certificates)
         self._instrument(registry)
         period = selected.periods.get(CONSUMPTION, 0.0)
         self.pipeline = Pipeline(
+            lives=self.lives,
             collectors=selected.collectors,
             inventory=replace(inventory, consumption_period=period),
             fetch=fetch,
@@ -133,17 +144,20 @@ class Network(MultiService):
             sources={name: s for part in parts for name, s in part.sources.items()},
             account=name,
         )
+        self.refresh_log = RefreshLog(
+            lives=self.lives, telemetry=self.telemetry, now=now, account=name
+        )
         self._refresher = Refresher(
+            lives=self.lives,
             quota=quota,
             metrics_max_age=metrics_max_age,
             pipeline=self.pipeline,
-            telemetry=self.telemetry,
+            refresh_log=self.refresh_log,
             clock=clock,
             now=now,
             jitter=jitter,
             after=self._after,
             reach=reach,
-            account=name,
         )
         self._refresher.setServiceParent(self)
 
@@ -152,7 +166,7 @@ class Network(MultiService):
     ) -> Attention:
         return Attention(
             lambda: self.inventory,
-            standings=self.telemetry.standings,
+            freshness=self.telemetry.freshness,
             now=self._now,
             chosen=groups,
             thresholds=thresholds,
@@ -166,6 +180,7 @@ class Network(MultiService):
     def attempted(self, attempt: Attempt) -> None:
         """Count one request on the wire, which whoever makes it tells of."""
         self.telemetry.attempted(attempt)
+        self.refresh_log.attempted(attempt)
         self._budget.observe(attempt, self._clock.seconds())
 
     def on_silent(self, path: str) -> None:
@@ -191,7 +206,7 @@ class Network(MultiService):
         A defect of that must not end the refreshes. It is logged when it begins.
         """
         peers = self.inventory.peers
-        if resource == UP and self.telemetry.standings[UP].up and peers is not None:
+        if resource == UP and self.telemetry.freshness[UP].up and peers is not None:
             self.history.observe(self._now(), peers)
             self._unknown_groups.warn(self.inventory)
         try:
@@ -207,15 +222,6 @@ class Network(MultiService):
             self._defect = True
         else:
             self._defect = False
-
-
-def _telemetry(registry: CollectorRegistry, quota: Quota) -> AccountTelemetry:
-    return AccountTelemetry(
-        registry=registry,
-        periods=quota.selection.periods,
-        collectors=[collector.name for collector in quota.selection.collectors],
-        budget=lambda: quota.budget.per_minute,
-    )
 
 
 def _by_resource(parts: Sequence[AccountPart]) -> dict[str, list[BodyReader]]:

@@ -1,17 +1,15 @@
 """Fetch, decode, render and publish one resource, or withdraw it.
 
-Scheduling is in `refresher`, logging in `outcomes`. All that takes long is computed in
-the compute thread, by the functions at the end of this module.
+Scheduling is in `refresher`, logging in `refresh_log`. The functions at the end of this
+module run in the compute thread.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from itertools import count
 from math import inf
 from operator import is_
 from typing import Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
@@ -29,9 +27,10 @@ from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading, check_named
-from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
+from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import Compute, Fetch, Now, UpstreamError
+from api_exporter.refresh.life import LastBody, Lives
 from api_exporter.telemetry.log import log_of
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
@@ -56,32 +55,6 @@ class Source(Protocol):
         ...
 
 
-class LastBody(Struct, frozen=True, gc=False, kw_only=True):
-    """Of the newest good body: its hash, for recognising it, and what was in it."""
-
-    digest: tuple[Hashable, ...]
-    records: int
-    rejected: int
-    complaints: tuple[str, ...]
-    recognized: KnownRecords
-
-
-class ResourceState(Struct, gc=False):
-    """What is kept of a resource from one refresh to the next.
-
-    Attributes:
-        path: what was asked for last; None where it was not known.
-        expires: when its metrics end, in seconds of the clock.
-        ends: when they mean something else: a window ends, or a day.
-        body: None before the first good one, and after it was forgotten.
-    """
-
-    path: str | None = None
-    expires: float = inf
-    ends: float = inf
-    body: LastBody | None = None
-
-
 class Pipeline:
     """Reads and withdraws resources, and publishes what changes with them.
 
@@ -96,7 +69,6 @@ class Pipeline:
 
     Attributes:
         inventory: what is known now.
-        states: of all resources that were asked for.
     """
 
     log = Logger()
@@ -104,6 +76,7 @@ class Pipeline:
     def __init__(
         self,
         *,
+        lives: Lives,
         collectors: Sequence[Collector],
         inventory: Inventory,
         fetch: Fetch,
@@ -118,7 +91,7 @@ class Pipeline:
     ) -> None:
         self.log = log_of(account, self.log)
         self.inventory = inventory
-        self.states: defaultdict[str, ResourceState] = defaultdict(ResourceState)
+        self._lives = lives
         self._collectors = collectors
         self._fetch = fetch
         self._pages = pages
@@ -135,7 +108,7 @@ class Pipeline:
 
     def knows(self, name: str) -> bool:
         """Whether a resource has been read and was not withdrawn since."""
-        return self.states[name].body is not None
+        return self._lives[name].body is not None
 
     def located(self, resource: Resource) -> str | None:
         return resource.located(self.inventory, self._now())
@@ -150,7 +123,7 @@ class Pipeline:
         Args:
             patience: seconds until the next refresh of it.
         """
-        name, state = resource.name, self.states[resource.name]
+        name, life = resource.name, self._lives[resource.name]
         asked, began = self._now(), next(self._order)
         if name in self._sources:
             source = self._sources[name]
@@ -161,9 +134,9 @@ class Pipeline:
         for reader in self._body_readers.get(name, ()):
             reader(body)
         before = getattr(self.inventory, name)
-        recognized = NO_RECORDS if state.body is None else state.body.recognized
+        recognized = NO_RECORDS if life.body is None else life.body.recognized
         known = DecodeContext(before or (), recognized, asked)
-        known_body = state.body if self._complete(name) else None
+        known_body = life.body if self._complete(name) else None
         decoding = self._compute(decode, resource, path, body, known, known_body)
         del body, recognized, known
         last, records = await decoding
@@ -172,23 +145,23 @@ class Pipeline:
         async with self._rendering:
             if resource.located(self.inventory, asked) == path:  # else another user's
                 # Known again when all of it is published, and not where that fails.
-                published = state.body is not None and self._complete(name)
-                state.body = None
+                published = life.body is not None and self._complete(name)
+                life.body = None
                 same = published and _same(records, getattr(self.inventory, name))
                 await self._publish(name, None if same else records, reading)
-                state.body = last
+                life.body = last
         return last
 
     def forget(self, name: str) -> None:
         """Its next body counts as new."""
-        self.states[name].body = None
+        self._lives[name].body = None
 
     async def tell_again(self, name: str) -> None:
         """Publish what by now means something else, though nothing was read."""
         async with self._rendering:
-            if (last := self.states[name].body) is not None:
+            if (last := self._lives[name].body) is not None:
                 # Even the same body means something else by now.
-                self.states[name].body = replace(last, digest=())
+                self._lives[name].body = replace(last, digest=())
                 records = getattr(self.inventory, name)
                 await self._render({name}, self.inventory.with_(name, records))
 
@@ -255,9 +228,9 @@ class Pipeline:
             message = f"the page would be longer than PAGE_MAX_BYTES={limit}"
             raise UpstreamError("too_large", message) from None
         self.inventory = inventory
-        for other, state in self.states.items():
+        for other, life in self._lives.items():
             if getattr(inventory, other) is None:
-                state.body = None  # another user's
+                life.body = None  # another user's
         for collector, page in zip(readers, made, strict=True):
             after = self._sound(collector.name, page)
             self._made[collector.name] = after

@@ -11,13 +11,12 @@ from twisted.python.failure import Failure
 
 from api_exporter.netbird.resources import PROBE, UP, Resource
 from api_exporter.ports import Now, UpstreamError
-from api_exporter.refresh.outcomes import Outcomes
+from api_exporter.refresh.life import Lives
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
+from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.schedule import REACH, Schedule
-from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.freshness import max_age
-from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.backoff import Jitter
 
 Work = Coroutine[Deferred[object], object, None]
@@ -50,42 +49,38 @@ class Refresher(Service):
     def __init__(
         self,
         *,
+        lives: Lives,
         quota: Quota,
         metrics_max_age: float | None,
         pipeline: Pipeline,
-        telemetry: AccountTelemetry,
+        refresh_log: RefreshLog,
         clock: IReactorTime,
         now: Now,
         jitter: Jitter,
         after: Callable[[str], Work] | None = None,
         reach: Callable[[], Awaitable[None]] | None = None,
-        account: str = "",
     ) -> None:
-        self.log = log_of(account, self.log)
+        self.log = refresh_log.log
         self._resources = {r.name: r for r in quota.selection.resources}
-        self._periods = quota.selection.periods
+        self._lives = lives
         self._max_ages = {
-            name: max_age(period, metrics_max_age)
-            for name, period in self._periods.items()
+            name: max_age(life.period, metrics_max_age) for name, life in lives.items()
         }
         self._pipeline = pipeline
-        self._outcomes = Outcomes(telemetry=telemetry, now=now, account=account)
-        self._standings = telemetry.standings
+        self._refresh_log = refresh_log
         self._budget = quota.budget
-        self._telemetry, self._now = telemetry, now
+        self._now = now
         self._clock = clock
         self._jitter = jitter
         self._after = after
         self._reach = reach
-        self._states = pipeline.states
         self._tasks: set[Deferred[None]] = set()
         self._alarm: IDelayedCall | None = None
-        self._early_at: dict[str, float] = {}
 
     def startService(self) -> None:
         super().startService()
         self._schedule = Schedule(
-            self._periods,
+            self._lives,
             now=self._clock.seconds(),
             jitter=self._jitter,
             budget=self._budget,
@@ -93,7 +88,7 @@ class Refresher(Service):
             reach=self._reach is not None,
         )
         for name in filter(self._pipeline.inventory.dormant, self._resources):
-            self._telemetry.sleep(name)
+            self._lives[name].freshness = None
         self._wake()
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
@@ -114,21 +109,21 @@ class Refresher(Service):
             return
         if path == PROBE:
             self._schedule.silent(REACH)
-        for name, state in self._states.items():
-            if state.path and f"{path}?".startswith(f"{state.path}?"):
+        for name, life in self._lives.items():
+            if life.path and f"{path}?".startswith(f"{life.path}?"):
                 self._schedule.silent(name)
         self._sleep()
 
     def _wake(self) -> None:
         self._alarm = None
         now = self._clock.seconds()
-        for name, state in self._states.items():
-            if state.expires <= now:
-                state.expires, state.body = inf, None
+        for name, life in self._lives.items():
+            if life.expires <= now:
+                life.expires, life.body = inf, None
                 work = self._then(name, self._withdraw(name))
                 self._start(work, f"removing expired metrics of {name}")
-            if state.ends <= now:
-                state.ends = inf
+            if life.ends <= now:
+                life.ends = inf
                 work = self._then(name, self._end(self._resources[name]))
                 self._start(work, f"ending windows of {name}")
         while (taken := self._schedule.take(now)) is not None:
@@ -164,7 +159,7 @@ class Refresher(Service):
         if not self.running:
             self._schedule.pass_on(now)
             return
-        times = [min(state.expires, state.ends) for state in self._states.values()]
+        times = [min(life.expires, life.ends) for life in self._lives.values()]
         wake_at = self._schedule.wake_at()
         given_way = self._schedule.pass_on(now)  # and told when it is our turn
         if wake_at is not None and not (given_way and wake_at <= now):
@@ -180,15 +175,15 @@ class Refresher(Service):
         """End the metrics of what is too old. Where that fails it is tried again."""
         try:
             try:
-                self._outcomes.withdrawn(name, self._max_ages[name])
+                self._refresh_log.expired(name, self._max_ages[name])
             finally:
                 await self._pipeline.withdraw(name)
             self._forget()
         except CancelledError:
             raise
         except Exception:
-            if self._states[name].expires == inf:
-                self._states[name].expires = self._clock.seconds() + WITHDRAWN_AGAIN
+            if self._lives[name].expires == inf:
+                self._lives[name].expires = self._clock.seconds() + WITHDRAWN_AGAIN
             raise
 
     async def _reached(self) -> None:
@@ -207,16 +202,16 @@ class Refresher(Service):
 
     async def _read(self, resource: Resource) -> None:
         """What is due, and what is to be said of it."""
-        name, state = resource.name, self._states[resource.name]
+        name, life = resource.name, self._lives[resource.name]
         begin = self._clock.seconds()
-        state.path = path = self._pipeline.located(resource)
+        life.path = path = self._pipeline.located(resource)
         self._note_need(resource, path)
         if path is None or not self._pipeline.wanted(name):
             self._schedule.skipped(name, begin)
             return
-        self._telemetry.wake(name, self._periods[name])
+        life.wake()
         if name in self._pipeline.inventory.joins.due:
-            self._early_at[name] = begin
+            life.early_at = begin
         try:
             patience = self._schedule.patience(name, begin)
             body = await self._pipeline.read(resource, path, patience)
@@ -232,9 +227,9 @@ class Refresher(Service):
         else:
             now = self._clock.seconds()
             period = self._rested(resource, begin, body.records)
-            state.expires = now + max(self._max_ages[name], LATEST * period)
-            self._outcomes.succeeded(name, body, now - begin)
-            self._telemetry.paced(name, period)
+            life.expires = now + max(self._max_ages[name], LATEST * period)
+            self._refresh_log.succeeded(name, body, now - begin)
+            self._refresh_log.paced(name, period)
             self._schedule.refreshed(name, now)
             self._watch_end(resource)
             self._locate(now)
@@ -243,33 +238,32 @@ class Refresher(Service):
     def _settle(self, now: float) -> None:
         """Refresh early what joins wait for."""
         for name in self._pipeline.inventory.joins.due:
-            fails = self._standings[name].error is not None
-            if self._periods[name] > EARLY and not fails:
-                at = self._early_at.get(name, -inf) + EARLY
-                self._schedule.make_due(name, max(now, at))
+            life = self._lives[name]
+            if life.period > EARLY and life.awake.error is None:
+                self._schedule.make_due(name, max(now, life.early_at + EARLY))
 
     def _note_need(self, resource: Resource, path: str | None) -> None:
         """Record whether a resource is requested, and why it is not."""
         name, inventory = resource.name, self._pipeline.inventory
         restricted = name in inventory.withheld and not inventory.dormant(name)
         if restricted or resource.pointless(inventory):
-            state = self._states[name]
-            state.expires, state.ends = inf, inf
+            life = self._lives[name]
+            life.expires, life.ends = inf, inf
             self._pipeline.forget(name)
         if restricted:
-            self._telemetry.wake(name, self._periods[name])
-            self._outcomes.restricted(name)
+            self._lives[name].wake()
+            self._refresh_log.restricted(name)
         elif resource.pointless(inventory):
-            self._outcomes.pointless(name)
+            self._refresh_log.pointless(name)
         elif path is not None:
-            self._outcomes.needed(name)
+            self._refresh_log.needed(name)
 
     def _rested(self, resource: Resource, begin: float, records: int = 1) -> float:
         """Let it rest; returns the seconds from one request to the next."""
-        name, seconds = resource.name, self._clock.seconds() - begin
-        period = resource.rest(records, self._periods[name], seconds)
-        if period > self._periods[name]:
-            self._schedule.rest(name, begin + period)
+        life, seconds = self._lives[resource.name], self._clock.seconds() - begin
+        period = resource.rest(records, life.period, seconds)
+        if period > life.period:
+            life.rests_until = begin + period
         return period
 
     def _watch_end(self, resource: Resource) -> None:
@@ -277,7 +271,7 @@ class Refresher(Service):
         now = self._now()
         end = resource.ends(self._pipeline.inventory, now)
         ends = inf if end is None else self._clock.seconds() + max(0.0, end - now)
-        self._states[resource.name].ends = ends
+        self._lives[resource.name].ends = ends
 
     async def _end(self, resource: Resource) -> None:
         await self._pipeline.tell_again(resource.name)
@@ -290,19 +284,20 @@ class Refresher(Service):
         self._forget()
         dormant = self._pipeline.inventory.dormant
         withheld = self._pipeline.inventory.withheld
-        for name, state in self._states.items():
+        for name, life in self._lives.items():
             located = self._pipeline.located(self._resources[name])
-            if state.path and dormant(name) and self._schedule.waits(name):
-                state.path, state.expires, state.ends = None, inf, inf
-                self._telemetry.sleep(name)
-            elif located not in {None, state.path} or (state.path and name in withheld):
+            if life.path and dormant(name) and life.due is not None:
+                life.path, life.expires, life.ends = None, inf, inf
+                life.freshness = None
+            elif located not in {None, life.path} or (life.path and name in withheld):
                 self._schedule.make_due(name, now)
 
     def _forget(self) -> None:
         """What went with something else, as the tokens of another user, is not up."""
-        for name, standing in self._standings.items():
-            if standing.up and getattr(self._pipeline.inventory, name) is None:
-                self._telemetry.forget(name)
+        for name, life in self._lives.items():
+            up = life.freshness is not None and life.freshness.up
+            if up and getattr(self._pipeline.inventory, name) is None:
+                self._refresh_log.forget(name)
 
     def _refused(self, resource: Resource, error: UpstreamError, begin: float) -> None:
         if not self._believed(resource.name):
@@ -318,7 +313,7 @@ class Refresher(Service):
 
     def _defect(self, name: str, begin: float) -> None:
         """What is being handled ought not to have happened; tell so when it begins."""
-        before = self._standings[name].error
+        before = self._lives[name].awake.error
         if before is None or before.reason != "internal":
             self.log.failure(
                 "internal error while refreshing {resource}", resource=name
@@ -329,7 +324,7 @@ class Refresher(Service):
 
     def _failed(self, name: str, error: UpstreamError, begin: float) -> None:
         now = self._clock.seconds()
-        self._outcomes.failed(name, error, now - begin)
+        self._refresh_log.failed(name, error, now - begin)
         if error.reason == "rate_limited":
             pause = self._schedule.rate_limited(name, now, error.retry_after)
             self.log.debug("pausing all requests for {seconds:.0f} s", seconds=pause)
@@ -343,11 +338,11 @@ class Refresher(Service):
         a user who is blocked is refused all: then the peers fail too, or it is known
         that the resource was there just now. What was known before is no news.
         """
-        if self._standings[name].supported is False:
+        if self._lives[name].awake.supported is False:
             return True
-        return self._standings[UP].error is None and not self._pipeline.knows(name)
+        return self._lives[UP].awake.error is None and not self._pipeline.knows(name)
 
     def _unsupported(self, name: str, begin: float, why: str) -> None:
         now = self._clock.seconds()
-        self._outcomes.unsupported(name, why, now - begin)
+        self._refresh_log.unsupported(name, why, now - begin)
         self._schedule.unsupported(name, now)

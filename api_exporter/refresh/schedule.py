@@ -7,12 +7,13 @@ path alone that is broken; then all others go on as usual. The first good answer
 all due that was missed or has failed. See docs/decisions/0008.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.fair_share import Share
+from api_exporter.refresh.life import Lives, ResourceLife
 from api_exporter.refresh.outage import NEVER, Outage
 from api_exporter.upstream.backoff import FIRST_AGAIN, Jitter, again, spread
 
@@ -30,7 +31,7 @@ class Schedule:
     one after the other, and from then on every period.
 
     Args:
-        periods: seconds by resource name, in the order in which they are first read.
+        lives: in the order in which they are first read.
         budget: of the token, which others may use as well.
         changed: called when it may be this account's turn, which another one has
             brought about.
@@ -39,7 +40,7 @@ class Schedule:
 
     def __init__(
         self,
-        periods: Mapping[str, float],
+        lives: Lives,
         *,
         now: float,
         jitter: Jitter,
@@ -47,17 +48,15 @@ class Schedule:
         changed: Callable[[], object] = lambda: None,
         reach: bool = False,
     ) -> None:
-        self.first = next(iter(periods))
-        self._periods = periods
+        self.first = next(iter(lives))
+        self._lives = lives
         self._jitter = jitter
         self._budget = budget
         self._share = Share(budget, changed)
-        self._due = dict.fromkeys((*periods, REACH) if reach else periods, now)
-        self._running: dict[str, float] = {}
-        self._silent: set[str] = set()
-        self._failures = dict.fromkeys(periods, 0)
-        self._unsupported: set[str] = set()
-        self._rests: dict[str, float] = {}
+        self._reach = ResourceLife(period=0.0, due=now) if reach else None
+        for life in lives.values():
+            life.due, life.began, life.silent = now, None, False
+            life.failures, life.absent, life.rests_until = 0, False, -NEVER
         self._first_began = -NEVER
         self._awaited: float | None = -NEVER
         """Since when all others wait for the first: from the start, after a pause."""
@@ -80,9 +79,9 @@ class Schedule:
                 others, key=lambda n: (max(others[n], now), n == ACCESS_LOG, others[n])
             )
             if self._outage is not None:
-                self._outage.others_at = now + self._periods[self.first]
-        del self._due[name]
-        self._running[name] = now
+                self._outage.others_at = now + self._lives[self.first].period
+        life = self._life(name)
+        life.due, life.began = None, now
         self._share.begin(now, peers=peers)
         return name
 
@@ -107,11 +106,11 @@ class Schedule:
         After one that took longer than half its period the upstream gets half a
         period's rest.
         """
-        period = self._periods[name]
+        life = self._lives[name]
         began = self._end(name)
-        rested = max(began + spread(period, self._jitter), now + 0.5 * period)
+        rested = max(began + spread(life.period, self._jitter), now + 0.5 * life.period)
         self._answered(name, began, rested)
-        self._unsupported.discard(name)
+        life.absent = False
         if name == self.first:
             self._recovered(now)
         elif self._outage is not None:
@@ -122,29 +121,28 @@ class Schedule:
 
         What answers for it while it starts says so of everything.
         """
-        twice = name in self._unsupported
-        self._unsupported.add(name)
+        life = self._lives[name]
+        twice, life.absent = life.absent, True
         wait = spread(UNSUPPORTED_PERIOD if twice else FIRST_AGAIN, self._jitter)
         self._answered(name, self._end(name), now + wait)
 
     def failed(self, name: str, now: float, error: UpstreamError) -> None:
         """A refresh failed, for another reason than a limit."""
-        began = self._end(name)
-        self._failures[name] += 1
-        period = self._periods[name]
-        wait = again(self._failures[name], period, self._jitter, error.retry_after)
-        self._due[name] = now + wait
+        life, began = self._lives[name], self._end(name)
+        life.failures += 1
+        wait = again(life.failures, life.period, self._jitter, error.retry_after)
+        life.due = now + wait
         if error.unsent:
             self._budget.unsent(began)
         if name == self.first:
             if error.unsupported or error.reason == "forbidden":
                 self._doubt()
             pace = self._fails(now, error.reason).paced(now, error, now - began)
-            self._due[name] = min(self._due[name], now + pace)
+            life.due = min(life.due, now + pace)
             self._tried(began)
         elif began <= self._recovered_at:  # the outage is over, and this was of it
-            self._failures[name] = 0
-            self._due[name] = now
+            life.failures = 0
+            life.due = now
         elif self._outage is not None:
             self._outage.failed(error.reason)
 
@@ -154,19 +152,18 @@ class Schedule:
         Args:
             asked: seconds that it asked for, if it said.
         """
-        began = self._end(name)
+        life, began = self._lives[name], self._end(name)
         pause = self._budget.refused(began, now, asked)
         if self._awaited is None and pause and self._outage is None:
             self._awaited = now
         if name == self.first:
-            self._due[name] = now  # when the pause is over
+            life.due = now  # when the pause is over
             self._fails(now, "rate_limited")
         else:
-            self._failures[name] += 1
-            wait = again(self._failures[name], self._periods[name], self._jitter)
-            self._due[name] = now + wait
-            if self._failures[name] == 1:  # it keeps its place among those that wait
-                self._due[name] = min(self._others().values())
+            life.failures += 1
+            life.due = now + again(life.failures, life.period, self._jitter)
+            if life.failures == 1:  # it keeps its place among those that wait
+                life.due = min(self._others().values())
             self.make_due(self.first, now)
         return pause
 
@@ -179,51 +176,56 @@ class Schedule:
         outage = self._outage
         if outage is not None and (outage.pace < NEVER or self._budget.tight(now)):
             return 0.0
-        return self._periods[name]
+        return self._lives[name].period
 
     def over(self, name: str, now: float) -> None:
         """A refresh has ended, if none of the above has said how: for want of words."""
-        if name in self._running:
+        life = self._life(name)
+        if life.began is not None:
             began = self._end(name)
             if name != REACH:
-                self._due[name] = now + self._periods[name]
+                life.due = now + life.period
             if name == self.first:
                 self._tried(began)
 
     def skipped(self, name: str, now: float) -> None:
         """Nothing was asked: what the path is made of is not known yet."""
         self._budget.unsent(self._end(name))
-        self._due[name] = now + spread(self._periods[name], self._jitter)
+        life = self._lives[name]
+        life.due = now + spread(life.period, self._jitter)
 
     def silent(self, name: str) -> None:
         """A running refresh has no response header yet: another one may start."""
-        if name in self._running and name != self.first:
-            self._silent.add(name)
-
-    def rest(self, name: str, until: float) -> None:
-        """It is not asked for before, whatever happens: what it costs is too much."""
-        self._rests[name] = until
-
-    def waits(self, name: str) -> bool:
-        """Whether it is not under way."""
-        return name in self._due
+        life = self._life(name)
+        if life.began is not None and name != self.first:
+            life.silent = True
 
     def make_due(self, name: str, now: float) -> None:
-        """It is worth asking for now, unless it is under way."""
-        if name in self._due:
-            self._due[name] = min(self._due[name], now)
+        """Make a resource due now, unless a refresh is running."""
+        life = self._lives[name]
+        if life.due is not None:
+            life.due = min(life.due, now)
+
+    def _life(self, name: str) -> ResourceLife:
+        if name == REACH:
+            assert self._reach is not None
+            return self._reach
+        return self._lives[name]
 
     def _claim(self) -> None:
         """Say what is due when, for all accounts of the token to know."""
-        share = self._share
-        share.peers_due = self._due.get(self.first, NEVER)
+        share, peers = self._share, self._lives[self.first]
+        share.peers_due = NEVER if peers.due is None else peers.due
         share.peers_began = self._first_began
-        share.others_at_once = 2 if self._silent and self._outage is None else 1
+        silent = any(life.silent for life in self._lives.values())
+        if self._reach is not None:
+            silent |= self._reach.silent
+        share.others_at_once = 2 if silent and self._outage is None else 1
         others = self._others()
         share.last_due = others.pop(ACCESS_LOG, NEVER)
         due = min(others.values(), default=NEVER)
         share.others_due = share.pressing = due
-        if REACH in self._due:
+        if REACH in others:
             share.pressing = NEVER
         elif self._awaited is not None:
             share.others_due = share.last_due = share.pressing = NEVER
@@ -234,22 +236,24 @@ class Schedule:
 
     def _others(self) -> dict[str, float]:
         """When they are due, those of equal times in their first order."""
-        if REACH in self._due:
-            return {REACH: self._due[REACH]}
-        others = {name: self._due[name] for name in self._periods if name in self._due}
-        others.pop(self.first, None)
-        for name in self._rests.keys() & others.keys():
-            others[name] = max(others[name], self._rests[name])
-        return others
+        if self._reach is not None and self._reach.due is not None:
+            return {REACH: self._reach.due}
+        return {
+            name: max(life.due, life.rests_until)
+            for name, life in self._lives.items()
+            if name != self.first and life.due is not None
+        }
 
     def _end(self, name: str) -> float:
         self._share.end(peers=name == self.first)
-        self._silent.discard(name)
-        return self._running.pop(name)
+        life = self._life(name)
+        began, life.began, life.silent = life.began, None, False
+        assert began is not None
+        return began
 
     def _answered(self, name: str, began: float, due: float) -> None:
-        self._failures[name] = 0
-        self._due[name] = due
+        life = self._lives[name]
+        life.failures, life.due = 0, due
         self._budget.answered(began)
         if name == self.first:
             self._tried(began)
@@ -272,12 +276,12 @@ class Schedule:
             return
         self._outage = None
         self._recovered_at = now
-        for name, failures in self._failures.items():
-            if failures:
+        for name, life in self._lives.items():
+            if life.failures:
                 self.make_due(name, now)
 
     def _doubt(self) -> None:
         """What the upstream did not have it may have: to be asked again like others."""
-        for name in self._unsupported:
-            self._failures[name] = 1
-        self._unsupported.clear()
+        for life in self._lives.values():
+            if life.absent:
+                life.failures, life.absent = 1, False

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api_exporter.ports import UpstreamError
 
@@ -80,6 +81,44 @@ class Freshness(Struct, frozen=True, kw_only=True):
         if self.ended is None and self.error is None:
             return None
         return self.error is None and not self.withdrawn
+
+    def succeeded(
+        self, *, records: int, rejected: int, seconds: float, at: float
+    ) -> "Freshness":
+        """Return the freshness after a refresh that ended well at a time."""
+        return Freshness(
+            period=self.period,
+            ended=at,
+            seconds=seconds,
+            supported=True,
+            last_success=at,
+            records=records,
+            rejected=rejected,
+        )
+
+    def failed(self, error: UpstreamError, seconds: float, at: float) -> "Freshness":
+        """Return the freshness after a refresh that failed at a time."""
+        return replace(
+            self,
+            ended=at,
+            seconds=seconds,
+            error=error,
+            failures=self.failures + 1,
+            failing_since=at if self.error is None else self.failing_since,
+        )
+
+    def refused(self, seconds: float, at: float, *, restricted: bool) -> "Freshness":
+        """Return the freshness after a refresh that showed that it is unsupported."""
+        return replace(
+            self,
+            ended=at,
+            seconds=seconds,
+            error=None,
+            failures=0,
+            failing_since=None,
+            supported=False,
+            restricted=restricted,
+        )
 
     def state(self, now: float) -> State:
         """The state at a time in seconds since the epoch."""

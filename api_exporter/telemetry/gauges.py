@@ -106,13 +106,13 @@ def _labelled(label: str, value: str) -> str:
 
 def resource_gauges(
     registry: CollectorRegistry,
-    standings: Mapping[str, Freshness],
+    freshness: Mapping[str, Freshness],
     budget: Callable[[], float | None],
 ) -> None:
     """How each resource stands, and how many requests a minute there are for all."""
 
     def by_resource(value: Callable[[Freshness], float | None]) -> dict[str, float]:
-        values = ((name, value(standing)) for name, standing in standings.items())
+        values = ((name, value(standing)) for name, standing in freshness.items())
         return {name: known for name, known in values if known is not None}
 
     CallbackMetric(
@@ -120,7 +120,7 @@ def resource_gauges(
         "netbird_api_up",
         "Whether the last refresh of the peers succeeded and their metrics have not"
         " expired (1 = yes, 0 = no)",
-        lambda: standings[UP].up,
+        lambda: freshness[UP].up,
     )
     CallbackMetric(
         registry,

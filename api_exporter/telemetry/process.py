@@ -111,7 +111,7 @@ def account_gauges(
     """The gauges of several accounts, beside those of the process."""
 
     def up() -> dict[str, float]:
-        ups = ((name, account.standings[UP].up) for name, account in accounts.items())
+        ups = ((name, account.freshness[UP].up) for name, account in accounts.items())
         return {name: up for name, up in ups if up is not None}
 
     CallbackMetric(

@@ -40,7 +40,7 @@ class Findings(LivePage):
 
     def _page(self, found: FindingList, page: int, last: int) -> str:
         now, account = self._now(), self._network.account
-        fact = verdict.network(found, self._network.telemetry.standings[UP])
+        fact = verdict.network(found, self._network.telemetry.freshness[UP])
         begin = (page - 1) * AT_ONCE
         some = found.findings[begin : begin + AT_ONCE]
         shown = findings.items(some, now, self._runbooks)

@@ -20,7 +20,7 @@ class Health(JsonPage):
         self._context = context
 
     def answer(self, _request: Request) -> dict[str, object]:
-        standings = self._network.telemetry.standings
+        freshness = self._network.telemetry.freshness
         return {
             **_process(self._context),
             "upstream": {
@@ -28,7 +28,7 @@ class Health(JsonPage):
                 "reachable": self._network.telemetry.reachable,
             },
             "resources": {
-                name: _entry(standing) for name, standing in standings.items()
+                name: _entry(standing) for name, standing in freshness.items()
             },
         }
 
@@ -45,7 +45,7 @@ class AllHealth(JsonPage):
         return {
             **_process(self._context),
             "accounts": {
-                name: {"up": network.telemetry.standings[UP].up}
+                name: {"up": network.telemetry.freshness[UP].up}
                 for name, network in self._accounts.items()
             },
         }

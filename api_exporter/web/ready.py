@@ -57,7 +57,7 @@ class Ready(JsonPage):
 
     def answer(self, request: Request) -> dict[str, object]:
         """The status says the same."""
-        found = reasons(self._network.telemetry.standings[UP], self._now())
+        found = reasons(self._network.telemetry.freshness[UP], self._now())
         request.setResponseCode(503 if found else 200)
         return {"ready": not found, "reasons": found}
 
@@ -77,7 +77,7 @@ class AllReady(JsonPage):
         """The status says the same."""
         now = self._now()
         found = {
-            name: not reasons(network.telemetry.standings[UP], now)
+            name: not reasons(network.telemetry.freshness[UP], now)
             for name, network in self._accounts.items()
         }
         ready = any(found.values()) or not found

@@ -160,7 +160,7 @@ class RoutingTests(SynchronousTestCase):
 
     def test_outage(self) -> None:
         """While the peers cannot be read, that is told, and no single thing."""
-        looked = seen(self.depot(False, False), standings=FAILING)
+        looked = seen(self.depot(False, False), freshness=FAILING)
         finding = only(looked)
         self.assertEqual("ApiExporterUpstreamFailing", finding.alert)
         self.assertEqual("critical", finding.severity)
@@ -170,7 +170,7 @@ class RoutingTests(SynchronousTestCase):
     def test_withdrawn(self) -> None:
         """Without peers nothing is told of what they are needed for."""
         gone = replace(self.depot(False, False), peers=None)
-        looked = seen(gone, standings={**FAILING, "users": Freshness(period=60)})
+        looked = seen(gone, freshness={**FAILING, "users": Freshness(period=60)})
         self.assertIn("are missing", only(looked).message)
         self.assertEqual(("peers", "users"), unknown(looked))
 
@@ -650,18 +650,18 @@ class ExporterTests(SynchronousTestCase):
     def test_not_watched(self) -> None:
         """A token whose end cannot be seen is told, where it is asked for."""
         for supported, told in ((False, 1), (True, 0), (None, 0)):
-            standings = {"access_tokens": Freshness(period=600, supported=supported)}
-            looked = seen(Inventory(access_tokens=()), standings=standings)
+            freshness = {"access_tokens": Freshness(period=600, supported=supported)}
+            looked = seen(Inventory(access_tokens=()), freshness=freshness)
             self.assertEqual(told, len(found(looked)))
             self.assertEqual((), unknown(looked))
 
     def test_rejected(self) -> None:
         """Records that are left out are told."""
         standing = Freshness(period=30, last_success=NOW, rejected=2)
-        looked = seen(Inventory(routes=()), standings={"routes": standing})
+        looked = seen(Inventory(routes=()), freshness={"routes": standing})
         self.assertEqual("ApiExporterRecordsRejected", only(looked).alert)
         good = {"routes": replace(standing, rejected=0)}
-        self.assertEqual([], found(seen(Inventory(), standings=good)))
+        self.assertEqual([], found(seen(Inventory(), freshness=good)))
 
     def test_detail(self) -> None:
         """A group of PEER_DETAIL that does not exist is told when groups are known."""

@@ -33,10 +33,10 @@ class AttentionTests(SynchronousTestCase):
         self.known = Inventory()
         self.time = NOW
         self.ends: tuple[float | None, float | None] = (None, None)
-        self.standings = {"peers": READ}
+        self.freshness = {"peers": READ}
         self.attention = Attention(
             lambda: self.known,
-            standings=self.standings,
+            freshness=self.freshness,
             now=lambda: self.time,
             ends=lambda: self.ends,
         )
@@ -47,7 +47,7 @@ class AttentionTests(SynchronousTestCase):
         for thresholds, severity in ((None, "info"), (severe, "critical")):
             attention = Attention(
                 lambda: WAITING,
-                standings=self.standings,
+                freshness=self.freshness,
                 now=lambda: self.time,
                 thresholds=thresholds,
             )
@@ -61,10 +61,10 @@ class AttentionTests(SynchronousTestCase):
 
     def test_start(self) -> None:
         """Before anything is known there are no counts: not even of nothing."""
-        self.standings["peers"] = Freshness(period=30)
+        self.freshness["peers"] = Freshness(period=30)
         self.assertEqual({}, self.attention.found.counts)
         self.assertEqual({}, self.look("users").counts)
-        self.standings["peers"] = READ
+        self.freshness["peers"] = READ
         self.assertEqual(
             {"critical": 0, "warning": 0, "info": 0}, self.look("peers").counts
         )
@@ -135,7 +135,7 @@ class AttentionTests(SynchronousTestCase):
     def test_withdrawn(self) -> None:
         """What is withdrawn is not told of any more, and said to be unknown."""
         self.known = WAITING
-        self.standings["users"] = READ
+        self.freshness["users"] = READ
         self.look("users")
         self.known = self.known.with_("users", None)
         found = self.look("users")

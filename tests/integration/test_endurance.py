@@ -320,7 +320,7 @@ class EnduranceTests(TestCase):
         self.assertGreater(self.api.failed, LASTING * 150 / HOUR)
         self.assertGreater(self.scrapes, 2 * LASTING / PEERS_PERIOD)
         self.assertGreater(self.withdrawn, 0)
-        refreshed = [s.error for s in self.telemetry.standings.values()]
+        refreshed = [s.error for s in self.telemetry.freshness.values()]
         self.assertEqual([None] * len(refreshed), refreshed)
         self.assertEqual([], self.defects)
         await self.network.stopService()

@@ -109,7 +109,7 @@ class DormantTests(SynchronousTestCase):
         self.assertEqual("fresh", self.state(network))
 
     def state(self, network: Agents) -> str:
-        standing = network.telemetry.standings["agent_providers"]
+        standing = network.telemetry.freshness["agent_providers"]
         return standing.state(NOON + network.clock.seconds())
 
     def test_never_late(self) -> None:
@@ -158,7 +158,7 @@ class CostTests(SynchronousTestCase):
         self.assertLessEqual(3, len(times))
         for first, second in pairwise(times):
             self.assertGreaterEqual(second - first, 1200)
-        standing = network.telemetry.standings["agent_consumption"]
+        standing = network.telemetry.freshness["agent_consumption"]
         self.assertIs(True, standing.up)
         self.assertLessEqual(1200, standing.period)
 
@@ -228,7 +228,7 @@ class RefusedTests(SynchronousTestCase):
         for error in (forbidden, unknown):
             network = Agents(agent_providers=error)
             network.advance(5 * HOUR)
-            standing = network.telemetry.standings["agent_providers"]
+            standing = network.telemetry.freshness["agent_providers"]
             self.assertIs(False, standing.supported)
             self.assertLessEqual(len(network.asked), 7)
 
@@ -238,5 +238,5 @@ class RefusedTests(SynchronousTestCase):
         error = UpstreamError("http_4xx", f"412: {message}", said=message)
         network = Agents(user_invites=error)
         network.advance(HOUR)
-        standing = network.telemetry.standings["user_invites"]
+        standing = network.telemetry.freshness["user_invites"]
         self.assertEqual((False, None), (standing.supported, standing.error))

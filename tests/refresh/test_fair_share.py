@@ -12,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.resources import RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
+from api_exporter.refresh.life import lives
 from api_exporter.refresh.rate_limits import Limit, stretched
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.serving.token_bucket import TokenBucket
@@ -68,7 +69,7 @@ class Crowd:
         for number, mine in enumerate(periods):
             self.schedules.append(
                 Schedule(
-                    mine,
+                    lives(mine),
                     now=0.0,
                     jitter=chance.random,
                     budget=self.budget,

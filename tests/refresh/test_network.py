@@ -68,16 +68,16 @@ class NetworkTests(SynchronousTestCase):
         """Without a collector the records are counted, and nothing is made of them."""
         network = self.network(collectors=("peers",))
         self.assertEqual((), network.inventory.events)
-        self.assertEqual(3, network.telemetry.standings["events"].records)
+        self.assertEqual(3, network.telemetry.freshness["events"].records)
         network = self.network(collectors=("events",))
         self.assertEqual(2, len(network.inventory.events or ()))
-        standing = network.telemetry.standings["events"]
+        standing = network.telemetry.freshness["events"]
         self.assertEqual((2, 1), (standing.records, standing.rejected))
 
     def test_malformed(self) -> None:
         """What is no list is a failure, whoever reads it."""
         self.answers["api/events/audit"] = b"{}"
-        error = self.network(collectors=("peers",)).telemetry.standings["events"].error
+        error = self.network(collectors=("peers",)).telemetry.freshness["events"].error
         assert error is not None
         self.assertEqual("decode", error.reason)
 
@@ -102,7 +102,7 @@ class NetworkTests(SynchronousTestCase):
                     self.answers["api/reverse-proxies/services"] = services
                     self.answers["api/events/proxy"] = log
                     self.turn(660)
-                    found = network.telemetry.standings["access_log"]
+                    found = network.telemetry.freshness["access_log"]
                     self.assertEqual(expected, (found.up, found.supported))
 
     def test_defect(self) -> None:
@@ -121,7 +121,7 @@ class NetworkTests(SynchronousTestCase):
             self.turn(30)
             told.append(len(self.flushLoggedErrors(ValueError)))
         self.assertEqual([1, 0, 0, 1], told)
-        self.assertEqual(120, network.telemetry.standings["peers"].last_success)
+        self.assertEqual(120, network.telemetry.freshness["peers"].last_success)
 
     def test_stopped(self) -> None:
         """Whoever stops in the midst of it leaves nothing behind."""

@@ -15,7 +15,8 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.pipeline import LastBody, Pipeline
+from api_exporter.refresh.life import LastBody, lives
+from api_exporter.refresh.pipeline import Pipeline
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
@@ -32,6 +33,7 @@ class Bench:
         self.clock = Clock()
         self.pages = Pages(["things", "others"])
         self.pipeline = Pipeline(
+            lives=lives(dict.fromkeys(BY_NAME, 300.0)),
             collectors=[
                 Collector("things", ("groups",), self.measure, (METRIC,)),
                 Collector("others", ("groups",), self.others, (OTHER,)),

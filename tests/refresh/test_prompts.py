@@ -108,5 +108,5 @@ class PromptTests(ServedTestCase):
         ):
             told, network = self.denied(body)
             self.assertNotIn(PROMPT[:8], told)
-            error = network.telemetry.standings["agent_denials"].error
+            error = network.telemetry.freshness["agent_denials"].error
             self.assertEqual("decode", error and error.reason)

@@ -89,14 +89,14 @@ class Bench(Network):
             self.clock.advance(step)
 
 
-def failing_once(really: Callable[[str], object]) -> Callable[[str], object]:
+def failing_once(really: Callable[..., object]) -> Callable[..., object]:
     """A function that has a defect when it is called first."""
     failures = [ZeroDivisionError("oops")]
 
-    def function(resource: str) -> object:
+    def function(*given: object) -> object:
         if failures:
             raise failures.pop()
-        return really(resource)
+        return really(*given)
 
     return function
 
@@ -142,7 +142,7 @@ class RefresherTests(SynchronousTestCase):
         before = bench.pages.whole()
         bench.advance(31)
         self.assertIs(before, bench.pages.whole())
-        standing = bench.telemetry.standings["peers"]
+        standing = bench.telemetry.freshness["peers"]
         self.assertEqual(1_800_000_030, standing.last_success)
 
     def test_another_order(self) -> None:
@@ -174,7 +174,7 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["peers"] = DOWN
         bench.advance(60)
         self.assertEqual(before, bench.page())
-        standing = bench.telemetry.standings["peers"]
+        standing = bench.telemetry.freshness["peers"]
         self.assertIs(False, standing.up)
         self.assertEqual(1_800_000_000, standing.last_success)
 
@@ -193,7 +193,7 @@ class RefresherTests(SynchronousTestCase):
 
     def test_withdrawal_with_a_defect(self) -> None:
         """A withdrawal that fails is tried again, whatever it is that has failed."""
-        for which, name in (("pipeline", "withdraw"), ("telemetry", "withdrawn")):
+        for which, name in (("pipeline", "withdraw"), ("refresh_log", "expired")):
             bench = Bench("setup_keys", setup_keys=b'[{"id":"k"}]').start()
             part = getattr(bench, which)
             self.patch(part, name, failing_once(getattr(part, name)))
@@ -202,7 +202,7 @@ class RefresherTests(SynchronousTestCase):
             self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
             bench.advance(WITHDRAWN_AGAIN)
             self.assertNotIn("netbird_api_setup_key_valid", bench.page())
-            self.assertTrue(bench.telemetry.standings["setup_keys"].withdrawn)
+            self.assertTrue(bench.telemetry.freshness["setup_keys"].withdrawn)
 
     def test_recovery(self) -> None:
         """After a withdrawal the same body brings everything back within a period."""
@@ -236,7 +236,7 @@ class RefresherTests(SynchronousTestCase):
         """One failing resource leaves all others fresh."""
         bench = Bench(groups=DOWN).start()
         bench.advance(1000)
-        ups = {name: s.up for name, s in bench.telemetry.standings.items()}
+        ups = {name: s.up for name, s in bench.telemetry.freshness.items()}
         self.assertEqual({"peers": True, "accounts": True, "groups": False}, ups)
 
     def test_logged_once(self) -> None:
@@ -265,7 +265,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual(2, bench.asked.count("groups"))
         bench.advance(200)
         self.assertEqual(3, bench.asked.count("groups"))
-        standing = bench.telemetry.standings["groups"]
+        standing = bench.telemetry.freshness["groups"]
         self.assertEqual((None, False, None), _told(standing))
         self.assertEqual(["info the NetBird API does not have groups"], book.lines())
 
@@ -275,11 +275,11 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["groups"] = UNKNOWN_PATH
         bench.advance(301)
         self.assertEqual(
-            (False, True, "not_found"), _told(bench.telemetry.standings["groups"])
+            (False, True, "not_found"), _told(bench.telemetry.freshness["groups"])
         )
         bench.replies["groups"] = GROUP
         bench.advance(300)
-        self.assertEqual((True, True, None), _told(bench.telemetry.standings["groups"]))
+        self.assertEqual((True, True, None), _told(bench.telemetry.freshness["groups"]))
 
     def test_lost_for_good(self) -> None:
         """What is still missing when its metrics end is not supported any more."""
@@ -287,7 +287,7 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["groups"] = UNKNOWN_PATH
         bench.advance(1250)
         self.assertEqual(
-            (None, False, None), _told(bench.telemetry.standings["groups"])
+            (None, False, None), _told(bench.telemetry.freshness["groups"])
         )
         self.assertNotIn("netbird_api_group", bench.page())
 
@@ -298,7 +298,7 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(31)
         bench.replies.update(peers=PEER, groups=GROUP)
         bench.advance(301)
-        self.assertEqual((True, True, None), _told(bench.telemetry.standings["groups"]))
+        self.assertEqual((True, True, None), _told(bench.telemetry.freshness["groups"]))
 
     def test_everything_is_missing(self) -> None:
         """A proxy that knows no path at all tells nothing of what is supported."""
@@ -306,19 +306,19 @@ class RefresherTests(SynchronousTestCase):
             peers=UNKNOWN_PATH, groups=UNKNOWN_PATH, accounts=UNKNOWN_PATH
         ).start()
         missing, waiting = (False, None, "not_found"), (None, None, None)
-        told = {n: _told(s) for n, s in bench.telemetry.standings.items()}
+        told = {n: _told(s) for n, s in bench.telemetry.freshness.items()}
         self.assertEqual(
             {"peers": missing, "accounts": missing, "groups": waiting}, told
         )
         bench.replies.update(peers=PEER, groups=GROUP, accounts=b"[]")
         bench.advance(31)
-        for standing in bench.telemetry.standings.values():
+        for standing in bench.telemetry.freshness.values():
             self.assertEqual((True, True, None), _told(standing))
 
     def test_peers_must_exist(self) -> None:
         """An upstream without peers is a failure: every real one has them."""
         bench = Bench(peers=UNKNOWN_PATH).start()
-        standing = bench.telemetry.standings["peers"]
+        standing = bench.telemetry.freshness["peers"]
         self.assertEqual((False, None, "not_found"), _told(standing))
         bench.advance(61)
         self.assertLess(3, bench.asked.count("peers"))
@@ -328,7 +328,7 @@ class RefresherTests(SynchronousTestCase):
         words = "network: routers not found"
         absence = UpstreamError("not_found", f"404: {words}", said=words)
         bench = Bench("networks", network_routers=absence, routes=absence).start()
-        self.assertIs(False, bench.telemetry.standings["network_routers"].supported)
+        self.assertIs(False, bench.telemetry.freshness["network_routers"].supported)
 
     def test_own_tokens(self) -> None:
         """The exporter's own tokens are asked for once its user is known."""
@@ -355,7 +355,7 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(601)
         self.assertNotIn("netbird_api_access_token", bench.page())
         self.assertFalse(bench.pipeline.knows("access_tokens"))
-        self.assertIsNone(bench.telemetry.standings["access_tokens"].up)
+        self.assertIsNone(bench.telemetry.freshness["access_tokens"].up)
         late.callback(tokens)
         bench.advance(0)
         self.assertIn(told % "you", bench.page())
@@ -377,18 +377,18 @@ class RefresherTests(SynchronousTestCase):
         for replaced in (DOWN, b'[{"id":"a"}]'):
             users = b'[{"id":"me","is_current":true}]'
             bench = Bench("users", users=users).start()
-            self.assertTrue(bench.telemetry.standings["access_tokens"].up)
+            self.assertTrue(bench.telemetry.freshness["access_tokens"].up)
             bench.replies["users"] = replaced
             bench.advance(1900)
             self.assertIsNone(bench.inventory.access_tokens)
-            self.assertIsNone(bench.telemetry.standings["access_tokens"].up)
+            self.assertIsNone(bench.telemetry.freshness["access_tokens"].up)
 
     def test_own_tokens_refused(self) -> None:
         """Where the tokens may not be read there is no family and no error."""
         users = b'[{"id":"me","is_current":true}]'
         refused = UpstreamError("forbidden", "403: admin role required")
         bench = Bench("users", users=users, **{"api/users/me/tokens": refused}).start()
-        standing = bench.telemetry.standings["access_tokens"]
+        standing = bench.telemetry.freshness["access_tokens"]
         self.assertEqual((None, False, None), _told(standing))
 
     def test_own_tokens_refused_for_a_moment(self) -> None:
@@ -399,11 +399,11 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench("users", users=users, **{path: tokens}).start()
         bench.replies[path] = UpstreamError("forbidden", "403: user is blocked")
         bench.advance(601)
-        standing = bench.telemetry.standings["access_tokens"]
+        standing = bench.telemetry.freshness["access_tokens"]
         self.assertEqual((False, True, "forbidden"), _told(standing))
         bench.replies[path] = tokens
         bench.advance(34)
-        standing = bench.telemetry.standings["access_tokens"]
+        standing = bench.telemetry.freshness["access_tokens"]
         self.assertEqual((True, True, None), _told(standing))
         self.assertIn("netbird_api_access_token_expiration", bench.page())
 
@@ -417,14 +417,14 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(31)
         bench.replies.update({"peers": PEER, path: b"[]"})
         bench.advance(34)
-        standing = bench.telemetry.standings["access_tokens"]
+        standing = bench.telemetry.freshness["access_tokens"]
         self.assertEqual((True, True, None), _told(standing))
 
     def test_own_user_unknown(self) -> None:
         """Without a current user nothing is asked for its tokens."""
         bench = Bench("users", users=b'[{"id":"a"}]').start()
         self.assertNotIn("tokens", "".join(bench.asked))
-        self.assertIsNone(bench.telemetry.standings["access_tokens"].ended)
+        self.assertIsNone(bench.telemetry.freshness["access_tokens"].ended)
 
     def test_rate_limited(self) -> None:
         """A 429 stops all requests for a while; then the peers go first."""
@@ -461,7 +461,7 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["groups"] = GROUP
         bench.advance(300)
         self.assertIn("netbird_api_peer_connected", bench.page())
-        ups = {name: s.up for name, s in bench.telemetry.standings.items()}
+        ups = {name: s.up for name, s in bench.telemetry.freshness.items()}
         self.assertEqual({"peers": True, "accounts": True, "groups": True}, ups)
 
     def test_withdrawn_in_a_pause(self) -> None:
@@ -473,9 +473,9 @@ class RefresherTests(SynchronousTestCase):
         bench.advance(301)
         bench.replies["peers"] = limit
         bench.advance(1000)
-        ups = {name: s.up for name, s in bench.telemetry.standings.items()}
+        ups = {name: s.up for name, s in bench.telemetry.freshness.items()}
         self.assertEqual(dict.fromkeys(ups, False), ups)
-        self.assertEqual("ended", bench.telemetry.standings["accounts"].state(0))
+        self.assertEqual("ended", bench.telemetry.freshness["accounts"].state(0))
 
     def test_restarted(self) -> None:
         """What was given up at a stop is asked for after the next start."""
@@ -483,7 +483,7 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(bench.stopService())
         bench.replies["accounts"] = b"[]"
         bench.start()
-        self.assertTrue(all(s.up for s in bench.telemetry.standings.values()))
+        self.assertTrue(all(s.up for s in bench.telemetry.freshness.values()))
 
     def test_one_outage_is_one_line(self) -> None:
         """However long everything fails, the log says it once, and when it ends."""
@@ -515,7 +515,7 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench(groups=UNKNOWN_PATH).start()
         bench.replies["peers"] = DOWN
         bench.advance(5400)
-        standing = bench.telemetry.standings["groups"]
+        standing = bench.telemetry.freshness["groups"]
         self.assertEqual((None, False, None), _told(standing))
         self.assertEqual(
             [], [line for line in book.lines() if "refresh groups" in line]
@@ -537,7 +537,7 @@ class RefresherTests(SynchronousTestCase):
         """A record that cannot be read is left out, counted and named in the log."""
         book = logbook(self)
         bench = Bench(peers=b'[{"id":"a"},{"id":7},{"id":"c"}]').start()
-        standing = bench.telemetry.standings["peers"]
+        standing = bench.telemetry.freshness["peers"]
         self.assertEqual((2, 1), (standing.records, standing.rejected))
         [line] = [line for line in book.lines() if "left out" in line]
         self.assertIn("peers[1]", line)
@@ -579,7 +579,7 @@ class RefresherTests(SynchronousTestCase):
         """A body that is no list is a failure of its own kind."""
         bench = Bench(peers=b'{"message":"hello"}').start()
         self.assertEqual(
-            (False, None, "decode"), _told(bench.telemetry.standings["peers"])
+            (False, None, "decode"), _told(bench.telemetry.freshness["peers"])
         )
 
     def test_defect(self) -> None:
@@ -591,11 +591,11 @@ class RefresherTests(SynchronousTestCase):
         waiting.errback(ZeroDivisionError("oops"))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
         self.assertEqual(
-            (False, None, "internal"), _told(bench.telemetry.standings["groups"])
+            (False, None, "internal"), _told(bench.telemetry.freshness["groups"])
         )
         bench.replies["groups"] = GROUP
         bench.advance(301)
-        self.assertIs(True, bench.telemetry.standings["groups"].up)
+        self.assertIs(True, bench.telemetry.freshness["groups"].up)
 
     def test_defect_that_stays(self) -> None:
         """A defect is logged when it begins, not at every refresh."""
@@ -605,7 +605,7 @@ class RefresherTests(SynchronousTestCase):
             bench.replies["peers"] = waiting
             bench.advance(30)
             waiting.errback(ZeroDivisionError("oops"))
-        self.assertEqual(3, bench.telemetry.standings["peers"].failures)
+        self.assertEqual(3, bench.telemetry.freshness["peers"].failures)
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
         bench.replies["peers"] = PEER
         bench.advance(30)
@@ -623,19 +623,19 @@ class RefresherTests(SynchronousTestCase):
 
         for told in ("succeeded", "failed"):
             bench = Bench(groups=DOWN if told == "failed" else GROUP)
-            real = getattr(bench.telemetry, told)
-            self.patch(bench.telemetry, told, broken)
+            real = getattr(bench.refresh_log, told)
+            self.patch(bench.refresh_log, told, broken)
             book = logbook(self)
             bench.start()
             self.assertIn(
                 "internal error while refreshing groups", " ".join(book.lines())
             )
             self.assertGreater(len(self.flushLoggedErrors(ZeroDivisionError)), 0)
-            self.patch(bench.telemetry, told, real)
+            self.patch(bench.refresh_log, told, real)
             bench.replies["groups"] = GROUP
             bench.advance(330)
-            self.assertIs(True, bench.telemetry.standings["groups"].up)
-            self.assertIs(True, bench.telemetry.standings["peers"].up)
+            self.assertIs(True, bench.telemetry.freshness["groups"].up)
+            self.assertIs(True, bench.telemetry.freshness["peers"].up)
             self.assertEqual([], self.flushLoggedErrors())
 
     def test_failures_keep_nothing(self) -> None:
@@ -651,7 +651,7 @@ class RefresherTests(SynchronousTestCase):
         for number in range(1, 21):
             bench.replies["peers"] = b" " * number + (cut if number % 2 else bad)
             bench.advance(30)
-            failures = bench.telemetry.standings["peers"].failures
+            failures = bench.telemetry.freshness["peers"].failures
             self.assertLessEqual(number, failures)
         del bench.replies["peers"]
         self.assertLess(tracemalloc.get_traced_memory()[0], 5_000_000)
@@ -665,10 +665,10 @@ class RefresherTests(SynchronousTestCase):
         waiting.cancel()
         bench.replies["groups"] = GROUP
         self.assertEqual(
-            (False, None, "internal"), _told(bench.telemetry.standings["groups"])
+            (False, None, "internal"), _told(bench.telemetry.freshness["groups"])
         )
         bench.advance(301)
-        self.assertIs(True, bench.telemetry.standings["groups"].up)
+        self.assertIs(True, bench.telemetry.freshness["groups"].up)
 
     def test_same_records(self) -> None:
         """A record that has not changed is the very object that was there before."""
@@ -690,7 +690,7 @@ class RefresherTests(SynchronousTestCase):
             self.assertEqual(["peers"], bench.asked)
         bench.on_silent(PROBE)
         bench.advance(0)
-        self.assertIs(True, bench.telemetry.standings["groups"].up)
+        self.assertIs(True, bench.telemetry.freshness["groups"].up)
         bench.stopService()
         bench.on_silent(PROBE)
         self.assertEqual([], bench.clock.getDelayedCalls())
@@ -701,7 +701,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual("groups", bench.asked[-1])
         bench.on_silent("api/groups?page=1")
         bench.advance(0)
-        self.assertIs(True, bench.telemetry.standings["routes"].up)
+        self.assertIs(True, bench.telemetry.freshness["routes"].up)
 
     def test_stop(self) -> None:
         """Stopping cancels what is under way and leaves no timer."""
@@ -711,7 +711,7 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(bench.stopService())
         self.assertEqual([waiting], cancelled)
         self.assertEqual([], bench.clock.getDelayedCalls())
-        self.assertIsNone(bench.telemetry.standings["groups"].ended)
+        self.assertIsNone(bench.telemetry.freshness["groups"].ended)
 
     def test_stop_while_rendering(self) -> None:
         """A stop waits for no computation, and publishes nothing of it."""

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
+from api_exporter.refresh.life import lives
 from api_exporter.refresh.schedule import REACH, Schedule
 from tests.parts import limiter as bucket
 
@@ -33,7 +34,7 @@ def fresh(
     chance: float = 0.5, periods: Mapping[str, float] = PERIODS, now: float = 0.0
 ) -> Schedule:
     """At its very start, with periods that are not spread unless chance says so."""
-    return Schedule(periods, now=now, jitter=lambda: chance, budget=Budget())
+    return Schedule(lives(periods), now=now, jitter=lambda: chance, budget=Budget())
 
 
 def taken(schedule: Schedule, now: float) -> list[str]:
@@ -77,7 +78,7 @@ class FirstRoundTests(SynchronousTestCase):
         budget = Budget()
         log = {"peers": 30.0, ACCESS_LOG: 30.0, "groups": 300.0}
         first, second = (
-            Schedule(p, now=0.0, jitter=lambda: 0.5, budget=budget)
+            Schedule(lives(p), now=0.0, jitter=lambda: 0.5, budget=budget)
             for p in (log, PERIODS)
         )
         for schedule in (first, second):
@@ -98,7 +99,7 @@ class FirstRoundTests(SynchronousTestCase):
     def test_reach(self) -> None:
         """Whether the upstream can be reached is asked once, beside the peers."""
         schedule = Schedule(
-            PERIODS, now=0.0, jitter=lambda: 0.5, budget=Budget(), reach=True
+            lives(PERIODS), now=0.0, jitter=lambda: 0.5, budget=Budget(), reach=True
         )
         self.assertEqual(["peers", REACH], taken(schedule, 0.0))
         schedule.refreshed("peers", 1.0)
@@ -572,7 +573,7 @@ class PauseTests(SynchronousTestCase):
             budget.refused(now, now, None)
             budget.answered(now + 15.0)
         periods = {"peers": 5.0, "groups": 300.0, "users": 300.0}
-        schedule = Schedule(periods, now=now, jitter=lambda: 0.5, budget=budget)
+        schedule = Schedule(lives(periods), now=now, jitter=lambda: 0.5, budget=budget)
         asked: list[tuple[float, str]] = []
         while now < 500.0:
             wake_at = schedule.wake_at()
@@ -601,7 +602,7 @@ class Upstream:
 
     def __init__(self, periods: Mapping[str, float], random: Random) -> None:
         self.schedule = Schedule(
-            periods, now=0.0, jitter=random.random, budget=Budget()
+            lives(periods), now=0.0, jitter=random.random, budget=Budget()
         )
         self.now = 0.0
         self.started: dict[str, list[float]] = {name: [] for name in periods}

@@ -3,16 +3,49 @@
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.netbird.record_cache import NO_RECORDS
 from api_exporter.ports import REASONS, Attempt, UpstreamError
+from api_exporter.refresh.life import FreshnessByName, LastBody, lives
+from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.freshness import Freshness
 
 DOWN = UpstreamError("timeout", "no answer")
 
 
-def telemetry() -> tuple[AccountTelemetry, CollectorRegistry]:
-    registry = CollectorRegistry()
-    periods = {"peers": 30.0, "groups": 300.0}
-    return AccountTelemetry(registry=registry, periods=periods), registry
+class Ours(RefreshLog):
+    """What an account records of its refreshes, at times that the test says."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+        mine = lives({"peers": 30.0, "groups": 300.0})
+        self.freshness = FreshnessByName(mine)
+        self.registry = CollectorRegistry()
+        self.telemetry = AccountTelemetry(
+            registry=self.registry, freshness=self.freshness
+        )
+        super().__init__(lives=mine, telemetry=self.telemetry, now=lambda: self._at)
+
+    def read(self, name: str, at: float = 1000, seconds: float = 0.4) -> None:
+        """A good refresh with five records and a rejected one."""
+        self._at = at
+        body = LastBody(
+            digest=(), records=5, rejected=1, complaints=(), recognized=NO_RECORDS
+        )
+        self.succeeded(name, body, seconds)
+
+    def fails(self, name: str, at: float, seconds: float = 30) -> None:
+        self._at = at
+        self.failed(name, DOWN, seconds)
+
+    def try_(self, attempt: Attempt) -> None:
+        self.telemetry.attempted(attempt)
+        self.attempted(attempt)
+
+
+def telemetry() -> tuple[Ours, CollectorRegistry]:
+    ours = Ours()
+    return ours, ours.registry
 
 
 def attempt(status: int | None = 200, number: int = 1) -> Attempt:
@@ -64,7 +97,7 @@ class AccountTelemetryTests(SynchronousTestCase):
     def test_success(self) -> None:
         """A good refresh shows in all gauges of its resource, and in `up` for peers."""
         ours, registry = telemetry()
-        ours.succeeded("peers", records=5, rejected=1, seconds=0.4, at=1000.5)
+        ours.read("peers", 1000.5, 0.4)
         value, labels = registry.get_sample_value, {"resource": "peers"}
         self.assertEqual(1, value("netbird_api_up"))
         for name, expected in (
@@ -82,7 +115,10 @@ class AccountTelemetryTests(SynchronousTestCase):
     def test_no_records(self) -> None:
         """An empty network has 0 records, which is not the same as unknown."""
         ours, registry = telemetry()
-        ours.succeeded("peers", records=0, rejected=0, seconds=0.4, at=1000.5)
+        body = LastBody(
+            digest=(), records=0, rejected=0, complaints=(), recognized=NO_RECORDS
+        )
+        ours.succeeded("peers", body, 0.4)
         for name in ("records", "rejected_records"):
             self.assertEqual(
                 0,
@@ -94,8 +130,8 @@ class AccountTelemetryTests(SynchronousTestCase):
     def test_failure(self) -> None:
         """A failed refresh is counted once by resource and once by reason."""
         ours, registry = telemetry()
-        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=1000)
-        ours.failed("peers", DOWN, seconds=30, at=1030)
+        ours.read("peers", 1000, 0.4)
+        ours.fails("peers", 1030, 30)
         value, labels = registry.get_sample_value, {"resource": "peers"}
         self.assertEqual(0, value("netbird_api_up"))
         self.assertEqual(0, value("api_exporter_resource_up", labels))
@@ -109,13 +145,13 @@ class AccountTelemetryTests(SynchronousTestCase):
     def test_failing_from_the_start(self) -> None:
         """Peers that have never been read make `up` 0, not absent."""
         ours, registry = telemetry()
-        ours.failed("peers", DOWN, seconds=30, at=1030)
+        ours.fails("peers", 1030, 30)
         self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
 
     def test_unsupported(self) -> None:
         """A resource that the NetBird API does not have is neither up nor down."""
         ours, registry = telemetry()
-        ours.unsupported("groups", seconds=0.1, at=1000)
+        ours.unsupported("groups", "no {resource}", 0.1)
         value, labels = registry.get_sample_value, {"resource": "groups"}
         self.assertIsNone(value("api_exporter_resource_up", labels))
         self.assertEqual(0, value("api_exporter_resource_supported", labels))
@@ -126,36 +162,36 @@ class AccountTelemetryTests(SynchronousTestCase):
         ours, registry = telemetry()
         value = registry.get_sample_value
         for name in ("peers", "groups"):
-            ours.succeeded(name, records=5, rejected=0, seconds=0.4, at=1000)
-            ours.withdrawn(name)
-            self.assertEqual("ended", ours.standings[name].state(1000))
+            ours.read(name, 1000, 0.4)
+            ours.expired(name, 300)
+            self.assertEqual("ended", ours.freshness[name].state(1000))
             self.assertEqual(0, value("api_exporter_resource_up", {"resource": name}))
         self.assertEqual(0, value("netbird_api_up"))
-        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=2000)
+        ours.read("peers", 2000, 0.4)
         self.assertEqual(1, value("netbird_api_up"))
 
     def test_failed_attempt(self) -> None:
         """A failed attempt for the peers is told at once, before its round ends."""
         ours, registry = telemetry()
         value = registry.get_sample_value
-        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=1000)
-        ours.attempted(failed("api/groups", 1030))
+        ours.read("peers", 1000, 0.4)
+        ours.try_(failed("api/groups", 1030))
         self.assertEqual(1, value("netbird_api_up"))
-        ours.attempted(failed("api/peers", 1030))
+        ours.try_(failed("api/peers", 1030))
         self.assertEqual(0, value("netbird_api_up"))
         name = "api_exporter_refresh_failures_total"
         self.assertEqual(0, value(name, {"resource": "peers"}))
-        ours.attempted(attempt())  # its body has yet to be decoded
+        ours.try_(attempt())  # its body has yet to be decoded
         self.assertEqual(0, value("netbird_api_up"))
-        ours.failed("peers", DOWN, seconds=30, at=1090)
-        self.assertEqual(1030.3, ours.standings["peers"].failing_since)
-        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=1100)
+        ours.fails("peers", 1090, 30)
+        self.assertEqual(1030.3, ours.freshness["peers"].failing_since)
+        ours.read("peers", 1100, 0.4)
         self.assertEqual(1, value("netbird_api_up"))
 
     def test_first_attempt_fails(self) -> None:
         """The very first failed attempt makes `up` 0, not absent."""
         ours, registry = telemetry()
-        ours.attempted(failed("api/peers", 1030))
+        ours.try_(failed("api/peers", 1030))
         self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
 
     def test_changed(self) -> None:
@@ -163,25 +199,26 @@ class AccountTelemetryTests(SynchronousTestCase):
         ours, registry = telemetry()
         seen: list[float | None] = []
         value = registry.get_sample_value
-        ours.changed = lambda: seen.append(value("netbird_api_up"))
+        ours.telemetry.changed = lambda: seen.append(value("netbird_api_up"))
         for at in (1, 2):
-            ours.attempted(failed("api/peers", at))
-            ours.failed("peers", DOWN, seconds=30, at=at)
-            ours.failed("groups", DOWN, seconds=30, at=at)
+            ours.try_(failed("api/peers", at))
+            ours.fails("peers", at, 30)
+            ours.fails("groups", at, 30)
         for at in (3, 4):
-            ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=at)
-        ours.withdrawn("peers")
+            ours.read("peers", at, 0.4)
+        ours.expired("peers", 300)
         self.assertEqual([0, 1, 0], seen)
 
     def test_changed_once(self) -> None:
         """Who is called sees all that has changed, however the first refresh ends."""
         seen: list[str] = []
         for end in (
-            lambda t: t.succeeded("peers", records=5, rejected=0, seconds=1, at=1),
-            lambda t: t.failed("peers", DOWN, seconds=1, at=1),
+            lambda t: t.read("peers", 1, 1),
+            lambda t: t.fails("peers", 1, 1),
         ):
             ours, _ = telemetry()
-            ours.changed = lambda ours=ours: seen.append(ours.summary(1))  # type: ignore[misc]
+            telemetry_ = ours.telemetry
+            telemetry_.changed = lambda t=telemetry_: seen.append(t.summary(1))  # type: ignore[misc]
             end(ours)
         self.assertEqual(
             ["peers fresh, 5 peers, 1.0 s", "peers failing: no answer"], seen
@@ -192,7 +229,9 @@ class AccountTelemetryTests(SynchronousTestCase):
         name, known = "api_exporter_request_budget_per_minute", [None, 4.5]
         registry = CollectorRegistry()
         AccountTelemetry(
-            registry=registry, periods={"peers": 30.0}, budget=lambda: known.pop(0)
+            registry=registry,
+            freshness={"peers": Freshness(period=30.0)},
+            budget=lambda: known.pop(0),
         )
         self.assertIsNone(registry.get_sample_value(name))
         self.assertEqual(4.5, registry.get_sample_value(name))
@@ -200,10 +239,10 @@ class AccountTelemetryTests(SynchronousTestCase):
     def test_attempts(self) -> None:
         """Every request on the wire is counted by its status, retries once more."""
         ours, registry = telemetry()
-        ours.attempted(attempt(None))
-        self.assertIs(False, ours.reachable)
-        ours.attempted(attempt(200, number=2))
-        self.assertIs(True, ours.reachable)
+        ours.try_(attempt(None))
+        self.assertIs(False, ours.telemetry.reachable)
+        ours.try_(attempt(200, number=2))
+        self.assertIs(True, ours.telemetry.reachable)
         value = registry.get_sample_value
         requests = "api_exporter_upstream_requests_total"
         self.assertEqual(1, value(requests, {"code": "none"}))
@@ -217,7 +256,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         """Numbers that are no status share one label, so that it has few values."""
         ours, registry = telemetry()
         for status in (-1, 0, 99, 600, 10**9):
-            ours.attempted(attempt(status))
+            ours.try_(attempt(status))
         requests = "api_exporter_upstream_requests_total"
         self.assertEqual(5, registry.get_sample_value(requests, {"code": "other"}))
 
@@ -225,44 +264,44 @@ class AccountTelemetryTests(SynchronousTestCase):
         """The newest twenty requests are remembered, whatever became of them."""
         ours, _ = telemetry()
         for number in range(1, 31):
-            ours.attempted(attempt(number=number))
+            ours.try_(attempt(number=number))
         self.assertEqual(
-            list(range(11, 31)), [attempt.number for attempt in ours.recent]
+            list(range(11, 31)), [attempt.number for attempt in ours.telemetry.recent]
         )
 
     def test_states(self) -> None:
         """Every resource is in one of five states."""
         ours, _ = telemetry()
-        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=1000)
+        ours.read("peers", 1000, 0.4)
         for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
-            self.assertEqual(state, ours.standings["peers"].state(now))
-        ours.failed("peers", DOWN, seconds=30, at=1060)
-        self.assertEqual("failing", ours.standings["peers"].state(1060))
-        self.assertEqual("starting", ours.standings["groups"].state(1060))
-        ours.unsupported("groups", seconds=0.1, at=1000)
-        self.assertEqual("unsupported", ours.standings["groups"].state(9000))
+            self.assertEqual(state, ours.freshness["peers"].state(now))
+        ours.fails("peers", 1060, 30)
+        self.assertEqual("failing", ours.freshness["peers"].state(1060))
+        self.assertEqual("starting", ours.freshness["groups"].state(1060))
+        ours.unsupported("groups", "no {resource}", 0.1)
+        self.assertEqual("unsupported", ours.freshness["groups"].state(9000))
 
     def test_failing_since(self) -> None:
         """The first of the failures in a row is the one that counts."""
         ours, _ = telemetry()
         for at in (0, 30, 60):
-            ours.failed("peers", DOWN, seconds=30, at=at)
-        self.assertEqual(0, ours.standings["peers"].failing_since)
-        ours.succeeded("peers", records=5, rejected=0, seconds=0.4, at=90)
-        self.assertIsNone(ours.standings["peers"].failing_since)
-        ours.failed("peers", DOWN, seconds=30, at=120)
-        self.assertEqual(120, ours.standings["peers"].failing_since)
+            ours.fails("peers", at, 30)
+        self.assertEqual(0, ours.freshness["peers"].failing_since)
+        ours.read("peers", 90, 0.4)
+        self.assertIsNone(ours.freshness["peers"].failing_since)
+        ours.fails("peers", 120, 30)
+        self.assertEqual(120, ours.freshness["peers"].failing_since)
 
     def test_summary(self) -> None:
         """Our state fits into one line."""
         ours, _ = telemetry()
-        self.assertEqual("peers starting", ours.summary(1000))
-        ours.succeeded("peers", records=5, rejected=0, seconds=0.44, at=1000)
-        self.assertEqual("peers fresh, 5 peers, 0.4 s", ours.summary(1001))
-        self.assertEqual("peers late, 5 peers, 0.4 s", ours.summary(1100))
-        ours.failed("groups", DOWN, seconds=1, at=1001)
+        self.assertEqual("peers starting", ours.telemetry.summary(1000))
+        ours.read("peers", 1000, 0.44)
+        self.assertEqual("peers fresh, 5 peers, 0.4 s", ours.telemetry.summary(1001))
+        self.assertEqual("peers late, 5 peers, 0.4 s", ours.telemetry.summary(1100))
+        ours.fails("groups", 1001, 1)
         self.assertEqual(
-            "peers fresh, 5 peers, 0.4 s, failing: groups", ours.summary(1001)
+            "peers fresh, 5 peers, 0.4 s, failing: groups", ours.telemetry.summary(1001)
         )
-        ours.failed("peers", DOWN, seconds=1, at=1002)
-        self.assertEqual("peers failing: no answer", ours.summary(1003))
+        ours.fails("peers", 1002, 1)
+        self.assertEqual("peers failing: no answer", ours.telemetry.summary(1003))

@@ -9,16 +9,18 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import Attempt
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.text import text
 from tests.parts import process_telemetry
 
 
 def registries() -> tuple[CollectorRegistry, ...]:
     """Of an account whose peers have been read, and of the process."""
-    account = AccountTelemetry(
-        registry=CollectorRegistry(), periods=dict.fromkeys(BY_NAME, 30.0)
+    freshness = dict.fromkeys(BY_NAME, Freshness(period=30.0))
+    freshness["peers"] = freshness["peers"].succeeded(
+        records=5, rejected=1, seconds=0.4, at=1000.5
     )
-    account.succeeded("peers", records=5, rejected=1, seconds=0.4, at=1000.5)
+    account = AccountTelemetry(registry=CollectorRegistry(), freshness=freshness)
     account.attempted(
         Attempt(path="", number=1, started=0, status=200, received=10, seconds=0.3)
     )

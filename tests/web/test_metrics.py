@@ -53,7 +53,7 @@ class MetricsTests(ServedTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         network = unread(self.clock, "peers")
-        self.pages, self.telemetry = network.pages, network.telemetry
+        self.pages, self.lives = network.pages, network.lives
         context = site_context(self.clock)
         self.process = context.process
         self.tree = Resource()
@@ -101,7 +101,8 @@ class MetricsTests(ServedTestCase):
     def test_parsed(self) -> None:
         """The upstream's and our own metrics parse as one page in both formats."""
         self.publish()
-        self.telemetry.succeeded("peers", records=3, rejected=0, seconds=1, at=1)
+        peers = self.lives["peers"]
+        peers.freshness = peers.awake.succeeded(records=3, rejected=0, seconds=1, at=1)
         for accept, parse in (
             ("text/plain", text_string_to_metric_families),
             (PROMETHEUS_3, openmetrics.text_string_to_metric_families),

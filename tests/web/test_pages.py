@@ -13,7 +13,7 @@ class PagesTests(ServedTestCase):
 
     def serve(self, metrics_path: str) -> None:
         watched = Watched(collectors=["peers", "groups"], metrics_path=metrics_path)
-        self.clock, self.telemetry = watched.clock, watched.telemetry
+        self.clock, self.lives = watched.clock, watched.lives
         self.tree = watched.tree
 
     def test_status(self) -> None:
@@ -68,9 +68,12 @@ class PagesTests(ServedTestCase):
 
     def test_health(self) -> None:
         """Every resource tells how its newest refresh went."""
-        self.telemetry.succeeded("peers", records=0, rejected=0, seconds=1, at=1000.5)
+        peers, groups = self.lives["peers"], self.lives["groups"]
+        peers.freshness = peers.awake.succeeded(
+            records=0, rejected=0, seconds=1, at=1000.5
+        )
         error = UpstreamError("forbidden", "403: permission denied")
-        self.telemetry.failed("groups", error, seconds=1, at=1001)
+        groups.freshness = groups.awake.failed(error, 1, 1001)
         resources = json.loads(self.request("/health")[2])["resources"]
         self.assertEqual(
             (True, 0, 1000.5),
@@ -88,7 +91,8 @@ class PagesTests(ServedTestCase):
     def test_request_id(self) -> None:
         """What finds a refused request in the server's log is told with it."""
         error = UpstreamError("forbidden", "403", request_id="dc1djo5qmd2oq13d8pj0")
-        self.telemetry.failed("groups", error, seconds=1, at=1001)
+        groups = self.lives["groups"]
+        groups.freshness = groups.awake.failed(error, 1, 1001)
         resources = json.loads(self.request("/health")[2])["resources"]
         self.assertEqual(
             "dc1djo5qmd2oq13d8pj0", resources["groups"]["last_error_request_id"]

@@ -2,6 +2,8 @@
 
 import json
 
+from msgspec.structs import replace
+
 from api_exporter.ports import UpstreamError
 from api_exporter.upstream.advice import advice
 from tests.web.served import ServedTestCase, header
@@ -66,7 +68,9 @@ class ReadyTests(ServedTestCase):
     def test_withdrawn(self) -> None:
         """Peers whose metrics have ended are not to be relied on, however young."""
         self.watched.start()
-        self.watched.telemetry.withdrawn("peers")
+        self.watched.lives["peers"].freshness = replace(
+            self.watched.lives["peers"].awake, withdrawn=True
+        )
         self.assertEqual((503, ["too_old"]), self.ready())
 
     def test_asks_nobody(self) -> None:

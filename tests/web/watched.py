@@ -104,6 +104,7 @@ class Watched(Network):
 
         def answer() -> None:
             self.telemetry.attempted(attempt)
+            self.refresh_log.attempted(attempt)
             if fault is not None:
                 fetched.errback(fault)
             else:

@@ -56,7 +56,7 @@ class Discovery(ReadOnlyPage):
         except QueryError as wrong:
             return refuse(request, 400, str(wrong))
         known = self._network.inventory
-        if why := unknown(known, self._network.telemetry.standings, self._now()):
+        if why := unknown(known, self._network.telemetry.freshness, self._now()):
             return refuse(request, 503, why)
         if too_many(known, asked):
             return refuse(request, 400, _TOO_LONG)
@@ -91,12 +91,12 @@ class Discovery(ReadOnlyPage):
 
 
 def unknown(
-    inventory: Inventory, standings: Mapping[str, Freshness], now: float
+    inventory: Inventory, freshness: Mapping[str, Freshness], now: float
 ) -> str:
     """Why there can be no answer, in a line; "" where there can."""
     for name in NEEDS:
         if getattr(inventory, name) is None:
-            return f"the {name} are unknown: {_why(standings[name], now)}"
+            return f"the {name} are unknown: {_why(freshness[name], now)}"
     return ""
 
 

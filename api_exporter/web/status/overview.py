@@ -65,7 +65,7 @@ class Overview(LivePage):
         """A row for each account that the client may know of."""
         now = self._now()
         found = {
-            name: verdict(network.telemetry.standings, network.inventory, now)
+            name: verdict(network.telemetry.freshness, network.inventory, now)
             for name, network in self._accounts.items()
             if name in known
         }

@@ -37,11 +37,11 @@ class Status(LivePage):
     def document(self) -> str:
         """Each section in its place: the answer comes first."""
         now, network = self._now(), self._network
-        standings, pages = network.telemetry.standings, network.pages
+        freshness, pages = network.telemetry.freshness, network.pages
         found = network.attention.found
-        reading = verdict.verdict(standings, network.inventory, now)
+        reading = verdict.verdict(freshness, network.inventory, now)
         facts = sorted(
-            (reading, verdict.network(found, standings[UP])),
+            (reading, verdict.network(found, freshness[UP])),
             key=lambda fact: verdict.WORST_FIRST.index(fact.tone),
         )
         dormant = [
@@ -53,7 +53,7 @@ class Status(LivePage):
         last = (
             self._facts(network.inventory, now),
             self._peers(now),
-            tables.resources(standings, dormant, now, note=network.stretched),
+            tables.resources(freshness, dormant, now, note=network.stretched),
             tables.collectors(network.collectors, pages.series(), pages.lengths()),
             tables.calls(network.telemetry.recent),
         )
@@ -72,7 +72,7 @@ class Status(LivePage):
             False: tables.state("bad", "does not answer"),
             None: tables.state("none", "no request yet"),
         }
-        standings = self._network.telemetry.standings
+        freshness = self._network.telemetry.freshness
         return tags.section(
             tags.dl(
                 _fact(
@@ -82,8 +82,8 @@ class Status(LivePage):
                 ),
                 _fact(
                     "Token",
-                    tables.state(*verdict.token(standings[UP])),
-                    _token_end(inventory, standings, now),
+                    tables.state(*verdict.token(freshness[UP])),
+                    _token_end(inventory, freshness, now),
                 ),
                 _fact("Series", f"{sum(self._network.pages.series().values()):,}"),
                 _fact(
@@ -119,15 +119,15 @@ def _fact(name: str, value: Flattenable, more: Flattenable = "") -> Tag:
 
 
 def _token_end(
-    inventory: Inventory, standings: Mapping[str, Freshness], now: float
+    inventory: Inventory, freshness: Mapping[str, Freshness], now: float
 ) -> Flattenable:
     """When our token ends; where it is refused by now, when that was told."""
     end = verdict.token_end(inventory)
     if end is None:
         return ""
     shown: Flattenable = formatting.instant(end, verdict.ends(end, now))
-    if verdict.refused(standings[UP]):
-        read = standings["access_tokens"].last_success
+    if verdict.refused(freshness[UP]):
+        read = freshness["access_tokens"].last_success
         shown = [
             shown,
             "" if read is None else f", as of {formatting.clock(read, now)}",

@@ -37,7 +37,7 @@ _NUMBERS = ("Last success", "Every", "Records", "Milliseconds")
 
 
 def resources(
-    standings: Mapping[str, Freshness],
+    freshness: Mapping[str, Freshness],
     dormant: Collection[str],
     now: float,
     note: str = "",
@@ -48,10 +48,10 @@ def resources(
     """
     rows: list[Tag] = []
     states: set[str] = set()
-    peers, waiting = standings[UP], _wait(standings)
+    peers, waiting = freshness[UP], _wait(freshness)
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
     for resource in BY_NAME.values():
-        if (standing := standings.get(resource.name)) is None:
+        if (standing := freshness.get(resource.name)) is None:
             continue
         word: str = standing.state(now)
         if waiting and word in {"starting", "late"}:
@@ -70,7 +70,7 @@ def resources(
         (
             "off",
             "no enabled collector reads this resource",
-            [n for n in BY_NAME if n not in standings and n not in dormant],
+            [n for n in BY_NAME if n not in freshness and n not in dormant],
         ),
     ):
         if names:
@@ -83,11 +83,11 @@ def resources(
     )
 
 
-def _wait(standings: Mapping[str, Freshness]) -> bool:
+def _wait(freshness: Mapping[str, Freshness]) -> bool:
     """Whether others are not asked for: the peers fail, and no other fared better."""
-    since = standings[UP].failing_since
+    since = freshness[UP].failing_since
     return since is not None and all(
-        (standing.last_success or 0.0) <= since for standing in standings.values()
+        (standing.last_success or 0.0) <= since for standing in freshness.values()
     )
 
 

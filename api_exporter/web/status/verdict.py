@@ -40,12 +40,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def verdict(
-    standings: Mapping[str, Freshness], inventory: Inventory, now: float
+    freshness: Mapping[str, Freshness], inventory: Inventory, now: float
 ) -> Verdict:
     """Whether NetBird can be read. The peers decide; other failures are notes."""
-    peers = standings[UP]
+    peers = freshness[UP]
     state = peers.state(now)
-    others = _others(standings, now)
+    others = _others(freshness, now)
     if state == "failing" and peers.error is not None:
         since = formatting.clock(peers.failing_since or now, now)
         return Verdict(
@@ -142,15 +142,15 @@ def _told(peers: Freshness, inventory: Inventory, now: float) -> str:
     return f"The metrics show the peers as they were at {when}."
 
 
-def _others(standings: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
+def _others(freshness: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
     failing = [
         name
-        for name, standing in standings.items()
+        for name, standing in freshness.items()
         if name != UP and standing.state(now) == "failing"
     ]
     if not failing:
         return ()
-    if standings[UP].state(now) == "failing" or len(failing) > _NAMED:
+    if freshness[UP].state(now) == "failing" or len(failing) > _NAMED:
         verb = "fails" if len(failing) == 1 else "fail"
         return (f"{counted(len(failing), 'other resource')} {verb} too.",)
     return (f"Failing resources (reasons below): {', '.join(failing)}.",)

@@ -101,7 +101,7 @@ class StatusTests(ServedTestCase):
     def test_resources(self) -> None:
         """A row tells all there is to tell of a resource."""
         rows = self.rows("Resources")
-        peers = self.watched.telemetry.standings["peers"].records
+        peers = self.watched.telemetry.freshness["peers"].records
         self.assertEqual(["fresh", "19 s ago", "30 s", str(peers)], rows["peers"][:4])
         self.assertRegex(rows["peers"][4], r"^\d+$")
         self.assertNotIn("events", rows)
@@ -281,7 +281,7 @@ class StatusTests(ServedTestCase):
             error="no answer within 30 s",
             reason="timeout",
         )
-        telemetry.attempted(attempt)
+        self.watched.refresh_log.attempted(attempt)
         self.assertEqual(["peers failing: no answer within 30 s"], told)
         self.assertIn("Reading NetBird: no, since", self.text())
         self.assertEqual(503, self.request("/ready")[0])

@@ -1,0 +1,117 @@
+"""The life of a resource: all that an account keeps of it between two refreshes."""
+
+from collections.abc import Hashable, Iterator, Mapping
+from math import inf
+
+from msgspec import Struct
+
+from api_exporter.netbird.record_cache import KnownRecords
+from api_exporter.telemetry.freshness import Freshness
+
+
+class LastBody(Struct, frozen=True, gc=False, kw_only=True):
+    """The newest good body: its hash, and what it had.
+
+    Attributes:
+        digest: equal for equal bodies of one path.
+        complaints: what was wrong with the first rejected records.
+        recognized: by which the next body is decoded sooner.
+    """
+
+    digest: tuple[Hashable, ...]
+    records: int
+    rejected: int
+    complaints: tuple[str, ...]
+    recognized: KnownRecords
+
+
+class ReportedRejections(Struct, frozen=True):
+    """What was wrong with rejected records when it was logged.
+
+    Attributes:
+        at: seconds since the epoch.
+    """
+
+    kinds: frozenset[str]
+    at: float
+
+
+class ResourceLife(Struct, gc=False, kw_only=True):
+    """One resource of an account. Times are seconds of the clock.
+
+    Attributes:
+        period: seconds between two refreshes.
+        due: when the next refresh may start; None while one runs.
+        began: when the running refresh began; None while none runs.
+        silent: whether the running refresh has no response header yet.
+        failures: failed refreshes in a row, which delay the next one.
+        absent: whether the upstream has answered once that it lacks the path.
+        rests_until: the earliest next refresh, because of the upstream's cost.
+        early_at: when joins last made it due early.
+        path: the last path that was requested; None if it was not known.
+        expires: when the metrics expire.
+        ends: when the metrics mean something else: a window ends, or a day.
+        body: None before the first good body, and after it was forgotten.
+        freshness: None while the resource is dormant.
+        logged: whether the log says that refreshes fail, or that metrics expired.
+        needless: whether the log says that it is not requested.
+        rejections: what the log says about rejected records.
+    """
+
+    period: float
+    due: float | None = None
+    began: float | None = None
+    silent: bool = False
+    failures: int = 0
+    absent: bool = False
+    rests_until: float = -inf
+    early_at: float = -inf
+    path: str | None = None
+    expires: float = inf
+    ends: float = inf
+    body: LastBody | None = None
+    freshness: Freshness | None = None
+    logged: bool = False
+    needless: bool = False
+    rejections: ReportedRejections | None = None
+
+    @property
+    def awake(self) -> Freshness:
+        """The freshness of a resource that is not dormant."""
+        assert self.freshness is not None
+        return self.freshness
+
+    def wake(self) -> None:
+        if self.freshness is None:
+            self.freshness = Freshness(period=self.period)
+
+
+Lives = Mapping[str, ResourceLife]
+"""By resource, in the order of the first refreshes."""
+
+
+def lives(periods: Mapping[str, float]) -> Lives:
+    """Return the lives of resources before their first refresh."""
+    return {
+        name: ResourceLife(period=period, freshness=Freshness(period=period))
+        for name, period in periods.items()
+    }
+
+
+class FreshnessByName(Mapping[str, Freshness]):
+    """The freshness of all resources that are not dormant."""
+
+    def __init__(self, lives: Lives) -> None:
+        self._lives = lives
+
+    def __getitem__(self, name: str) -> Freshness:
+        freshness = self._lives[name].freshness
+        if freshness is None:
+            raise KeyError(name)
+        return freshness
+
+    def __iter__(self) -> Iterator[str]:
+        return (n for n, life in self._lives.items() if life.freshness is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,189 @@
+"""How refreshes end: in the resource's life, the metrics and, at a change, the log."""
+
+from msgspec.structs import replace
+from twisted.logger import Logger
+
+from api_exporter.netbird.resources import BY_NAME, CURRENT_USER, UP
+from api_exporter.plurals import counted
+from api_exporter.ports import Attempt, Now, UpstreamError
+from api_exporter.refresh.life import LastBody, Lives, ReportedRejections
+from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.telemetry.freshness import Freshness
+from api_exporter.telemetry.log import log_of
+
+REPORT_PERIOD = 3600.0
+"""Seconds, at least, between two reports of a resource's rejected records."""
+
+
+class RefreshLog:
+    """Records how refreshes end."""
+
+    log = Logger()
+
+    def __init__(
+        self,
+        *,
+        lives: Lives,
+        telemetry: AccountTelemetry,
+        now: Now,
+        account: str = "",
+    ) -> None:
+        self.log = log_of(account, self.log)
+        self._lives = lives
+        self._telemetry = telemetry
+        self._now = now
+
+    def attempted(self, attempt: Attempt) -> None:
+        """Record a failed request for the peers, which makes them failing at once.
+
+        It may be retried for longer than all should seem to be well.
+        """
+        if attempt.path != BY_NAME[UP].path or attempt.reason is None:
+            return
+        before = self._lives[UP].awake
+        error = UpstreamError(
+            attempt.reason, attempt.error, request_id=attempt.request_id
+        )
+        since = attempt.started + attempt.seconds
+        if before.error is not None and before.failing_since is not None:
+            since = before.failing_since
+        self._change(UP, replace(before, error=error, failing_since=since))
+
+    def succeeded(self, name: str, body: LastBody, seconds: float) -> None:
+        """Record a refresh that has ended well, after so many seconds."""
+        life = self._lives[name]
+        failures = life.awake.failures
+        self._telemetry.refreshed(name)
+        self._change(
+            name,
+            life.awake.succeeded(
+                records=body.records,
+                rejected=body.rejected,
+                seconds=seconds,
+                at=self._now(),
+            ),
+        )
+        self.log.debug(
+            "refreshed {resource}",
+            resource=name,
+            records=body.records,
+            rejected=body.rejected,
+            milliseconds=round(1000 * seconds),
+        )
+        if body.complaints:
+            self._report(name, body)
+        if life.logged:
+            life.logged = False
+            after = f" after {counted(failures, 'failure')}" if failures else ""
+            self.log.info("{resource} can be refreshed again" + after, resource=name)
+
+    def failed(self, name: str, error: UpstreamError, seconds: float) -> None:
+        """Record a failure. One that fails as the peers do has no line of its own."""
+        life = self._lives[name]
+        self._telemetry.failed(name, error)
+        self._change(name, life.awake.failed(error.kept(), seconds, self._now()))
+        peers = self._lives[UP].awake.error
+        alike = name != UP and peers is not None and peers.reason == error.reason
+        if not life.logged and not alike:
+            life.logged = True
+            traced = {"request_id": error.request_id} if error.request_id else {}
+            self.log.warn(
+                "cannot refresh {resource}: {why}",
+                resource=name,
+                why=str(error),
+                reason=error.reason,
+                **traced,
+            )
+
+    def unsupported(
+        self, name: str, why: str, seconds: float, *, restricted: bool = False
+    ) -> None:
+        """Record that the upstream does not have it, or not for this token.
+
+        That is no failure. It is logged once, and again where it ends one. NetBird
+        refuses the current user to all service users.
+        """
+        life = self._lives[name]
+        before = life.awake
+        known = before.supported is False and before.restricted == restricted
+        if life.logged or not (known or name == CURRENT_USER):
+            self.log.info(why, resource=name)
+        life.logged = False
+        self._telemetry.refreshed(name)
+        after = before.refused(seconds, self._now(), restricted=restricted)
+        self._change(name, after)
+
+    def restricted(self, name: str) -> None:
+        """Log once that a resource is withheld, and count no further refreshes."""
+        life = self._lives[name]
+        if not life.awake.restricted or life.awake.error is not None:
+            why = "{resource} is withheld: the token's user may not read all of it"
+            self.unsupported(name, why, 0.0, restricted=True)
+            life.needless = True
+
+    def pointless(self, name: str) -> None:
+        """Log once that a resource is not requested, because there is nothing of it."""
+        life = self._lives[name]
+        if life.awake.supported is not False or life.awake.error is not None:
+            why = "{resource} is not requested: NetBird lists no object that needs it"
+            self.unsupported(name, why, 0.0)
+            life.needless = True
+
+    def needed(self, name: str) -> None:
+        """Record that a resource is requested, maybe again."""
+        life = self._lives[name]
+        if life.needless:
+            life.needless = False
+            self.forget(name)
+
+    def paced(self, name: str, period: float) -> None:
+        """Record the seconds between two refreshes, as they have turned out."""
+        self._change(name, replace(self._lives[name].awake, period=period))
+
+    def forget(self, name: str) -> None:
+        """Make a resource's freshness that of a resource before its first refresh."""
+        self._change(name, Freshness(period=self._lives[name].awake.period))
+
+    def expired(self, name: str, max_age: float) -> None:
+        """Record that metrics expire.
+
+        While the peers fail that is not logged: nothing else is requested then.
+        """
+        life = self._lives[name]
+        life.rejections = None
+        self._change(name, replace(life.awake, withdrawn=True))
+        if name != UP and self._lives[UP].awake.error is not None:
+            return
+        life.logged = True
+        self.log.warn(
+            "metrics of {resource} have expired: no successful refresh for"
+            " {seconds:g} s",
+            resource=name,
+            seconds=max_age,
+        )
+
+    def _change(self, name: str, freshness: Freshness) -> None:
+        before, self._lives[name].freshness = self._lives[name].awake, freshness
+        if name == UP and freshness.up is not before.up:
+            self._telemetry.changed()
+
+    def _report(self, name: str, body: LastBody) -> None:
+        """Log what is wrong with records, but not again where only places change."""
+        life, now = self._lives[name], self._now()
+        kinds = frozenset(words.partition("]: ")[2] for words in body.complaints)
+        before = life.rejections
+        if before and (kinds == before.kinds or now < before.at + REPORT_PERIOD):
+            return
+        life.rejections = ReportedRejections(kinds, now)
+        for complaint in body.complaints:
+            self.log.warn(
+                "a record is left out: {resource}{complaint}",
+                resource=name,
+                complaint=complaint,
+            )
+        if more := body.rejected - len(body.complaints):
+            self.log.warn(
+                "{count} of {resource} left out",
+                count=counted(more, "more record"),
+                resource=name,
+            )
