@@ -15,10 +15,10 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Attempt, Compute, Now
+from api_exporter.ports import Attempt, Compute, Jitter, Now
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.network import AccountPart, Network
+from api_exporter.refresh.network import Network, NetworkOptions
+from api_exporter.refresh.pipeline import AccountPart
 from api_exporter.refresh.quotas import quotas
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader
@@ -27,11 +27,10 @@ from api_exporter.telemetry.gauges import (
     certificate_readable,
     token_readable,
 )
-from api_exporter.telemetry.log import log_of
-from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.body import LargeBodies
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.tls_policy import MakePolicy, TlsPolicy
+from api_exporter.world import World, log_of
 
 log = Logger()
 
@@ -143,20 +142,18 @@ class Account(MultiService):
         self.network = Network(
             fetch=client.upstream.fetch,
             quota=shared.quotas[settings.name],
-            clock=reactor,
-            now=now,
-            jitter=jitter,
+            world=World(reactor, now, jitter, settings.name),
             registry=registry,
             compute=shared.compute,
-            name=settings.name,
-            url=settings.upstream_api_url,
-            inventory=Inventory(
-                personal=settings.expose_personal_data, detail=settings.peer_detail
+            options=NetworkOptions(
+                url=settings.upstream_api_url,
+                page_max_bytes=settings.page_max_bytes,
+                metrics_max_age=settings.metrics_max_age,
+                important_groups=settings.important_groups,
+                thresholds=shared.thresholds,
+                personal=settings.expose_personal_data,
+                detail=settings.peer_detail,
             ),
-            page_max_bytes=settings.page_max_bytes,
-            metrics_max_age=settings.metrics_max_age,
-            important_groups=settings.important_groups,
-            thresholds=shared.thresholds,
             certificates=self._certificates,
             reach=client.upstream.probe,
             parts=parts,

@@ -18,14 +18,14 @@ from twisted.web.resource import Resource
 from api_exporter.account import SharedState, log
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Now
-from api_exporter.refresh.network import AccountPart, Network
-from api_exporter.refresh.pipeline import BodyReader, Source
+from api_exporter.refresh.network import Network
+from api_exporter.refresh.pipeline import AccountPart, BodyReader, Source
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.settings.options import Options
-from api_exporter.telemetry.log import log_of
 from api_exporter.web.context import PROFILES, SiteContext
 from api_exporter.web.tree import SummaryPages
+from api_exporter.world import log_of
 
 
 class Context(Struct, frozen=True, kw_only=True):

@@ -28,6 +28,9 @@ Reason = Literal[
 Now = Callable[[], float]
 """Seconds since the epoch."""
 
+Jitter = Callable[[], float]
+"""A number from [0, 1), as `random.random` returns it."""
+
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """Why a refresh can fail: a closed set, because it becomes a label."""
 

@@ -22,7 +22,7 @@ from api_exporter.account import Account, SharedState
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
-from api_exporter.ports import Compute, Now
+from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
@@ -34,7 +34,6 @@ from api_exporter.settings.options import Options
 from api_exporter.telemetry.account import summary as describe_accounts
 from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
-from api_exporter.upstream.backoff import Jitter
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.limit import AnswerLimit

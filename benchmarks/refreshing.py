@@ -34,10 +34,11 @@ from api_exporter.ports import Attempt
 from api_exporter.refresh import network
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.refresh.quotas import Quota
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
+from api_exporter.world import World
 
 NEVER = 1e6
 """Seconds: a period in which nothing happens that we did not ask for."""
@@ -96,12 +97,10 @@ class Exporter:
                     choice=checked.choice(),
                 ),
             ),
-            clock=reactor,
-            now=time.monotonic,
-            jitter=random.random,
+            world=World(reactor, time.monotonic, random.random),
             registry=CollectorRegistry(),
-            inventory=self.inventory,
             compute=ComputeThread(reactor, daemon_threads(1, "compute")),
+            options=NetworkOptions(detail=checked.peer_detail),
         )
         network.look = _look_for_nothing  # type: ignore[attr-defined, assignment]
         sys.setswitchinterval(SWITCH_INTERVAL)

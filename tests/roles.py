@@ -16,6 +16,7 @@ from api_exporter.netbird.inventory import MODULES
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
+from api_exporter.world import World
 from tests.bodies import FOLDER, NOON, bodies, body
 from tests.markdown import table
 from tests.parts import CURRENT_USER as CURRENT_PATH
@@ -118,9 +119,7 @@ class Watched:
         self.network = Network(
             fetch=self._fetch,
             quota=quota([collector.name for collector in COLLECTORS]),
-            clock=self._clock,
-            now=lambda: NOON + self._clock.seconds(),
-            jitter=lambda: 0.5,
+            world=World(self._clock, lambda: NOON + self._clock.seconds(), lambda: 0.5),
             registry=CollectorRegistry(),
         )
         self.network.startService()

@@ -9,8 +9,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import LONGEST_END, LONGEST_WRITE, Account, SharedState
-from api_exporter.refresh.network import AccountPart
-from api_exporter.refresh.pipeline import BodyReader
+from api_exporter.refresh.pipeline import AccountPart, BodyReader
 from api_exporter.settings import environment
 from tests.logbook import logbook
 

@@ -12,6 +12,7 @@ from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
+from api_exporter.world import World as AccountWorld
 from simulation.company.network import SimulatedNetwork
 from tests import THOROUGH, tries
 from tests.bodies import body as made_up
@@ -45,9 +46,7 @@ class World(Network):
         super().__init__(
             fetch=self.fetch,
             quota=quota(parsers.collectors("default"), intervals),
-            clock=self.clock,
-            now=self.now,
-            jitter=Random(0).random,
+            world=AccountWorld(self.clock, self.now, Random(0).random),
             registry=CollectorRegistry(),
         )
 

@@ -17,11 +17,12 @@ from zope.interface import implementer
 
 from api_exporter.netbird.resources import UP
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.world import World as AccountWorld
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body
 from tests.parts import CURRENT_USER, quota
@@ -156,11 +157,9 @@ class World(Network):
         super().__init__(
             fetch=upstream.fetch,
             quota=quota(parsers.collectors("default"), intervals, budget=budget),
-            clock=self.clock,
-            now=self.now,
-            jitter=chance.random,
+            world=AccountWorld(self.clock, self.now, chance.random),
             registry=CollectorRegistry(),
-            metrics_max_age=metrics_max_age,
+            options=NetworkOptions(metrics_max_age=metrics_max_age),
         )
 
     def now(self) -> float:

@@ -4,15 +4,13 @@ It is handed `fetch`, clock, wall time, chance and a registry, so that a test or
 simulation needs nothing else.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from math import inf
 
 from msgspec import Struct
-from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
-from twisted.application.service import IService, MultiService
+from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError, DeferredLock
-from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from api_exporter.attention.thresholds import Thresholds
@@ -21,10 +19,10 @@ from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import UP
-from api_exporter.ports import Attempt, Compute, Fetch, Now
+from api_exporter.ports import Attempt, Compute, Fetch
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import FreshnessByName, lives
-from api_exporter.refresh.pipeline import BodyReader, Pipeline, Source
+from api_exporter.refresh.pipeline import AccountPart, Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.refresher import Refresher
@@ -32,44 +30,40 @@ from api_exporter.refresh.unknown_groups import UnknownGroups
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import attention, page_size
 from api_exporter.telemetry.history import History
-from api_exporter.telemetry.log import log_of
-from api_exporter.upstream.backoff import Jitter
+from api_exporter.world import World
 
 log = Logger()
 
 CONSUMPTION = "agent_consumption"
 
-NOTHING_KNOWN = Inventory()
 
-
-class AccountPart(Struct, frozen=True, kw_only=True):
-    """Something that not every account has; see `parts`.
+class NetworkOptions(Struct, frozen=True, kw_only=True):
+    """The settings of a network.
 
     Attributes:
-        service: lives as long as the account.
-        body_readers: by resource, who gets its bodies.
-        sources: by resource, who asks for its bodies.
-        reload: looks at files that may have been replaced.
+        url: the upstream's base address.
+        metrics_max_age: seconds after which resources that cannot be refreshed expire;
+            None for a time that follows from their intervals.
+        thresholds: None for those that came with the program.
+        personal: the kinds of personal data that may be published.
+        detail: groups whose peers may have series of their own; None: all peers may.
     """
 
-    service: IService | None = None
-    body_readers: Mapping[str, BodyReader] = {}
-    sources: Mapping[str, Source] = {}
-    reload: Callable[[], object] = lambda: None
+    url: str = ""
+    page_max_bytes: float = inf
+    metrics_max_age: float | None = None
+    important_groups: tuple[str, ...] = ()
+    thresholds: Thresholds | None = None
+    personal: frozenset[str] = frozenset()
+    detail: frozenset[str] | None = None
 
 
 class Network(MultiService):
     """Everything of an account but its client.
 
     Args:
-        quota: what may be asked for, and how often.
+        quota: what may be requested, and how often.
         compute: the process's compute thread.
-        name: of the account, empty where it is the only one.
-        url: the upstream's base address.
-        inventory: to start with, so an empty one.
-        metrics_max_age: seconds after which what cannot be refreshed is withdrawn; None
-            where its period is to say.
-        thresholds: None for those that came with the program.
         certificates: when they end.
         reach: says at the start whether the upstream can be reached.
         parts: what the account has beside the usual.
@@ -94,29 +88,21 @@ class Network(MultiService):
         *,
         fetch: Fetch,
         quota: Quota,
-        clock: IReactorTime,
-        now: Now,
-        jitter: Jitter,
+        world: World,
         registry: CollectorRegistry,
         compute: Compute = compute_at_once,
-        name: str = "",
-        url: str = "",
-        inventory: Inventory = NOTHING_KNOWN,
-        page_max_bytes: float = inf,
-        metrics_max_age: float | None = None,
-        important_groups: tuple[str, ...] = (),
-        thresholds: Thresholds | None = None,
+        options: NetworkOptions = NetworkOptions(),  # noqa: B008 - frozen
         certificates: Ends = lambda: (None, None),
         reach: Callable[[], Awaitable[None]] | None = None,
         parts: Sequence[AccountPart] = (),
     ) -> None:
         super().__init__()
-        self.account, self.url = name, url
+        self.account, self.url = world.account, options.url
         self.stretched, self.warning = quota.stretched, quota.warning
         self.selection = selected = quota.selection
-        self._budget, self._clock, self._now = quota.budget, clock, now
+        self._budget, self._clock, self._now = quota.budget, world.clock, world.now
         self._compute, self._looking = compute, DeferredLock()
-        self._log = log_of(name, log)
+        self._log = world.log(log)
         self._unknown_groups = UnknownGroups(self._log)
         self.pages = Pages([collector.name for collector in selected.collectors])
         self.lives = lives(selected.periods)
@@ -127,51 +113,46 @@ class Network(MultiService):
             budget=lambda: quota.budget.per_minute,
         )
         self.history = History(period=selected.periods[UP])
-        self.attention = self._attention(important_groups, thresholds, certificates)
+        self.attention = Attention(
+            lambda: self.inventory,
+            freshness=self.telemetry.freshness,
+            now=world.now,
+            chosen=options.important_groups,
+            thresholds=options.thresholds,
+            ends=certificates,
+        )
         self._instrument(registry)
         period = selected.periods.get(CONSUMPTION, 0.0)
         self.pipeline = Pipeline(
             lives=self.lives,
             collectors=selected.collectors,
-            inventory=replace(inventory, consumption_period=period),
+            inventory=Inventory(
+                personal=options.personal,
+                detail=options.detail,
+                consumption_period=period,
+            ),
             fetch=fetch,
             pages=self.pages,
             compute=compute,
-            now=now,
-            page_max_bytes=page_max_bytes,
+            world=world,
+            page_max_bytes=options.page_max_bytes,
             failed=self.telemetry.collector_failed,
-            body_readers=_by_resource(parts),
-            sources={name: s for part in parts for name, s in part.sources.items()},
-            account=name,
+            parts=parts,
         )
         self.refresh_log = RefreshLog(
-            lives=self.lives, telemetry=self.telemetry, now=now, account=name
+            lives=self.lives, telemetry=self.telemetry, world=world
         )
         self._refresher = Refresher(
             lives=self.lives,
             quota=quota,
-            metrics_max_age=metrics_max_age,
+            metrics_max_age=options.metrics_max_age,
             pipeline=self.pipeline,
             refresh_log=self.refresh_log,
-            clock=clock,
-            now=now,
-            jitter=jitter,
+            world=world,
             after=self._after,
             reach=reach,
         )
         self._refresher.setServiceParent(self)
-
-    def _attention(
-        self, groups: tuple[str, ...], thresholds: Thresholds | None, ends: Ends
-    ) -> Attention:
-        return Attention(
-            lambda: self.inventory,
-            freshness=self.telemetry.freshness,
-            now=self._now,
-            chosen=groups,
-            thresholds=thresholds,
-            ends=ends,
-        )
 
     def _instrument(self, registry: CollectorRegistry) -> None:
         page_size(registry, self.pages)
@@ -222,11 +203,3 @@ class Network(MultiService):
             self._defect = True
         else:
             self._defect = False
-
-
-def _by_resource(parts: Sequence[AccountPart]) -> dict[str, list[BodyReader]]:
-    readers: dict[str, list[BodyReader]] = {}
-    for part in parts:
-        for resource, reader in part.body_readers.items():
-            readers.setdefault(resource, []).append(reader)
-    return readers

@@ -10,7 +10,9 @@ from math import inf
 from operator import is_
 from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
+from twisted.application.service import IService
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -29,9 +31,9 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading, check_named
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
 from api_exporter.netbird.resources import Resource
-from api_exporter.ports import Compute, Fetch, Now, UpstreamError
+from api_exporter.ports import Compute, Fetch, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives
-from api_exporter.telemetry.log import log_of
+from api_exporter.world import World
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 """Bytes that are hashed by one call: it holds the interpreter for two milliseconds."""
@@ -55,6 +57,22 @@ class Source(Protocol):
         ...
 
 
+class AccountPart(Struct, frozen=True, kw_only=True):
+    """An optional feature of an account; see `parts`.
+
+    Attributes:
+        service: lives as long as the account.
+        body_readers: by resource, gets its bodies.
+        sources: by resource, requests its bodies.
+        reload: looks at files that may have been replaced.
+    """
+
+    service: IService | None = None
+    body_readers: Mapping[str, BodyReader] = {}
+    sources: Mapping[str, Source] = {}
+    reload: Callable[[], object] = lambda: None
+
+
 class Pipeline:
     """Reads and withdraws resources, and publishes what changes with them.
 
@@ -64,8 +82,7 @@ class Pipeline:
         inventory: to start with, so an empty one.
         page_max_bytes: the longest text that all collectors may have together.
         failed: told of each collector whose families could not be made.
-        body_readers: by resource, who gets its bodies beside the collectors.
-        sources: by resource, who asks for its bodies.
+        parts: they get bodies beside the collectors, or request them.
 
     Attributes:
         inventory: what is known now.
@@ -82,25 +99,23 @@ class Pipeline:
         fetch: Fetch,
         pages: Pages,
         compute: Compute,
-        now: Now,
+        world: World,
         page_max_bytes: float = inf,
         failed: Callable[[str], object] = lambda _: None,
-        body_readers: Mapping[str, Sequence[BodyReader]] = {},
-        sources: Mapping[str, Source] = {},
-        account: str = "",
+        parts: Sequence[AccountPart] = (),
     ) -> None:
-        self.log = log_of(account, self.log)
+        self.log = world.log(self.log)
         self.inventory = inventory
         self._lives = lives
         self._collectors = collectors
         self._fetch = fetch
         self._pages = pages
         self._compute = compute
-        self._now = now
+        self._now = world.now
         self._page_max_bytes = page_max_bytes
         self._failed = failed
-        self._body_readers = body_readers
-        self._sources = sources
+        self._parts = parts
+        self._sources = {n: s for part in parts for n, s in part.sources.items()}
         self._broken: set[str] = set()
         self._rendering = DeferredLock()
         self._made: dict[str, RenderedPage] = {}
@@ -131,8 +146,9 @@ class Pipeline:
         else:
             body = await self._fetch(path, patience)
         reading = Reading(began, ended=next(self._order))
-        for reader in self._body_readers.get(name, ()):
-            reader(body)
+        for part in self._parts:
+            if name in part.body_readers:
+                part.body_readers[name](body)
         before = getattr(self.inventory, name)
         recognized = NO_RECORDS if life.body is None else life.body.recognized
         known = DecodeContext(before or (), recognized, asked)

@@ -5,11 +5,11 @@ from twisted.logger import Logger
 
 from api_exporter.netbird.resources import BY_NAME, CURRENT_USER, UP
 from api_exporter.plurals import counted
-from api_exporter.ports import Attempt, Now, UpstreamError
+from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives, ReportedRejections
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.freshness import Freshness
-from api_exporter.telemetry.log import log_of
+from api_exporter.world import World
 
 REPORT_PERIOD = 3600.0
 """Seconds, at least, between two reports of a resource's rejected records."""
@@ -25,13 +25,12 @@ class RefreshLog:
         *,
         lives: Lives,
         telemetry: AccountTelemetry,
-        now: Now,
-        account: str = "",
+        world: World,
     ) -> None:
-        self.log = log_of(account, self.log)
+        self.log = world.log(self.log)
         self._lives = lives
         self._telemetry = telemetry
-        self._now = now
+        self._now = world.now
 
     def attempted(self, attempt: Attempt) -> None:
         """Record a failed request for the peers, which makes them failing at once.

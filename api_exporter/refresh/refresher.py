@@ -5,19 +5,19 @@ from math import inf
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred, DeferredList
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from api_exporter.netbird.resources import PROBE, UP, Resource
-from api_exporter.ports import Now, UpstreamError
+from api_exporter.ports import UpstreamError
 from api_exporter.refresh.life import Lives
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.schedule import REACH, Schedule
 from api_exporter.telemetry.freshness import max_age
-from api_exporter.upstream.backoff import Jitter
+from api_exporter.world import World
 
 Work = Coroutine[Deferred[object], object, None]
 
@@ -54,13 +54,11 @@ class Refresher(Service):
         metrics_max_age: float | None,
         pipeline: Pipeline,
         refresh_log: RefreshLog,
-        clock: IReactorTime,
-        now: Now,
-        jitter: Jitter,
+        world: World,
         after: Callable[[str], Work] | None = None,
         reach: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.log = refresh_log.log
+        self.log = world.log(self.log)
         self._resources = {r.name: r for r in quota.selection.resources}
         self._lives = lives
         self._max_ages = {
@@ -69,9 +67,7 @@ class Refresher(Service):
         self._pipeline = pipeline
         self._refresh_log = refresh_log
         self._budget = quota.budget
-        self._now = now
-        self._clock = clock
-        self._jitter = jitter
+        self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
         self._after = after
         self._reach = reach
         self._tasks: set[Deferred[None]] = set()

@@ -10,12 +10,12 @@ all due that was missed or has failed. See docs/decisions/0008.
 from collections.abc import Callable
 
 from api_exporter.netbird.resources import ACCESS_LOG
-from api_exporter.ports import Reason, UpstreamError
+from api_exporter.ports import Jitter, Reason, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.fair_share import Share
 from api_exporter.refresh.life import Lives, ResourceLife
 from api_exporter.refresh.outage import NEVER, Outage
-from api_exporter.upstream.backoff import FIRST_AGAIN, Jitter, again, spread
+from api_exporter.upstream.backoff import FIRST_AGAIN, again, spread
 
 REACH = "reach"
 """What is taken once, before all others: to see whether the upstream can be reached."""

@@ -1,9 +1,6 @@
 """Backoff: how long to wait before asking again. Stateless; chance is an argument."""
 
-from collections.abc import Callable
-
-Jitter = Callable[[], float]
-"""A number from [0, 1), as `random.random` gives it."""
+from api_exporter.ports import Jitter
 
 FIRST = 0.5
 """Seconds: the longest pause after the first attempt; doubled with each further one."""

@@ -9,12 +9,10 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from api_exporter.ports import Attempt, Now
+from api_exporter.ports import Attempt, Jitter, Now
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
-from api_exporter.telemetry.log import log_of
 from api_exporter.upstream.agent import UpstreamAgent
-from api_exporter.upstream.backoff import Jitter
 from api_exporter.upstream.body import LargeBodies
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.upstream.tls_policy import (
@@ -23,6 +21,7 @@ from api_exporter.upstream.tls_policy import (
     UpstreamCertificate,
     read_certificate,
 )
+from api_exporter.world import log_of
 
 log = Logger()
 

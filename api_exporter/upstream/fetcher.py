@@ -16,14 +16,14 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
 from api_exporter.netbird.resources import BOUNDS, PROBE
-from api_exporter.ports import Attempt, Now, Reason, UpstreamError
+from api_exporter.ports import Attempt, Jitter, Now, Reason, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
-from api_exporter.telemetry.log import log_of
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.body import LargeBodies, ResponseBody
 from api_exporter.upstream.gzip_agent import GzipAgent
 from api_exporter.upstream.headers import date
 from api_exporter.version import this_build
+from api_exporter.world import log_of
 
 LONGEST_BODY = 256 * 1024 * 1024
 """Bytes, decompressed: more than a hundred thousand peers need."""
@@ -102,7 +102,7 @@ class Fetcher:
         attempts: int,
         clock: IReactorTime,
         now: Now,
-        jitter: backoff.Jitter,
+        jitter: Jitter,
         observe: Callable[[Attempt], None],
         longest_body: int = LONGEST_BODY,
         way: str = "direct",

@@ -12,8 +12,9 @@ from twisted.internet.task import Clock
 
 from api_exporter.netbird.resources import BY_NAME, UP
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.settings import parsers
+from api_exporter.world import World
 from tests.bodies import STOCK_TIME, stock
 from tests.parts import quota
 
@@ -47,11 +48,9 @@ class Stock(Network):
                 parsers.collectors("default,memberships"),
                 {**dict.fromkeys(BY_NAME, 3.0 * MINUTE), UP: 2.0 * MINUTE},
             ),
-            clock=self.clock,
-            now=self.now,
-            jitter=lambda: 0.5,
+            world=World(self.clock, self.now, lambda: 0.5),
             registry=CollectorRegistry(),
-            important_groups=important,
+            options=NetworkOptions(important_groups=important),
         )
         self.startService()
 

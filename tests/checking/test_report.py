@@ -18,10 +18,11 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Route, SetupKey, User
 from api_exporter.netbird.resources import BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.settings.addresses import addresses
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status.findings import QUIET
+from api_exporter.world import World
 from tests.parts import quota
 
 PEERS, TOKENS = BY_NAME["peers"], BY_NAME["access_tokens"]
@@ -42,11 +43,9 @@ def network(inventory: Inventory) -> Network:
     made = Network(
         fetch=lambda *_: fail(NotImplementedError()),
         quota=quota(("peers",)),
-        clock=Clock(),
-        now=lambda: NOW,
-        jitter=lambda: 0.5,
+        world=World(Clock(), lambda: NOW, lambda: 0.5),
         registry=CollectorRegistry(),
-        important_groups=("servers",),
+        options=NetworkOptions(important_groups=("servers",)),
     )
     made.pipeline.inventory = inventory
     return made

@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.checking.survey import ResourceCheck, survey
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.refresh.network import Network
+from api_exporter.world import World
 from tests.parts import CURRENT_USER, SERVICE_USER, quota
 from tests.roles import permissions
 
@@ -25,9 +26,7 @@ class SurveyTests(SynchronousTestCase):
         self.network = Network(
             fetch=self.fetch,
             quota=quota(("peers", "routes", "users")),
-            clock=self.clock,
-            now=self.clock.seconds,
-            jitter=lambda: 0.5,
+            world=World(self.clock, self.clock.seconds, lambda: 0.5),
             registry=CollectorRegistry(),
         )
 

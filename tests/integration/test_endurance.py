@@ -32,12 +32,13 @@ from zope.interface import implementer
 from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
 from api_exporter.netbird.resources import BY_NAME, UP
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.web.metrics import Metrics
+from api_exporter.world import World
 from simulation.company.network import PEERS, SimulatedNetwork
 from tests import tries
 from tests.integration.ports import listening
@@ -199,11 +200,9 @@ class EnduranceTests(TestCase):
         self.network = network = Network(
             fetch=self.fetch,
             quota=quota(parsers.collectors("default"), {**others, UP: PEERS_PERIOD}),
-            clock=self.clock,
-            now=self.now,
-            jitter=Random(1).random,
+            world=World(self.clock, self.now, Random(1).random),
             registry=CollectorRegistry(),
-            metrics_max_age=MAX_AGE,
+            options=NetworkOptions(metrics_max_age=MAX_AGE),
         )
         self.telemetry = network.telemetry
         self.upstream = Fetcher(

@@ -31,9 +31,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.demo.api import DemoApi
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.world import World
 from simulation.company.network import SimulatedNetwork
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE, free_port
@@ -143,11 +144,9 @@ class FailureTests(TestCase):
         network = Network(
             fetch=self.fetch,
             quota=quota(("peers", "groups", "setup_keys")),
-            clock=self.clock,
-            now=self.now,
-            jitter=lambda: 0.5,
+            world=World(self.clock, self.now, lambda: 0.5),
             registry=CollectorRegistry(),
-            metrics_max_age=1200,  # no row is about withdrawal
+            options=NetworkOptions(metrics_max_age=1200),
         )
         self.network, self.registry = network, network.telemetry.registry
         self.under_way = 0

@@ -7,10 +7,10 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME, OFF, RESOURCES
 from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
+from api_exporter.world import World as AccountWorld
 from tests.joins.administrator import WORLDS, World, body
 from tests.joins.test_joined_lists import TRUTH, Page
 from tests.parts import quota
@@ -30,11 +30,10 @@ class Working(Network):
         super().__init__(
             fetch=self.fetch,
             quota=quota(parsers.collectors("default"), OTHERS),
-            clock=self.clock,
-            now=lambda: 1_800_000_000 + self.clock.seconds(),
-            jitter=lambda: 0.5,
+            world=AccountWorld(
+                self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
+            ),
             registry=CollectorRegistry(),
-            inventory=Inventory(),
         )
         self.startService()
         self.advance(60)

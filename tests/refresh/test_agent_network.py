@@ -13,6 +13,7 @@ from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.netbird.resources import BY_NAME
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
+from api_exporter.world import World
 from tests.bodies import recorded
 from tests.parts import CURRENT_USER, SERVICE_USER, quota
 
@@ -46,9 +47,7 @@ class Agents(Network):
         super().__init__(
             fetch=self.fetch,
             quota=quota(("peers", "groups", "users", "agent_network")),
-            clock=self.clock,
-            now=lambda: begin + self.clock.seconds(),
-            jitter=lambda: 0.5,
+            world=World(self.clock, lambda: begin + self.clock.seconds(), lambda: 0.5),
             registry=self.registry,
         )
         self.startService()

@@ -11,9 +11,10 @@ from api_exporter.netbird.resources import OFF
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh import network as network_
 from api_exporter.refresh.budget import Budget
-from api_exporter.refresh.network import AccountPart, Network
-from api_exporter.refresh.pipeline import BodyReader
+from api_exporter.refresh.network import Network
+from api_exporter.refresh.pipeline import AccountPart, BodyReader
 from api_exporter.refresh.quotas import Quota
+from api_exporter.world import World
 
 EVENTS = b'[{"id":"1"},{"id":"2"},{"no":"id"}]'
 
@@ -40,9 +41,7 @@ class NetworkTests(SynchronousTestCase):
         network = Network(
             fetch=self.fetch,
             quota=Quota(Budget(), selection(collectors, off, beside=beside)),
-            clock=self.clock,
-            now=self.clock.seconds,
-            jitter=lambda: 0.5,
+            world=World(self.clock, self.clock.seconds, lambda: 0.5),
             registry=CollectorRegistry(),
             parts=[AccountPart(body_readers={"events": r}) for r in readers],
         )

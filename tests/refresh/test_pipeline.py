@@ -17,6 +17,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import LastBody, lives
 from api_exporter.refresh.pipeline import Pipeline
+from api_exporter.world import World
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
 OTHER = Metric(name="netbird_api_others", help="Others.", source="groups[]")
@@ -42,7 +43,7 @@ class Bench:
             fetch=lambda _path, _patience: succeed(self.body),
             pages=self.pages,
             compute=compute_at_once,
-            now=self.clock.seconds,
+            world=World(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
             failed=self.failures.append,
         )

@@ -15,6 +15,7 @@ from api_exporter.refresh.network import Network
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.web.tree import tree
+from api_exporter.world import World
 from tests.bodies import STOCK_TIME, recorded
 from tests.logbook import logbook
 from tests.parts import quota, site_context
@@ -48,9 +49,7 @@ class PromptTests(ServedTestCase):
         network = Network(
             fetch=fetch,
             quota=quota(("peers", "groups", "users", "agent_network")),
-            clock=clock,
-            now=now,
-            jitter=lambda: 0.5,
+            world=World(clock, now, lambda: 0.5),
             registry=CollectorRegistry(),
         )
         fetcher = Fetcher(

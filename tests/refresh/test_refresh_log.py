@@ -1,6 +1,7 @@
 """What is said of refreshes that have ended."""
 
 from prometheus_client import CollectorRegistry
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.record_cache import NO_RECORDS
@@ -8,6 +9,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.refresh.life import FreshnessByName, LastBody, lives
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.world import World
 from tests.logbook import logbook
 
 LOG = "access_log"
@@ -19,7 +21,11 @@ class RefreshLogTests(SynchronousTestCase):
         self.telemetry = AccountTelemetry(
             registry=CollectorRegistry(), freshness=FreshnessByName(mine)
         )
-        self.ours = RefreshLog(lives=mine, telemetry=self.telemetry, now=lambda: 0.0)
+        self.ours = RefreshLog(
+            lives=mine,
+            telemetry=self.telemetry,
+            world=World(Clock(), lambda: 0.0, lambda: 0.5),
+        )
 
     def test_alike(self) -> None:
         """While the peers fail, another resource has a line for another reason only."""

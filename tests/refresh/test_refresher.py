@@ -10,14 +10,14 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import OFF, PROBE, RESOURCES
 from api_exporter.ports import Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.refresh.refresher import WITHDRAWN_AGAIN
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.history import Count
+from api_exporter.world import World
 from tests.logbook import logbook
 from tests.parts import DelayedCompute, quota
 
@@ -53,14 +53,15 @@ class Bench(Network):
                 {"current_user": OFF},
                 choice=self.choice,
             ),
-            clock=self.clock,
-            now=lambda: 1_800_000_000 + self.clock.seconds(),
-            jitter=lambda: 0.5,
+            world=World(
+                self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
+            ),
             registry=CollectorRegistry(),
-            inventory=Inventory(detail=self.choice.detail),
-            important_groups=self.important_groups,
             reach=self.reach,
             compute=self.compute,
+            options=NetworkOptions(
+                important_groups=self.important_groups, detail=self.choice.detail
+            ),
         )
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:

@@ -1,6 +1,7 @@
 """An account's own metrics: what is there from the start, what appears when."""
 
 from prometheus_client import CollectorRegistry
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.record_cache import NO_RECORDS
@@ -9,6 +10,7 @@ from api_exporter.refresh.life import FreshnessByName, LastBody, lives
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.freshness import Freshness
+from api_exporter.world import World
 
 DOWN = UpstreamError("timeout", "no answer")
 
@@ -24,7 +26,8 @@ class Ours(RefreshLog):
         self.telemetry = AccountTelemetry(
             registry=self.registry, freshness=self.freshness
         )
-        super().__init__(lives=mine, telemetry=self.telemetry, now=lambda: self._at)
+        world = World(Clock(), lambda: self._at, lambda: 0.5)
+        super().__init__(lives=mine, telemetry=self.telemetry, world=world)
 
     def read(self, name: str, at: float = 1000, seconds: float = 0.4) -> None:
         """A good refresh with five records and a rejected one."""

@@ -14,6 +14,7 @@ from api_exporter.exposition.pages import piece
 from api_exporter.refresh.network import Network
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.ttl_cache import LIFE
+from api_exporter.world import World
 from tests.parts import quota, site_context
 from tests.web.served import ServedTestCase, header
 
@@ -42,9 +43,7 @@ def unread(clock: Clock, *collectors: str) -> Network:
     return Network(
         fetch=lambda *_: fail(NotImplementedError()),
         quota=quota(collectors),
-        clock=clock,
-        now=clock.seconds,
-        jitter=lambda: 0.5,
+        world=World(clock, clock.seconds, lambda: 0.5),
         registry=CollectorRegistry(),
     )
 

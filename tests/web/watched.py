@@ -8,12 +8,12 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.network import Network
+from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.web.context import PROFILES
 from api_exporter.web.tree import tree
+from api_exporter.world import World
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body as made_up
 from tests.parts import CURRENT_USER, quota, site_context
@@ -54,13 +54,9 @@ class Watched(Network):
         super().__init__(
             fetch=self.fetch,
             quota=quota(collectors, choice=choice),
-            clock=self.clock,
-            now=self.now,
-            jitter=lambda: 0.5,
+            world=World(self.clock, self.now, lambda: 0.5, name),
             registry=CollectorRegistry(),
-            name=name,
-            url=URL,
-            inventory=Inventory(detail=choice.detail),
+            options=NetworkOptions(url=URL, detail=choice.detail),
         )
         self.context = site_context(
             self.clock,

@@ -1,0 +1,43 @@
+"""The world of an account: time, chance and the log, all of them arguments."""
+
+from typing import Any
+
+from msgspec import Struct
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from api_exporter.ports import Jitter, Now
+
+
+class World(Struct, frozen=True):
+    """What an account does not decide itself.
+
+    Attributes:
+        now: the wall time, seconds since the epoch.
+        account: its name, which log lines have; "" where it is the only one.
+    """
+
+    clock: IReactorTime
+    now: Now
+    jitter: Jitter
+    account: str = ""
+
+    def log(self, log: Logger) -> Logger:
+        """Return a logger whose lines have the account's name."""
+        return log_of(self.account, log)
+
+
+class AccountLogger(Logger):
+    """Adds `account` to every line."""
+
+    def __init__(self, account: str, namespace: str) -> None:
+        super().__init__(namespace)
+        self._account = account
+
+    def emit(self, level: Any, format: str | None = None, **fields: object) -> None:  # noqa: A002 - Twisted
+        super().emit(level, format, account=self._account, **fields)
+
+
+def log_of(account: str, log: Logger) -> Logger:
+    """Return the same log for an account's lines; the log itself without a name."""
+    return AccountLogger(account, log.namespace) if account else log
