@@ -94,7 +94,7 @@ def site_context(
     version: str = "0",
     metrics_path: str = "/metrics",
     simulated: bool = False,
-    pages: Mapping[str, Resource] | None = None,
+    profiles: Resource | None = None,
     now: Callable[[], float] | None = None,
     compute: Compute = compute_at_once,
 ) -> SiteContext:
@@ -108,7 +108,7 @@ def site_context(
         discovery=AnswerLimit(),
         compute=compute,
         tails=TTLCache(clock.seconds),
-        pages=pages or {},
+        profiles=profiles,
         uptime=clock.seconds,
         seconds=clock.seconds,
         now=clock.seconds if now is None else now,

@@ -41,7 +41,7 @@ NOTHING_KNOWN = Inventory()
 
 
 class AccountPart(Struct, frozen=True, kw_only=True):
-    """Something that not every account has; see `parts`.
+    """Something that not every account has; see `events.wiring`.
 
     Attributes:
         service: lives as long as the account.

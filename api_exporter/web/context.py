@@ -1,6 +1,6 @@
 """What all pages of the site know beside the accounts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from msgspec import Struct
 from twisted.web.resource import Resource
@@ -22,10 +22,8 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     Attributes:
         runbooks: where they are.
         simulated: whether the upstream is one of our own.
-    discovery: AnswerLimit
-    compute: Compute
         tails: the ends of pages, with our own metrics.
-        pages: those that not everybody wants, by path.
+        profiles: their pages; None if they are not served.
         uptime: seconds since the start.
         seconds: a clock.
     """
@@ -38,11 +36,7 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     discovery: AnswerLimit
     compute: Compute
     tails: TTLCache[Piece]
-    pages: Mapping[str, Resource] = {}
+    profiles: Resource | None = None
     uptime: Callable[[], float]
     seconds: Callable[[], float]
     now: Now
-
-    @property
-    def profiles(self) -> bool:
-        return PROFILES in self.pages

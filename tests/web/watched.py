@@ -12,7 +12,6 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network
-from api_exporter.web.context import PROFILES
 from api_exporter.web.tree import tree
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body as made_up
@@ -67,7 +66,7 @@ class Watched(Network):
             version=VERSION,
             metrics_path=metrics_path,
             simulated=simulated,
-            pages={PROFILES: Resource()} if pprof else {},
+            profiles=Resource() if pprof else None,
             now=self.now,
             compute=compute,
         )
