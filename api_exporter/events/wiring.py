@@ -15,7 +15,7 @@ from api_exporter.events.access_log import AccessLog
 from api_exporter.events.choice import C
 from api_exporter.events.cursor import Cursor
 from api_exporter.events.journal import Journal
-from api_exporter.events.kinds import ACCESS, AUDIT, COUNTED, Kind
+from api_exporter.events.kinds import ACCESS, AUDIT, COUNT_ONLY, Kind
 from api_exporter.events.listing import Id
 from api_exporter.events.output import Output
 from api_exporter.events.position import Position
@@ -134,7 +134,7 @@ class Journals:
             sink = self._sink(ACCESS, file, settings.access_log_cursor, settings.name)
         telemetry = AccessLogTelemetry(registry, writes=file is not None)
         journal = Journal(
-            COUNTED if file is None else ACCESS,
+            COUNT_ONLY if file is None else ACCESS,
             account=settings.name,
             personal=settings.expose_personal_data,
             sink=sink,
