@@ -37,10 +37,8 @@ from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.upstream.backoff import Jitter
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.limit import AnswerLimit
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.tree import tree
-from api_exporter.web.ttl_cache import TTLCache
 
 if TYPE_CHECKING:  # nobody but those who want access control pay for importing it
     from api_exporter.access.configuration import AccessControl
@@ -233,9 +231,7 @@ def assemble(
         metrics_path=settings.metrics_path,
         runbooks=settings.runbooks_url or RUNBOOKS,
         simulated=configured.simulation is not None,
-        discovery=AnswerLimit(),
         compute=compute,
-        tails=TTLCache(reactor.seconds),
         profiles=None if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,
         seconds=reactor.seconds,

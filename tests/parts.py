@@ -19,8 +19,6 @@ from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.limit import AnswerLimit
-from api_exporter.web.ttl_cache import TTLCache
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,9 +103,7 @@ def site_context(
         metrics_path=metrics_path,
         runbooks="runbooks",
         simulated=simulated,
-        discovery=AnswerLimit(),
         compute=compute,
-        tails=TTLCache(clock.seconds),
         profiles=profiles,
         uptime=clock.seconds,
         seconds=clock.seconds,

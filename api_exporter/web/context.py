@@ -1,6 +1,7 @@
 """What all pages of the site know beside the accounts."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 from msgspec import Struct
 from twisted.web.resource import Resource
@@ -16,13 +17,12 @@ PROFILES = "debug/pprof"
 """Where profiles are, if they are served."""
 
 
-class SiteContext(Struct, frozen=True, kw_only=True):
+class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     """The same for every page.
 
     Attributes:
         runbooks: where they are.
         simulated: whether the upstream is one of our own.
-        tails: the ends of pages, with our own metrics.
         profiles: their pages; None if they are not served.
         uptime: seconds since the start.
         seconds: a clock.
@@ -33,10 +33,18 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     metrics_path: str
     runbooks: str
     simulated: bool
-    discovery: AnswerLimit
     compute: Compute
-    tails: TTLCache[Piece]
     profiles: Resource | None = None
     uptime: Callable[[], float]
     seconds: Callable[[], float]
     now: Now
+
+    @cached_property
+    def discovery(self) -> AnswerLimit:
+        """The limit of service discovery, of all accounts together."""
+        return AnswerLimit()
+
+    @cached_property
+    def tails(self) -> TTLCache[Piece]:
+        """The ends of metrics pages: the exporter's own metrics."""
+        return TTLCache(self.seconds)
