@@ -14,6 +14,7 @@ from twisted.application.service import MultiService, Service
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
+from twisted.web.resource import Resource
 
 from api_exporter.access import part as access_part
 from api_exporter.account import Account, SharedState
@@ -224,17 +225,12 @@ def assemble(
         from api_exporter.web.pprof import Profiles  # noqa: PLC0415
 
         profiles = Profiles(reactor, threads, now)
-    started = reactor.seconds()
-    context = SiteContext(
-        process=process,
-        build=this_build(),
-        metrics_path=settings.metrics_path,
-        runbooks=settings.runbooks_url or RUNBOOKS,
-        simulated=configured.simulation is not None,
+    context = _site_context(
+        configured,
+        process,
+        reactor,
         compute=compute,
         profiles=None if profiles is None else profiles.pages,
-        uptime=lambda: reactor.seconds() - started,
-        seconds=reactor.seconds,
         now=now,
     )
     summary = None
@@ -271,6 +267,30 @@ def assemble(
     ]
     reloads = [account.reload for account in accounts.values()]
     return Program(services, [*reloads, listening.reload, site.reload])
+
+
+def _site_context(
+    configured: Configuration,
+    process: ProcessTelemetry,
+    reactor: PosixReactorBase,
+    *,
+    compute: Compute,
+    profiles: Resource | None,
+    now: Now,
+) -> SiteContext:
+    started = reactor.seconds()
+    return SiteContext(
+        process=process,
+        build=this_build(),
+        metrics_path=configured.settings.metrics_path,
+        runbooks=configured.settings.runbooks_url or RUNBOOKS,
+        simulated=configured.simulation is not None,
+        compute=compute,
+        profiles=profiles,
+        uptime=lambda: reactor.seconds() - started,
+        seconds=reactor.seconds,
+        now=now,
+    )
 
 
 def _announce(settings: Settings, pprof: bool, address: str) -> None:
