@@ -16,9 +16,9 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import Resource
 
-from api_exporter import parts
 from api_exporter.access import part as access_part
 from api_exporter.account import Account, SharedState
+from api_exporter.account import log as account_log
 from api_exporter.daemon import life
 from api_exporter.daemon.supervision import Notifier, Supervisor
 from api_exporter.daemon.threads import daemon_threads, own_threads
@@ -36,10 +36,9 @@ from api_exporter.telemetry.lag import LagMeter
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.limit import AnswerLimit
 from api_exporter.web.runbooks import RUNBOOKS
 from api_exporter.web.tree import tree
-from api_exporter.web.ttl_cache import TTLCache
+from api_exporter.world import log_of
 
 if TYPE_CHECKING:  # nobody but those who want access control pay for importing it
     from api_exporter.access.configuration import AccessControl
@@ -111,15 +110,21 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
 
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
-    serve = None
-    if options["demo"]:
-        settings, serve = parts.simulation(options, reactor, time.time)
-    else:
-        settings = loader.load(options, {})
     # Threads of its own: name look-ups that hang must keep nobody out.
     threads = partial(daemon_threads, 1, "passwords")
+    if not options["demo"]:
+        settings = loader.load(options, {})
+        access = access_part.load(settings, reactor, threads)
+        return Configuration(settings, None, access)
+    from api_exporter.demo import server  # noqa: PLC0415
+
+    listening = server.bind()
+    settings = server.simulated(loader.load(options, server.environ(listening)))
     access = access_part.load(settings, reactor, threads)
-    return Configuration(settings, None if serve is None else serve(), access)
+    simulation = server.server(
+        listening, settings=settings, reactor=reactor, now=time.time
+    )
+    return Configuration(settings, simulation, access)
 
 
 class Program(Struct, frozen=True):
@@ -145,17 +150,25 @@ def make_accounts(
     *,
     now: Now = time.time,
     jitter: Jitter = random.random,
-    writes: bool = True,
 ) -> dict[str, Account]:
     """Make the accounts of all settings, by name.
 
-    Args:
-        writes: whether logs are opened and written; a check writes nothing.
+    The module of logs is imported only if an account has one. A check has no threads
+    for logs, and opens none.
     """
-    optional = parts.account_parts(reactor, shared, now)
+    journals = None
+    if shared.log_threads and any(a.has_logs for a in settings.accounts.values()):
+        from api_exporter.events.wiring import Journals  # noqa: PLC0415
+
+        journals = Journals(reactor, shared.log_threads, shared.compute, now)
     made = {}
     for number, (name, account) in enumerate(settings.accounts.items()):
         registry = CollectorRegistry()
+        parts = []
+        if journals:
+            log_ = log_of(name, account_log)
+            periods = shared.quotas[name].selection.periods
+            parts.append(journals.part(account, registry, log_, periods))
         made[name] = Account(
             account,
             reactor,
@@ -164,7 +177,7 @@ def make_accounts(
             now=now,
             jitter=jitter,
             after=number / STARTS,
-            parts=optional(account, registry) if writes else (),
+            parts=parts,
         )
     return made
 
@@ -198,22 +211,35 @@ def assemble(
         log_threads,
         compute,
     )
-    process = _process([reactor.getThreadPool(), threads, log_threads], dropped)
+    process = ProcessTelemetry(
+        registry=CollectorRegistry(),
+        build=this_build(),
+        threads=[reactor.getThreadPool(), threads, log_threads],
+        dropped=dropped,
+    )
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
-    context = parts.Context(
-        settings=settings,
-        simulated=configured.simulation is not None,
-        pprof=pprof,
-        reactor=reactor,
-        threads=threads,
+    networks = {name: account.network for name, account in accounts.items()}
+    profiles = None
+    if pprof:
+        from api_exporter.web.pprof import Profiles  # noqa: PLC0415
+
+        profiles = Profiles(reactor, threads, now)
+    context = _site_context(
+        configured,
+        process,
+        reactor,
+        compute=compute,
+        profiles=None if profiles is None else profiles.pages,
         now=now,
     )
-    optional = parts.parts(context)
-    networks = {name: account.network for name, account in accounts.items()}
-    site_context = _site_context(context, process, shared, optional)
+    summary = None
+    if settings.several:
+        from api_exporter.web.accounts import summary_pages  # noqa: PLC0415
+
+        summary = summary_pages(networks, context)
     site = access_part.make_site(
         configured.access,
-        _pages(networks, site_context, optional),
+        tree(networks, context, summary),
         reactor,
         max_connections=max_connections(settings.max_connections, len(accounts)),
         registry=process.registry,
@@ -222,7 +248,7 @@ def assemble(
         addresses=settings.listen_address,
         site=site,
         reactor=reactor,
-        ready=partial(_announce, settings.metrics_path, optional),
+        ready=partial(_announce, settings, pprof),
         secured=site.encrypt,
         exposed=site.warn_exposed,
     )
@@ -236,52 +262,38 @@ def assemble(
         *accounts.values(),
         LagMeter(reactor, process.reactor_lag.observe),
         notifier,
-        *(service for part in optional for service in part.services),
+        *filter(None, [profiles]),
     ]
     reloads = [account.reload for account in accounts.values()]
     return Program(services, [*reloads, listening.reload, site.reload])
 
 
-def _process(threads: list[ThreadPool], dropped: Callable[[], int]) -> ProcessTelemetry:
-    return ProcessTelemetry(
-        registry=CollectorRegistry(),
-        build=this_build(),
-        threads=threads,
-        dropped=dropped,
-    )
-
-
 def _site_context(
-    context: parts.Context,
+    configured: Configuration,
     process: ProcessTelemetry,
-    shared: SharedState,
-    optional: list[parts.Part],
+    reactor: PosixReactorBase,
+    *,
+    compute: Compute,
+    profiles: Resource | None,
+    now: Now,
 ) -> SiteContext:
-    started, clock = context.reactor.seconds(), context.reactor
+    started = reactor.seconds()
     return SiteContext(
         process=process,
         build=this_build(),
-        metrics_path=context.settings.metrics_path,
-        runbooks=context.settings.runbooks_url or RUNBOOKS,
-        simulated=context.simulated,
-        discovery=AnswerLimit(),
-        compute=shared.compute,
-        tails=TTLCache(clock.seconds),
-        pages={path: page for part in optional for path, page in part.pages.items()},
-        uptime=lambda: clock.seconds() - started,
-        seconds=clock.seconds,
-        now=context.now,
+        metrics_path=configured.settings.metrics_path,
+        runbooks=configured.settings.runbooks_url or RUNBOOKS,
+        simulated=configured.simulation is not None,
+        compute=compute,
+        profiles=profiles,
+        uptime=lambda: reactor.seconds() - started,
+        seconds=reactor.seconds,
+        now=now,
     )
 
 
-def _pages(
-    networks: Mapping[str, Network], context: SiteContext, optional: list[parts.Part]
-) -> Resource:
-    summaries = [part.summary for part in optional if part.summary is not None]
-    return tree(networks, context, *(make(networks, context) for make in summaries))
-
-
-def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> None:
+def _announce(settings: Settings, pprof: bool, address: str) -> None:
+    """Log what is served at an address."""
     build = this_build()
     if not address.startswith("http"):
         log.info("{build} is at {address}", build=build, address=address)
@@ -290,11 +302,14 @@ def _announce(metrics_path: str, optional: list[parts.Part], address: str) -> No
         "{build} is at {address}/ and its metrics at {address}{path}",
         build=build,
         address=address,
-        path=metrics_path,
+        path=settings.metrics_path,
     )
-    for part in optional:
-        if part.announce is not None:
-            part.announce(log, address)
+    if settings.several:
+        count = len(settings.accounts)
+        served = "1 account is" if count == 1 else f"{count or 'no'} accounts are"
+        log.info("{served} served", served=served)
+    if pprof:
+        log.info("profiles are at {address}/debug/pprof/", address=address)
 
 
 def _state(settings: Settings, networks: Mapping[str, Network], now: Now) -> str:

@@ -19,8 +19,6 @@ from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.context import SiteContext
-from api_exporter.web.discovery.limit import AnswerLimit
-from api_exporter.web.ttl_cache import TTLCache
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,7 +92,7 @@ def site_context(
     version: str = "0",
     metrics_path: str = "/metrics",
     simulated: bool = False,
-    pages: Mapping[str, Resource] | None = None,
+    profiles: Resource | None = None,
     now: Callable[[], float] | None = None,
     compute: Compute = compute_at_once,
 ) -> SiteContext:
@@ -105,10 +103,8 @@ def site_context(
         metrics_path=metrics_path,
         runbooks="runbooks",
         simulated=simulated,
-        discovery=AnswerLimit(),
         compute=compute,
-        tails=TTLCache(clock.seconds),
-        pages=pages or {},
+        profiles=profiles,
         uptime=clock.seconds,
         seconds=clock.seconds,
         now=clock.seconds if now is None else now,

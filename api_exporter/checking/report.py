@@ -79,7 +79,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     shared = SharedState(reactor, wanted.values(), settings.thresholds_file)
     runbooks = settings.runbooks_url or installed()
     accounts = service.make_accounts(
-        replace(settings, accounts=wanted), reactor, shared, writes=False
+        replace(settings, accounts=wanted), reactor, shared
     )
     if not options["once"]:
         for line in doors(configured.access, settings.listen_address):

@@ -74,11 +74,7 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
         return replace(cursor, floor=max(cursor.floor, *(n for n, _ in first)))
 
 
-def choose(
-    cursor: Cursor,
-    listing: Listing[int],
-    _now: int = 0,
-) -> Told:
+def choose(cursor: Cursor, listing: Listing[int]) -> Told:
     """Return which events of a whole list are new."""
     events = listing.rows
     if not events or not cursor.recent:

@@ -91,7 +91,7 @@ class LinesFile(Generic[C, Id]):
         """The cursor with what the last lines tell; one that is cut is removed."""
         file, kind = self._opened(), self._kind
         _mend(file)
-        cursor = kind.cursor if cursor is None else cursor
+        cursor = kind.first if cursor is None else cursor
         last = cursor.last
         told = self._keys(file, BATCH + 1)
         if last is None and told:  # without a line, too, all of it is wanted again

@@ -1,11 +1,9 @@
 """The two logs that are written, and all in which they differ. Pure."""
 
-from collections.abc import Callable
-from functools import partial
+from abc import abstractmethod
 from typing import Generic
 
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from api_exporter.events import cursor, listing, position, telling
 from api_exporter.events.choice import BATCH, C, Chosen
@@ -20,45 +18,88 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
     Attributes:
         rows: its rows, in words.
         row: one of them.
-        key: what a row, or the line of one, is known by.
-        line: of a row.
-        listed: the rows of a body.
-        choose: which of these are new, at a time in nanoseconds.
-        cursor: before the first row.
-        tail: lines that are looked at where that is not among the newest ones.
+        first: the cursor before the first row.
+        tail: the number of last lines to search for a row that is not the newest.
     """
 
     rows: str
     row: str
-    key: Callable[[bytes | Raw], Key[Id] | None]
-    line: Callable[[Row[Id], str, frozenset[str]], bytes]
-    listed: Callable[[bytes], Listing[Id]]
-    choose: Callable[[C, Listing[Id], int], Chosen[C, Id]]
-    cursor: C
+    first: C
     tail: int
 
+    @abstractmethod
+    def key(self, row: bytes | Raw) -> Key[Id] | None:
+        """Return the key of a row, or of its line; None if there is none."""
 
-AUDIT: Kind[Cursor, int] = Kind(
-    rows="audit events",
-    row="audit event",
-    key=listing.key,
-    line=telling.line,
-    listed=listing.listed,
-    choose=cursor.choose,
-    cursor=Cursor(),
-    tail=2 * BATCH,
-)
+    @abstractmethod
+    def line(self, row: Row[Id], account: str, personal: frozenset[str]) -> bytes:
+        """Return the line of a row; see `telling.line`."""
 
-ACCESS: Kind[Position, str] = Kind(
-    rows="rows of the access log",
-    row="row of the access log",
-    key=listing.row_key,
-    line=telling.request_line,
-    listed=listing.listed_page,
-    choose=position.choose,
-    cursor=Position(),
-    tail=100 * BATCH,
-)
+    @abstractmethod
+    def listed(self, body: bytes) -> Listing[Id]:
+        """Return the rows of a body; raise UpstreamError."""
 
-COUNTED = replace(ACCESS, choose=partial(position.choose, skips=True))
-"""The same where no line is written: only requests of now are wanted."""
+    @abstractmethod
+    def choose(self, before: C, rows: Listing[Id], now: int, /) -> Chosen[C, Id]:
+        """Return which rows are new.
+
+        Args:
+            before: the cursor, which says what has been written.
+            now: nanoseconds since the epoch.
+        """
+
+
+class AuditKind(Kind[Cursor, int], frozen=True):
+    """The audit log."""
+
+    rows: str = "audit events"
+    row: str = "audit event"
+    first: Cursor = Cursor()
+    tail: int = 2 * BATCH
+
+    def key(self, row: bytes | Raw) -> Key[int] | None:
+        return listing.key(row)
+
+    def line(self, row: Row[int], account: str, personal: frozenset[str]) -> bytes:
+        return telling.line(row, account, personal)
+
+    def listed(self, body: bytes) -> Listing[int]:
+        return listing.listed(body)
+
+    def choose(self, before: Cursor, rows: Listing[int], _: int, /) -> cursor.Told:
+        return cursor.choose(before, rows)
+
+
+class AccessKind(Kind[Position, str], frozen=True):
+    """The access log of the reverse proxy.
+
+    Attributes:
+        skips: whether a backlog is passed over.
+    """
+
+    rows: str = "rows of the access log"
+    row: str = "row of the access log"
+    first: Position = Position()
+    tail: int = 100 * BATCH
+    skips: bool = False
+
+    def key(self, row: bytes | Raw) -> Key[str] | None:
+        return listing.row_key(row)
+
+    def line(self, row: Row[str], account: str, personal: frozenset[str]) -> bytes:
+        return telling.request_line(row, account, personal)
+
+    def listed(self, body: bytes) -> Listing[str]:
+        return listing.listed_page(body)
+
+    def choose(
+        self, before: Position, rows: Listing[str], now: int, /
+    ) -> position.Read:
+        return position.choose(before, rows, now, skips=self.skips)
+
+
+AUDIT = AuditKind()
+ACCESS = AccessKind()
+
+COUNT_ONLY = AccessKind(skips=True)
+"""The access log without lines: only requests of now are counted."""

@@ -65,7 +65,7 @@ class ToFile(Generic[C, Id]):
     ) -> None:
         self.where = str(path)
         self._file = LinesFile(path, kind, account)
-        self._cursor = CursorFile(cursor, type(kind.cursor))
+        self._cursor = CursorFile(cursor, type(kind.first))
         self._in_thread = in_thread
         self._unsaved: C | None = None
         self._reopen = False
@@ -122,8 +122,8 @@ class ToOutput(Generic[C, Id]):
         clock: IReactorTime,
     ) -> None:
         self._output = output
-        self._first = kind.cursor
-        self._cursor = CursorFile(cursor, type(kind.cursor))
+        self._first = kind.first
+        self._cursor = CursorFile(cursor, type(kind.first))
         self._in_thread = in_thread
         self._clock = clock
         self._rest = b""

@@ -1,10 +1,11 @@
 """The logs of all accounts, put together."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry
+from twisted.application.service import MultiService
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
@@ -14,13 +15,15 @@ from api_exporter.events.access_log import AccessLog
 from api_exporter.events.choice import C
 from api_exporter.events.cursor import Cursor
 from api_exporter.events.journal import Journal
-from api_exporter.events.kinds import ACCESS, AUDIT, COUNTED, Kind
+from api_exporter.events.kinds import ACCESS, AUDIT, COUNT_ONLY, Kind
 from api_exporter.events.listing import Id
 from api_exporter.events.output import Output
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import Sink, ToFile, ToNowhere, ToOutput
 from api_exporter.events.times import SECOND
+from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
+from api_exporter.refresh.pipeline import AccountPart, BodyReader, Source
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.telemetry.access_log import AccessLogTelemetry
@@ -49,6 +52,44 @@ class Journals:
         self._compute = compute
         self._now = now
         self._output = Output()
+
+    def part(
+        self,
+        settings: AccountSettings,
+        registry: CollectorRegistry,
+        log: Logger,
+        periods: Mapping[str, float],
+    ) -> AccountPart:
+        """Make the logs of an account, which may have none.
+
+        Args:
+            periods: seconds between two requests, by resource.
+        """
+        services = MultiService()
+        readers: dict[str, BodyReader] = {}
+        sources: dict[str, Source] = {}
+        journals: list[Journal[Any, Any]] = []
+        if settings.events_file is not None:
+            journals.append(audit := self.journal(settings, registry, log))
+            readers["events"] = audit.take
+        if settings.reads_access_log:
+            period = periods[ACCESS_LOG]
+            source = self.access_log(settings, registry, log, period=period)
+            journals.append(source.journal)
+            sources[ACCESS_LOG] = source
+        for journal in journals:
+            services.addService(journal)
+
+        def reload() -> None:
+            for journal in journals:
+                journal.look()
+
+        return AccountPart(
+            service=services,
+            body_readers=readers,
+            sources=sources,
+            reload=reload,
+        )
 
     def journal(
         self,
@@ -92,7 +133,7 @@ class Journals:
             sink = self._sink(ACCESS, file, settings.access_log_cursor, settings.name)
         telemetry = AccessLogTelemetry(registry, writes=file is not None)
         journal = Journal(
-            COUNTED if file is None else ACCESS,
+            COUNT_ONLY if file is None else ACCESS,
             account=settings.name,
             personal=settings.expose_personal_data,
             sink=sink,

@@ -1,27 +1,15 @@
-"""The inventory: the newest records of each resource, and the table of resources."""
+"""The inventory: the newest records of each resource."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.netbird import agent_records, records
-from api_exporter.netbird.agent_bodies import (
-    Consumption,
-    ConsumptionBody,
-    Denials,
-    DenialsBody,
-    Usage,
-    UsageBody,
-    denials_query,
-    midnight,
-    usage_query,
-    window_end,
-)
-from api_exporter.netbird.bodies import Body, Document, Listing
+from api_exporter.netbird.agent_bodies import Consumption, Denials, Usage
 from api_exporter.netbird.facts.members import member_ids, named
 from api_exporter.netbird.joins import (
     LISTS,
@@ -32,42 +20,10 @@ from api_exporter.netbird.joins import (
     joined,
 )
 
-MINUTE = 60.0
-
 R = TypeVar("R")
 
 Known = tuple[R, ...] | None
 """None: not known, or only from too long ago."""
-
-
-class ApiEndpoint(Struct, frozen=True):
-    """Where the upstream has the records of a resource.
-
-    Attributes:
-        path: below the upstream's base URL.
-        period: seconds between refreshes, unless the settings say otherwise.
-        body: decodes it; None for a list of the field's records.
-        absence: the message of the JSON 404 with which an upstream too old to know the
-            path answers: it takes the last segment for the id of an object; or of
-            another refusal that means the same.
-        query: what stands behind the path, given what is known and the time.
-        ends: when its records begin to tell something else, by the time alone.
-        longest: bytes of its body, where fewer than usual are far too many.
-        cost: how many times what an answer took has to pass before the next request.
-        idle: how many periods pass between two requests while it has no record.
-        of: resources without any record of which it has none, either.
-    """
-
-    path: str
-    period: float = 10 * MINUTE
-    body: Body | None = None
-    absence: str = ""
-    query: "Callable[[Inventory, float], str]" = lambda *_: ""
-    ends: "Callable[[Inventory, float], float | None]" = lambda *_: None
-    longest: int = 0
-    cost: float = 0.0
-    idle: float = 1.0
-    of: tuple[str, ...] = ()
 
 
 OF_AGENTS = (
@@ -127,8 +83,7 @@ published all the same, because it tells whether the NetBird API works.
 class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     """What may be told of the network.
 
-    A field with an ApiEndpoint is a resource. They stand in the order of the first
-    round: the peers first.
+    The fields that are resources stand in the order of `resources.RESOURCES`.
 
     Attributes:
         personal: the kinds of personal data that may be told.
@@ -145,146 +100,37 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     detail: frozenset[str] | None = None
     now: float = 0.0
     consumption_period: float = 600.0
-    peers: Annotated[
-        Known[records.Peer],
-        ApiEndpoint("api/peers", 30, Listing(records.Peer, nullable=False)),
-    ] = None
-    # The first one counts.
-    accounts: Annotated[
-        Known[records.Account],
-        ApiEndpoint("api/accounts", 5 * MINUTE, Listing(records.Account, ordered=True)),
-    ] = None
-    groups: Annotated[
-        Known[records.Group],
-        ApiEndpoint("api/groups", 5 * MINUTE, Listing(records.Group, nullable=False)),
-    ] = None
-    setup_keys: Annotated[
-        Known[records.SetupKey], ApiEndpoint("api/setup-keys", 5 * MINUTE)
-    ] = None
-    # Of two that list a resource the last one counts.
-    networks: Annotated[
-        Known[records.Network],
-        ApiEndpoint("api/networks", 5 * MINUTE, Listing(records.Network, ordered=True)),
-    ] = None
-    network_routers: Annotated[
-        Known[records.NetworkRouter],
-        ApiEndpoint(
-            "api/networks/routers", 5 * MINUTE, absence="network: routers not found"
-        ),
-    ] = None
-    network_resources: Annotated[
-        Known[records.NetworkResource],
-        ApiEndpoint(
-            "api/networks/resources", 5 * MINUTE, absence="network: resources not found"
-        ),
-    ] = None
-    routes: Annotated[Known[records.Route], ApiEndpoint("api/routes", 5 * MINUTE)] = (
-        None
-    )
-    users: Annotated[Known[records.User], ApiEndpoint("api/users")] = None
-    access_tokens: Annotated[
-        Known[records.AccessToken], ApiEndpoint("api/users/{current_user}/tokens")
-    ] = None
-    policies: Annotated[Known[records.Policy], ApiEndpoint("api/policies")] = None
-    posture_checks: Annotated[
-        Known[records.PostureCheck], ApiEndpoint("api/posture-checks")
-    ] = None
-    nameservers: Annotated[
-        Known[records.NameserverGroup], ApiEndpoint("api/dns/nameservers")
-    ] = None
-    dns_settings: Annotated[
-        Known[records.DnsSettings],
-        ApiEndpoint("api/dns/settings", body=Document(records.DnsSettings)),
-    ] = None
-    dns_zones: Annotated[Known[records.DnsZone], ApiEndpoint("api/dns/zones")] = None
-    proxy_services: Annotated[
-        Known[records.ProxyService], ApiEndpoint("api/reverse-proxies/services")
-    ] = None
-    proxy_domains: Annotated[
-        Known[records.ProxyDomain], ApiEndpoint("api/reverse-proxies/domains")
-    ] = None
-    proxy_clusters: Annotated[
-        Known[records.ProxyCluster],
-        ApiEndpoint(
-            "api/reverse-proxies/clusters",
-            body=Listing(records.ProxyCluster, key="address"),
-        ),
-    ] = None
-    proxy_tokens: Annotated[
-        Known[records.ProxyToken], ApiEndpoint("api/reverse-proxies/proxy-tokens")
-    ] = None
-    instance_version: Annotated[
-        Known[records.InstanceVersion],
-        ApiEndpoint(
-            "api/instance/version", 60 * MINUTE, Document(records.InstanceVersion)
-        ),
-    ] = None
-    events: Annotated[Known[records.AuditEvent], ApiEndpoint("api/events/audit")] = None
-    user_invites: Annotated[
-        Known[records.UserInvite],
-        ApiEndpoint(
-            "api/users/invites",
-            15 * MINUTE,
-            absence="invite links are only available with embedded identity provider",
-        ),
-    ] = None
-    identity_providers: Annotated[
-        Known[records.IdentityProvider],
-        ApiEndpoint("api/identity-providers", 60 * MINUTE),
-    ] = None
-    agent_providers: Annotated[
-        Known[agent_records.AgentProvider],
-        ApiEndpoint("api/agent-network/providers", 15 * MINUTE, idle=2.0),
-    ] = None
-    agent_policies: Annotated[
-        Known[agent_records.AgentPolicy],
-        ApiEndpoint("api/agent-network/policies", 15 * MINUTE),
-    ] = None
-    agent_budget_rules: Annotated[
-        Known[agent_records.AgentBudgetRule],
-        ApiEndpoint("api/agent-network/budget-rules", 15 * MINUTE),
-    ] = None
-    agent_guardrails: Annotated[
-        Known[agent_records.AgentGuardrail],
-        ApiEndpoint("api/agent-network/guardrails", 15 * MINUTE),
-    ] = None
-    agent_settings: Annotated[
-        Known[agent_records.AgentSettings],
-        ApiEndpoint(
-            "api/agent-network/settings",
-            15 * MINUTE,
-            Document(agent_records.AgentSettings, nullable=True),
-        ),
-    ] = None
-    # The server reads all of it from its database, and never deletes a row.
-    agent_consumption: Annotated[
-        Known[Consumption],
-        ApiEndpoint(
-            "api/agent-network/consumption",
-            body=ConsumptionBody(),
-            ends=lambda known, now: window_end(known.agent_consumption or (), now),
-            longest=32 * 1024 * 1024,
-            cost=100.0,
-        ),
-    ] = None
-    agent_usage: Annotated[
-        Known[Usage],
-        ApiEndpoint(
-            "api/agent-network/usage/overview",
-            body=UsageBody(),
-            query=lambda known, now: usage_query(known.agent_usage or (), now),
-            ends=lambda _, now: midnight(now),
-        ),
-    ] = None
-    agent_denials: Annotated[
-        Known[Denials],
-        ApiEndpoint(
-            "api/agent-network/access-logs",
-            body=DenialsBody(),
-            query=lambda _, now: denials_query(now),
-            ends=lambda _, now: midnight(now),
-        ),
-    ] = None
+    peers: Known[records.Peer] = None
+    accounts: Known[records.Account] = None
+    groups: Known[records.Group] = None
+    setup_keys: Known[records.SetupKey] = None
+    networks: Known[records.Network] = None
+    network_routers: Known[records.NetworkRouter] = None
+    network_resources: Known[records.NetworkResource] = None
+    routes: Known[records.Route] = None
+    users: Known[records.User] = None
+    access_tokens: Known[records.AccessToken] = None
+    policies: Known[records.Policy] = None
+    posture_checks: Known[records.PostureCheck] = None
+    nameservers: Known[records.NameserverGroup] = None
+    dns_settings: Known[records.DnsSettings] = None
+    dns_zones: Known[records.DnsZone] = None
+    proxy_services: Known[records.ProxyService] = None
+    proxy_domains: Known[records.ProxyDomain] = None
+    proxy_clusters: Known[records.ProxyCluster] = None
+    proxy_tokens: Known[records.ProxyToken] = None
+    instance_version: Known[records.InstanceVersion] = None
+    events: Known[records.AuditEvent] = None
+    user_invites: Known[records.UserInvite] = None
+    identity_providers: Known[records.IdentityProvider] = None
+    agent_providers: Known[agent_records.AgentProvider] = None
+    agent_policies: Known[agent_records.AgentPolicy] = None
+    agent_budget_rules: Known[agent_records.AgentBudgetRule] = None
+    agent_guardrails: Known[agent_records.AgentGuardrail] = None
+    agent_settings: Known[agent_records.AgentSettings] = None
+    agent_consumption: Known[Consumption] = None
+    agent_usage: Known[Usage] = None
+    agent_denials: Known[Denials] = None
     access_log: tuple[()] | None = None
     current_user: Known[records.CurrentUser] = None
     changes: Mapping[str, object] = MappingProxyType({})

@@ -1,14 +1,23 @@
-"""Resources: the inventory's fields, and what is asked of the upstream for them."""
+"""The table of resources: each field of the inventory, and its path upstream."""
 
 import math
-from typing import Annotated, get_args, get_origin, get_type_hints
+from collections.abc import Callable
 from urllib.parse import quote
 
-from msgspec.structs import asdict
+from msgspec import Struct
 
+from api_exporter.netbird import agent_records, records
+from api_exporter.netbird.agent_bodies import (
+    ConsumptionBody,
+    DenialsBody,
+    UsageBody,
+    denials_query,
+    midnight,
+    usage_query,
+    window_end,
+)
 from api_exporter.netbird.bodies import Body, Document, Listing, Page
-from api_exporter.netbird.inventory import ApiEndpoint, Inventory
-from api_exporter.netbird.records import CurrentUser
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import UpstreamError
 
 UP = "peers"
@@ -23,6 +32,8 @@ CURRENT_USER = "current_user"
 ALWAYS = frozenset({UP, CURRENT_USER, "groups"})
 """What is read whatever is published: service discovery is made of it."""
 
+MINUTE = 60.0
+
 OFF = math.inf
 """The interval of a resource that is not asked for."""
 
@@ -35,15 +46,34 @@ _ROLE_UNKNOWN = "user role: "
 """With which a 404 begins that is a refusal: on some paths a role is not known."""
 
 
-class Resource(ApiEndpoint, frozen=True, kw_only=True):
-    """An endpoint, and what its answers mean.
+class Resource(Struct, frozen=True):
+    """A path of the upstream, and what its answers mean.
 
     Attributes:
         name: as in labels and settings, and the field of the Inventory.
+        path: below the upstream's base URL.
+        body: decodes it.
+        period: seconds between refreshes, unless the settings say otherwise.
+        absence: the message of the JSON 404 with which an upstream too old to know the
+            path answers: it takes the last segment for the id of an object; or of
+            another refusal that means the same.
+        query: what stands behind the path, given what is known and the time.
+        ends: when its records begin to tell something else, by the time alone.
+        cost: how many times what an answer took has to pass before the next request.
+        idle: how many periods pass between two requests while it has no record.
+        of: resources without any record of which it has none, either.
     """
 
     name: str
+    path: str
     body: Body
+    period: float = 10 * MINUTE
+    absence: str = ""
+    query: Callable[[Inventory, float], str] = lambda *_: ""
+    ends: Callable[[Inventory, float], float | None] = lambda *_: None
+    cost: float = 0.0
+    idle: float = 1.0
+    of: tuple[str, ...] = ()
 
     @property
     def optional(self) -> bool:
@@ -96,33 +126,155 @@ class Resource(ApiEndpoint, frozen=True, kw_only=True):
         return error.unsupported or (error.said != "" and error.said == self.absence)
 
 
-def _resource(name: str, known: object, endpoint: ApiEndpoint) -> Resource:
-    records, _ = get_args(known)
-    body = endpoint.body or Listing(get_args(records)[0])
-    return Resource(**{**asdict(endpoint), "name": name, "body": body})
-
-
-RESOURCES: tuple[Resource, ...] = tuple(
-    _resource(name, *get_args(hint))
-    for name, hint in get_type_hints(Inventory, include_extras=True).items()
-    if get_origin(hint) is Annotated
+RESOURCES = (
+    Resource("peers", "api/peers", Listing(records.Peer, nullable=False), 30),
+    # The first account counts.
+    Resource(
+        "accounts",
+        "api/accounts",
+        Listing(records.Account, ordered=True),
+        5 * MINUTE,
+    ),
+    Resource(
+        "groups", "api/groups", Listing(records.Group, nullable=False), 5 * MINUTE
+    ),
+    Resource("setup_keys", "api/setup-keys", Listing(records.SetupKey), 5 * MINUTE),
+    # Of two networks that list a resource the last one counts.
+    Resource(
+        "networks",
+        "api/networks",
+        Listing(records.Network, ordered=True),
+        5 * MINUTE,
+    ),
+    Resource(
+        "network_routers",
+        "api/networks/routers",
+        Listing(records.NetworkRouter),
+        5 * MINUTE,
+        absence="network: routers not found",
+    ),
+    Resource(
+        "network_resources",
+        "api/networks/resources",
+        Listing(records.NetworkResource),
+        5 * MINUTE,
+        absence="network: resources not found",
+    ),
+    Resource("routes", "api/routes", Listing(records.Route), 5 * MINUTE),
+    Resource("users", "api/users", Listing(records.User)),
+    Resource(
+        "access_tokens",
+        "api/users/{current_user}/tokens",
+        Listing(records.AccessToken),
+    ),
+    Resource("policies", "api/policies", Listing(records.Policy)),
+    Resource("posture_checks", "api/posture-checks", Listing(records.PostureCheck)),
+    Resource("nameservers", "api/dns/nameservers", Listing(records.NameserverGroup)),
+    Resource("dns_settings", "api/dns/settings", Document(records.DnsSettings)),
+    Resource("dns_zones", "api/dns/zones", Listing(records.DnsZone)),
+    Resource(
+        "proxy_services",
+        "api/reverse-proxies/services",
+        Listing(records.ProxyService),
+    ),
+    Resource(
+        "proxy_domains",
+        "api/reverse-proxies/domains",
+        Listing(records.ProxyDomain),
+    ),
+    Resource(
+        "proxy_clusters",
+        "api/reverse-proxies/clusters",
+        Listing(records.ProxyCluster, key="address"),
+    ),
+    Resource(
+        "proxy_tokens",
+        "api/reverse-proxies/proxy-tokens",
+        Listing(records.ProxyToken),
+    ),
+    Resource(
+        "instance_version",
+        "api/instance/version",
+        Document(records.InstanceVersion),
+        60 * MINUTE,
+    ),
+    Resource("events", "api/events/audit", Listing(records.AuditEvent)),
+    Resource(
+        "user_invites",
+        "api/users/invites",
+        Listing(records.UserInvite),
+        15 * MINUTE,
+        absence="invite links are only available with embedded identity provider",
+    ),
+    Resource(
+        "identity_providers",
+        "api/identity-providers",
+        Listing(records.IdentityProvider),
+        60 * MINUTE,
+    ),
+    Resource(
+        "agent_providers",
+        "api/agent-network/providers",
+        Listing(agent_records.AgentProvider),
+        15 * MINUTE,
+        idle=2.0,
+    ),
+    Resource(
+        "agent_policies",
+        "api/agent-network/policies",
+        Listing(agent_records.AgentPolicy),
+        15 * MINUTE,
+    ),
+    Resource(
+        "agent_budget_rules",
+        "api/agent-network/budget-rules",
+        Listing(agent_records.AgentBudgetRule),
+        15 * MINUTE,
+    ),
+    Resource(
+        "agent_guardrails",
+        "api/agent-network/guardrails",
+        Listing(agent_records.AgentGuardrail),
+        15 * MINUTE,
+    ),
+    Resource(
+        "agent_settings",
+        "api/agent-network/settings",
+        Document(agent_records.AgentSettings, nullable=True),
+        15 * MINUTE,
+    ),
+    # The server reads all of it from its database, and never deletes a row.
+    Resource(
+        "agent_consumption",
+        "api/agent-network/consumption",
+        ConsumptionBody(),
+        ends=lambda known, now: window_end(known.agent_consumption or (), now),
+        cost=100.0,
+    ),
+    Resource(
+        "agent_usage",
+        "api/agent-network/usage/overview",
+        UsageBody(),
+        query=lambda known, now: usage_query(known.agent_usage or (), now),
+        ends=lambda _, now: midnight(now),
+    ),
+    Resource(
+        "agent_denials",
+        "api/agent-network/access-logs",
+        DenialsBody(),
+        query=lambda _, now: denials_query(now),
+        ends=lambda _, now: midnight(now),
+    ),
 )
-"""What collectors read, in the order of the first round: the peers first."""
-
-BOUNDS = {resource.path: resource.longest for resource in RESOURCES if resource.longest}
-"""Bytes of the bodies that have a bound of their own, by path."""
+"""What collectors read, in the order of the first requests: the peers first."""
 
 BESIDE = (
-    Resource(
-        name=CURRENT_USER,
-        path="api/users/current",
-        body=Document(CurrentUser),
-    ),
+    Resource(CURRENT_USER, "api/users/current", Document(records.CurrentUser)),
     Resource(  # a page of it, of which `events.access_log` knows which
-        name=ACCESS_LOG,
-        path="api/events/proxy",
-        body=Page(),
-        period=30,
+        ACCESS_LOG,
+        "api/events/proxy",
+        Page(),
+        30,
         of=("proxy_services", "proxy_clusters"),
     ),
 )
@@ -133,3 +285,6 @@ BY_NAME = {
     for resource in (RESOURCES[0], BESIDE[0], *RESOURCES[1:], *BESIDE[1:])
 }
 """In the order of the first round: permissions before all that they may withhold."""
+
+BOUNDS = {BY_NAME["agent_consumption"].path: 32 * 1024 * 1024}
+"""Bytes of the bodies for which fewer than usual are far too many, by path."""

@@ -58,7 +58,7 @@ class Source(Protocol):
 
 
 class AccountPart(Struct, frozen=True, kw_only=True):
-    """An optional feature of an account; see `parts`.
+    """An optional feature of an account; see `events.wiring`.
 
     Attributes:
         service: lives as long as the account.

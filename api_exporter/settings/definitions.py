@@ -257,6 +257,10 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     def reads_access_log(self) -> bool:
         return self.access_log_metrics or self.access_log_file is not None
 
+    @property
+    def has_logs(self) -> bool:
+        return self.events_file is not None or self.reads_access_log
+
     def choice(self) -> MetricFilter:
         return MetricFilter(deny=self.metrics_deny, detail=self.peer_detail)
 

@@ -19,7 +19,9 @@ from api_exporter.web.status.overview import Overview
 from api_exporter.web.tree import SummaryPages
 
 
-def summary(accounts: Mapping[str, Network], context: SiteContext) -> SummaryPages:
+def summary_pages(
+    accounts: Mapping[str, Network], context: SiteContext
+) -> SummaryPages:
     """The metrics are those of the process, and which accounts are up."""
     telemetries = {name: network.telemetry for name, network in accounts.items()}
     account_gauges(context.process.registry, telemetries)

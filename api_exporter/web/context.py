@@ -1,6 +1,7 @@
 """What all pages of the site know beside the accounts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cached_property
 
 from msgspec import Struct
 from twisted.web.resource import Resource
@@ -16,16 +17,13 @@ PROFILES = "debug/pprof"
 """Where profiles are, if they are served."""
 
 
-class SiteContext(Struct, frozen=True, kw_only=True):
+class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     """The same for every page.
 
     Attributes:
         runbooks: where they are.
         simulated: whether the upstream is one of our own.
-    discovery: AnswerLimit
-    compute: Compute
-        tails: the ends of pages, with our own metrics.
-        pages: those that not everybody wants, by path.
+        profiles: their pages; None if they are not served.
         uptime: seconds since the start.
         seconds: a clock.
     """
@@ -35,14 +33,18 @@ class SiteContext(Struct, frozen=True, kw_only=True):
     metrics_path: str
     runbooks: str
     simulated: bool
-    discovery: AnswerLimit
     compute: Compute
-    tails: TTLCache[Piece]
-    pages: Mapping[str, Resource] = {}
+    profiles: Resource | None = None
     uptime: Callable[[], float]
     seconds: Callable[[], float]
     now: Now
 
-    @property
-    def profiles(self) -> bool:
-        return PROFILES in self.pages
+    @cached_property
+    def discovery(self) -> AnswerLimit:
+        """The limit of service discovery, of all accounts together."""
+        return AnswerLimit()
+
+    @cached_property
+    def tails(self) -> TTLCache[Piece]:
+        """The ends of metrics pages: the exporter's own metrics."""
+        return TTLCache(self.seconds)

@@ -9,7 +9,7 @@ from twisted.web.server import Request
 
 from api_exporter.refresh.network import Network
 from api_exporter.serving.page import NO_ACCOUNT, ReadOnlyPage, Refusal
-from api_exporter.web.context import SiteContext
+from api_exporter.web.context import PROFILES, SiteContext
 from api_exporter.web.discovery.page import Discovery
 from api_exporter.web.findings import Findings
 from api_exporter.web.health import Health
@@ -69,8 +69,8 @@ def tree(
     if summary is not None:
         discovery.putChild(b"accounts", summary.targets)
     root.putChild(RUNBOOKS.encode(), Runbooks())
-    for path, resource in context.pages.items():
-        _put(root, path, resource)
+    if context.profiles is not None:
+        _put(root, PROFILES, context.profiles)
     _put(root, context.metrics_path, page(metrics, lambda s: s.metrics))
     return root
 

@@ -243,17 +243,29 @@ class OperationTests(EventsTestCase):
         self.assertIn("stopped", err.read_text())
 
     def test_off(self) -> None:
-        """Nothing of it is imported by an account that does not want it."""
+        """An optional feature is imported only if a setting enables it."""
         code = (
-            "import sys; from twisted.internet import reactor; import os;"
-            "from api_exporter.service import SharedState, make_accounts;"
-            "from api_exporter.settings.environment import read; s = read(os.environ);"
-            "pool = reactor.getThreadPool(); accounts = s.accounts.values();"
-            "shared = SharedState(reactor, accounts, log_threads=pool);"
-            "make_accounts(s, reactor, shared);"
-            "print(sum(name.startswith('api_exporter.events') for name in sys.modules))"
+            "import os, sys; from twisted.internet import reactor;"
+            "from api_exporter.service import Configuration, assemble;"
+            "from api_exporter.refresh.compute import compute_at_once;"
+            "from api_exporter.settings.environment import read;"
+            "assemble(Configuration(read(os.environ), None, None), reactor,"
+            " pprof='PPROF' in os.environ, dropped=int,"
+            " log_threads=reactor.getThreadPool(), compute=compute_at_once);"
+            "print(*(name for name in sorted(sys.modules) if name in"
+            " {f'api_exporter.{optional}' for optional in"
+            " ('demo', 'events', 'web.accounts', 'web.pprof')}))"
         )
-        for settings, imported in (({}, False), ({"EVENTS_FILE": "x"}, True)):
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        (folder / "acme.conf").write_text("UPSTREAM_API_TOKEN=secret\n")
+        for settings, imported in (
+            ({}, ""),
+            ({"EVENTS_FILE": "x"}, "api_exporter.events"),
+            ({"ACCESS_LOG_METRICS": "true"}, "api_exporter.events"),
+            ({"ACCOUNTS_DIR": str(folder)}, "api_exporter.web.accounts"),
+            ({"PPROF": ""}, "api_exporter.web.pprof"),
+        ):
             done = subprocess.run(
                 [sys.executable, "-c", code],
                 env=self.environ("http://127.0.0.1:9", **settings),
@@ -263,7 +275,7 @@ class OperationTests(EventsTestCase):
                 text=True,
                 timeout=60,
             )
-            self.assertEqual(imported, done.stdout != "0\n")
+            self.assertEqual(f"{imported}\n", done.stdout)
         self.assertFalse((ROOT / "x").exists())
 
     def test_nowhere(self) -> None:

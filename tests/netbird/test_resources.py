@@ -1,5 +1,6 @@
 """The table of what is asked for."""
 
+from typing import get_args, get_type_hints
 from urllib.parse import unquote
 
 from hypothesis import given
@@ -12,6 +13,7 @@ from api_exporter.netbird.inventory import OF_AGENTS, Inventory
 from api_exporter.netbird.records import ProxyCluster, ProxyService, User
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
+from tests.bodies import body
 
 TOKENS = BY_NAME["access_tokens"]
 
@@ -22,11 +24,24 @@ def as_user(id_: str) -> Inventory:
 
 class ResourcesTests(SynchronousTestCase):
     def test_first(self) -> None:
-        """The peers come first; what has no endpoint is no resource."""
+        """The peers come first; a field without a path is no resource."""
         self.assertEqual("peers", next(iter(BY_NAME)))
         others = {field.name for field in fields(Inventory)} - set(BY_NAME)
         told = {"personal", "changes", "detail", "now", "consumption_period", "joins"}
         self.assertEqual(told, others)
+
+    def test_fields(self) -> None:
+        """The inventory has a field for each resource, in order, of its records."""
+        hints = get_type_hints(Inventory)
+        names = [resource.name for resource in RESOURCES]
+        self.assertEqual(names, [name for name in hints if name in {*names}])
+        for resource in BY_NAME.values():
+            if resource.name == ACCESS_LOG:  # its rows are not kept
+                continue
+            known, _ = get_args(hints[resource.name])
+            record, _ = get_args(known)
+            found = resource.body.decode(body(resource.name)).records
+            self.assertEqual({record}, {*map(type, found)}, resource.name)
 
     def test_service_names(self) -> None:
         """The names of services by id, once the services are known."""

@@ -15,7 +15,7 @@ from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.serving.visibility import ALL, Accounts
 from api_exporter.telemetry.account import summary
-from api_exporter.web.accounts import summary as summary_pages
+from api_exporter.web.accounts import summary_pages
 from api_exporter.web.context import SiteContext
 from api_exporter.web.tree import tree
 from tests.web.served import ServedTestCase, header

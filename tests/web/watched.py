@@ -11,7 +11,6 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network, NetworkOptions
-from api_exporter.web.context import PROFILES
 from api_exporter.web.tree import tree
 from api_exporter.world import World
 from simulation.company.network import SimulatedNetwork
@@ -63,7 +62,7 @@ class Watched(Network):
             version=VERSION,
             metrics_path=metrics_path,
             simulated=simulated,
-            pages={PROFILES: Resource()} if pprof else {},
+            profiles=Resource() if pprof else None,
             now=self.now,
             compute=compute,
         )

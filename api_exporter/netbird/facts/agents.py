@@ -34,7 +34,6 @@ class Limit(Struct, frozen=True, kw_only=True):
         window: seconds.
         groups: ids of those that it names.
         users: likewise.
-        everybody: whether it names nobody and binds all.
         booked: whether the server counts against it.
     """
 
@@ -47,8 +46,12 @@ class Limit(Struct, frozen=True, kw_only=True):
     cap: float
     groups: tuple[str, ...]
     users: tuple[str, ...] = ()
-    everybody: bool = False
     booked: bool = True
+
+    @property
+    def everybody(self) -> bool:
+        """Whether it is a rule without groups and users, which binds all of them."""
+        return self.of == "budget_rule" and not (self.groups or self.users)
 
 
 def limits(inventory: Inventory) -> Sequence[Limit]:
@@ -95,7 +98,6 @@ def _limits(
                     cap=cap,
                     groups=groups,
                     users=users,
-                    everybody=of == "budget_rule" and not (groups or users),
                     booked=booked or unit == "tokens",
                 )
 
