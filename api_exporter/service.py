@@ -32,8 +32,7 @@ from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
 from api_exporter.telemetry.account import summary as describe_accounts
-from api_exporter.telemetry.lag import LagMeter
-from api_exporter.telemetry.process import ProcessTelemetry
+from api_exporter.telemetry.process import LagMeter, ProcessTelemetry
 from api_exporter.version import this_build
 from api_exporter.web.context import SiteContext
 from api_exporter.web.runbooks import RUNBOOKS

@@ -8,7 +8,7 @@ from api_exporter.daemon.supervision import Notifier
 from api_exporter.refresh.compute import ComputeThread
 from api_exporter.service import Configuration, assemble
 from api_exporter.settings import environment
-from api_exporter.telemetry.lag import LagMeter
+from api_exporter.telemetry.process import LagMeter
 from simulation.machine import Machine
 
 ALONE = (LagMeter, Notifier)

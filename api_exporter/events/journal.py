@@ -14,10 +14,9 @@ from twisted.logger import Logger
 
 from api_exporter.events.choice import C, Chosen, batches
 from api_exporter.events.kinds import Kind
-from api_exporter.events.listing import Id, Row
+from api_exporter.events.listing import SECOND, Id, Row, nanoseconds
 from api_exporter.events.position import COUNTED
 from api_exporter.events.sinks import Sink
-from api_exporter.events.times import SECOND, nanoseconds
 from api_exporter.ports import Compute, Now, UpstreamError
 
 UNREADABLE = 1000

@@ -20,8 +20,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from api_exporter.events.choice import Chosen, LogCursor
-from api_exporter.events.listing import Key, Listing
-from api_exporter.events.times import SECOND, nanoseconds, written
+from api_exporter.events.listing import SECOND, Key, Listing, nanoseconds, written
 
 LATE = 30 * SECOND
 """How much later than others a row may show up."""

@@ -16,11 +16,10 @@ from api_exporter.events.choice import C
 from api_exporter.events.cursor import Cursor
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS, AUDIT, COUNT_ONLY, Kind
-from api_exporter.events.listing import Id
+from api_exporter.events.listing import SECOND, Id
 from api_exporter.events.output import Output
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import Sink, ToFile, ToNowhere, ToOutput
-from api_exporter.events.times import SECOND
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
 from api_exporter.refresh.pipeline import AccountPart, BodyReader, Source

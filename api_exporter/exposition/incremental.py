@@ -13,7 +13,6 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.exposition.diff import BlockDiff, Records
 from api_exporter.exposition.pages import PIECE_BYTES, Page, Piece, piece
 from api_exporter.exposition.per_record import PerRecordFamily, Record
 from api_exporter.exposition.text import (
@@ -23,6 +22,37 @@ from api_exporter.exposition.text import (
     heading,
     render,
 )
+
+Records = tuple[Record, ...]
+
+FEW = 1 / 8
+"""Of a block: to compare what so many records say is cheaper than to look for lines."""
+
+ENOUGH = 1 / 4
+"""Of a block: for the lines of so many it pays to take the text of before apart."""
+
+
+class BlockDiff(Struct, frozen=True):
+    """Which records are not the same objects.
+
+    Attributes:
+        pairs: those of before and those in their places, where they are few and none
+            came or went; else None.
+        alike: whether enough records are the same to look for their lines.
+    """
+
+    pairs: tuple[Records, Records] | None
+    alike: bool
+
+    @classmethod
+    def between(cls, old: Records, new: Records) -> "BlockDiff":
+        if len(old) == len(new):
+            places = [n for n, record in enumerate(new) if record is not old[n]]
+            if len(places) <= FEW * len(new):
+                before = tuple([old[place] for place in places])
+                return cls((before, tuple([new[place] for place in places])), True)
+        same = set(map(id, old)).intersection(map(id, new))
+        return cls(None, len(same) >= ENOUGH * len(new))
 
 
 class RenderedFamily(Struct, frozen=True, gc=False):

@@ -26,7 +26,6 @@ from api_exporter.refresh.pipeline import AccountPart, Pipeline
 from api_exporter.refresh.quotas import Quota
 from api_exporter.refresh.refresh_log import RefreshLog
 from api_exporter.refresh.refresher import Refresher
-from api_exporter.refresh.unknown_groups import UnknownGroups
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import attention, page_size
 from api_exporter.telemetry.history import History
@@ -203,3 +202,23 @@ class Network(MultiService):
             self._defect = True
         else:
             self._defect = False
+
+
+class UnknownGroups:
+    """Warns of each once, and again where it was there in between."""
+
+    def __init__(self, log: Logger) -> None:
+        self._log = log
+        self._told: frozenset[str] = frozenset()
+
+    def warn(self, known: Inventory) -> None:
+        """Look at what is known by now; while groups are unknown there is no news."""
+        if known.groups is None:
+            return
+        missing = frozenset(known.missing_groups)
+        for name in sorted(missing - self._told):
+            self._log.warn(
+                "PEER_DETAIL names {group}, which is neither name nor id of a group",
+                group=repr(name),
+            )
+        self._told = missing

@@ -12,6 +12,8 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
+from twisted.application.service import Service
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.python.threadpool import ThreadPool
 
 import twisted
@@ -19,6 +21,36 @@ from api_exporter.netbird.resources import UP
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import CallbackMetric
 from api_exporter.version import Build
+
+INTERVAL = 1.0
+"""Seconds between two measurements: at rest, most of what wakes the process."""
+
+
+class LagMeter(Service):
+    """Sets a timer again and again and tells by how many seconds it was late."""
+
+    def __init__(self, clock: IReactorTime, observe: Callable[[float], None]) -> None:
+        self._clock = clock
+        self._observe = observe
+        self._timer: IDelayedCall | None = None
+
+    def startService(self) -> None:
+        super().startService()
+        self._set()
+
+    def stopService(self) -> None:
+        super().stopService()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set(self) -> None:
+        due = self._clock.seconds() + INTERVAL
+        self._timer = self._clock.callLater(INTERVAL, self._fired, due)
+
+    def _fired(self, due: float) -> None:
+        self._observe(max(0.0, self._clock.seconds() - due))
+        self._set()
 
 
 class ProcessTelemetry:

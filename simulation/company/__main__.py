@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import api_exporter.demo
-from api_exporter.demo.agents import FULL
 from api_exporter.demo.go_json import encode
-from api_exporter.demo.network import FILE, RECORDED
+from api_exporter.demo.network import FILE, FULL, RECORDED
 from simulation.company.network import PATHS, SimulatedNetwork
 
 PEERS = 200

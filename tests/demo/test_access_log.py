@@ -6,9 +6,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.demo.access_log import page
-from api_exporter.events.listing import listed_page
+from api_exporter.events.listing import SECOND, listed_page, written
 from api_exporter.events.position import Position, choose
-from api_exporter.events.times import SECOND, written
 
 NOW = 1_795_287_600.0
 

@@ -5,8 +5,14 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from urllib.parse import parse_qs
 
-from api_exporter.events.listing import Listing, Request, listed_page
-from api_exporter.events.times import SECOND, nanoseconds, written
+from api_exporter.events.listing import (
+    SECOND,
+    Listing,
+    Request,
+    listed_page,
+    nanoseconds,
+    written,
+)
 
 START = nanoseconds("2026-11-21T19:00:00Z")
 

@@ -13,9 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.choice import C
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import Kind
-from api_exporter.events.listing import Id
+from api_exporter.events.listing import SECOND, Id
 from api_exporter.events.sinks import Sink, ToFile
-from api_exporter.events.times import SECOND
 from api_exporter.refresh.compute import compute_at_once
 from tests.events import limited
 from tests.events.paging import START

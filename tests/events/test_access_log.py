@@ -11,9 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.access_log import LONGEST_OPENING, REST, AccessLog
 from api_exporter.events.journal import Journal
 from api_exporter.events.kinds import ACCESS
+from api_exporter.events.listing import SECOND
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import ToNowhere
-from api_exporter.events.times import SECOND
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.telemetry.access_log import AccessLogTelemetry

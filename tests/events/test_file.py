@@ -16,9 +16,9 @@ from api_exporter.events.choice import BATCH, batches
 from api_exporter.events.cursor import REMEMBERED, Cursor
 from api_exporter.events.file import CursorFile, LinesFile
 from api_exporter.events.kinds import ACCESS, AUDIT
+from api_exporter.events.listing import SECOND
 from api_exporter.events.position import Position
 from api_exporter.events.telling import line, request_line
-from api_exporter.events.times import SECOND
 from tests.events import body, events, finish, keys, limited
 from tests.events.paging import START, Table
 

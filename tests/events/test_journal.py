@@ -11,11 +11,10 @@ from twisted.logger import capturedLogs, formatEvent
 from api_exporter.events.cursor import LISTED, Cursor
 from api_exporter.events.journal import UNREADABLE, Journal
 from api_exporter.events.kinds import ACCESS, AUDIT, AuditKind
-from api_exporter.events.listing import Row, key
+from api_exporter.events.listing import SECOND, Row, key
 from api_exporter.events.output import MOST_AT_ONCE, Output
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import PATIENCE, ToFile, ToOutput
-from api_exporter.events.times import SECOND
 from tests.events import body, shared
 from tests.events.paging import START, Table, number
 

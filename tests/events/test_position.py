@@ -5,8 +5,8 @@ from random import Random
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.events.listing import SECOND, nanoseconds, written
 from api_exporter.events.position import AHEAD, COUNTED, LATE, Position, Read, choose
-from api_exporter.events.times import SECOND, nanoseconds, written
 from tests.events.paging import START, Table, number, requests
 
 DAY = 24 * 3600 * SECOND

@@ -7,7 +7,7 @@ from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.times import SECOND, written
+from api_exporter.events.listing import SECOND, written
 from api_exporter.events.wiring import Journals
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.refresh.compute import compute_at_once

@@ -10,9 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition import diff, per_record, text
+from api_exporter.exposition import incremental, per_record, text
 from api_exporter.exposition.incremental import (
     EMPTY_PAGE,
+    BlockDiff,
     PageTooLong,
     RenderedPage,
     render_page,
@@ -142,7 +143,7 @@ class EachTests(SynchronousTestCase):
         self.patch(per_record, "SHORTEST", 4)
         self.patch(per_record, "LONGEST", 12)
         self.patch(per_record, "SPARSE", 4)
-        self.patch(diff, "FEW", 0.5)
+        self.patch(incremental, "FEW", 0.5)
         self.making = Counting()
         self.many = things(*(f"t{number}" for number in range(100)))
         self.before = self.making.made(self.many)
@@ -257,17 +258,17 @@ class DiffTests(SynchronousTestCase):
         """Up to an eighth of a block that is new is compared, record by record."""
         old = things(*map(str, range(16)))
         two, three = (things(*map(str, range(n))) + old[n:] for n in (2, 3))
-        found = diff.BlockDiff.between(old, two)
-        self.assertEqual(diff.BlockDiff((old[:2], two[:2]), True), found)
-        self.assertIsNone(diff.BlockDiff.between(old, three).pairs)
-        self.assertIsNone(diff.BlockDiff.between(old, old[:-1]).pairs)
+        found = BlockDiff.between(old, two)
+        self.assertEqual(BlockDiff((old[:2], two[:2]), True), found)
+        self.assertIsNone(BlockDiff.between(old, three).pairs)
+        self.assertIsNone(BlockDiff.between(old, old[:-1]).pairs)
 
     def test_alike(self) -> None:
         """The lines are looked for where a quarter of the records was there before."""
         old = things(*map(str, range(100)))
         for same, alike in ((24, False), (25, True)):
             new = old[:same] + things(*map(str, range(same, 100)))
-            self.assertIs(alike, diff.BlockDiff.between(old, new).alike)
+            self.assertIs(alike, BlockDiff.between(old, new).alike)
 
 
 class CutTests(SynchronousTestCase):

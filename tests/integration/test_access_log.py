@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.events.times import SECOND
+from api_exporter.events.listing import SECOND
 from tests.events.paging import SERVICE, Table, number
 from tests.integration.json_server import json_server
 from tests.integration.programs import (

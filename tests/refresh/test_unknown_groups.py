@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
-from api_exporter.refresh.unknown_groups import UnknownGroups
+from api_exporter.refresh.network import UnknownGroups
 from tests.logbook import logbook
 
 

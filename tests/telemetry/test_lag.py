@@ -5,7 +5,7 @@ import random
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.lag import INTERVAL, LagMeter
+from api_exporter.telemetry.process import INTERVAL, LagMeter
 
 
 class LagMeterTests(SynchronousTestCase):

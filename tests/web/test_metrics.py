@@ -12,8 +12,8 @@ from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
 from api_exporter.refresh.network import Network
+from api_exporter.web.context import LIFE
 from api_exporter.web.metrics import Metrics
-from api_exporter.web.ttl_cache import LIFE
 from api_exporter.world import World
 from tests.parts import quota, site_context
 from tests.web.served import ServedTestCase, header

@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.web.ttl_cache import LIFE, TTLCache
+from api_exporter.web.context import LIFE, TTLCache
 
 
 class TTLCacheTests(SynchronousTestCase):

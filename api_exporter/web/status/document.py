@@ -15,8 +15,8 @@ from twisted.web.template import Tag, flattenString, tags
 
 from api_exporter.ports import Now
 from api_exporter.serving.page import TextPage, keep_at_home
+from api_exporter.web.context import TTLCache
 from api_exporter.web.status import formatting
-from api_exporter.web.ttl_cache import TTLCache
 
 
 def _file(name: str) -> str:

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Request
 from twisted.web.test.requesthelper import DummyRequest
 
-from api_exporter.web.discovery.limit import MOST_ANSWERS, MOST_BYTES, AnswerLimit
+from api_exporter.web.context import MOST_ANSWERS, MOST_BYTES, AnswerLimit
 
 
 class AnswerLimitTests(SynchronousTestCase):

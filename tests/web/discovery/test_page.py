@@ -12,7 +12,8 @@ from twisted.web.iweb import IResponse
 from api_exporter.exposition.pages import Payload
 from api_exporter.ports import UpstreamError
 from api_exporter.serving.site import BoundedSite
-from api_exporter.web.discovery import limit, page, targets
+from api_exporter.web import context
+from api_exporter.web.discovery import page, targets
 from tests.parts import DelayedCompute
 from tests.web.connection import Connection
 from tests.web.served import ServedTestCase, header
@@ -159,7 +160,7 @@ class AnswerTests(DiscoveryTestCase):
 
     def test_gone(self) -> None:
         """A client that goes away while its answer is made leaves nothing behind."""
-        for _ in range(2 * limit.MOST_ANSWERS):
+        for _ in range(2 * context.MOST_ANSWERS):
             asked = Asked(self.watched, "/sd?port=9100")
             asked.cancel()
             self.failureResultOf(asked.response, ResponseNeverReceived)
@@ -169,7 +170,7 @@ class AnswerTests(DiscoveryTestCase):
     def test_many(self) -> None:
         """Beyond so many answers that wait there is 503."""
         waiting = [
-            Asked(self.watched, "/sd?port=9100") for _ in range(limit.MOST_ANSWERS)
+            Asked(self.watched, "/sd?port=9100") for _ in range(context.MOST_ANSWERS)
         ]
         self.assertEqual((503, FULL), self.refused())
         for asked in waiting:
