@@ -40,7 +40,7 @@ class AccountTests(SynchronousTestCase):
         return Account(
             checked,
             self.reactor,  # type: ignore[arg-type]
-            shared=SharedState(self.reactor, [checked]),  # type: ignore[arg-type]
+            shared=SharedState([checked]),
             registry=self.registry,
             now=self.reactor.seconds,
             jitter=lambda: 0.5,

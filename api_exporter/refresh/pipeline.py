@@ -6,6 +6,7 @@ the compute thread, by the functions at the end of this module.
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from contextlib import closing
 from itertools import count
 from math import inf
 from operator import is_
@@ -31,7 +32,8 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading, check_named
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, fingerprint
 from api_exporter.netbird.resources import Resource
-from api_exporter.ports import Compute, Fetch, Now, UpstreamError
+from api_exporter.netbird.unpacking import unpack
+from api_exporter.ports import Body, Compute, Fetch, Now, UpstreamError
 from api_exporter.telemetry.log import log_of
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
@@ -39,7 +41,7 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 
 
 BodyReader = Callable[[bytes], object]
-"""Is given each body of a resource as it came, changed or not; it must not raise."""
+"""Is given each body of a resource, unpacked, changed or not; it must not raise."""
 
 
 class Source(Protocol):
@@ -51,8 +53,12 @@ class Source(Protocol):
 
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
-    ) -> bytes:
-        """The body to be decoded; raises UpstreamError."""
+    ) -> Body:
+        """The body to be decoded; raises UpstreamError.
+
+        Args:
+            fetch: returns bodies that are not packed.
+        """
         ...
 
 
@@ -152,21 +158,18 @@ class Pipeline:
         """
         name, state = resource.name, self.states[resource.name]
         asked, began = self._now(), next(self._order)
-        if name in self._sources:
-            source = self._sources[name]
-            body = await source.fetch(self._fetch, path, patience, self.inventory)
-        else:
-            body = await self._fetch(path, patience)
-        reading = Reading(began, ended=next(self._order))
-        for reader in self._body_readers.get(name, ()):
-            reader(body)
-        before = getattr(self.inventory, name)
-        recognized = NO_RECORDS if state.body is None else state.body.recognized
-        known = DecodeContext(before or (), recognized, asked)
-        known_body = state.body if self._complete(name) else None
-        decoding = self._compute(decode, resource, path, body, known, known_body)
-        del body, recognized, known
-        last, records = await decoding
+        with closing(await self._body(name, path, patience)) as body:
+            reading = Reading(began, ended=next(self._order))
+            for reader in self._body_readers.get(name, ()):
+                reader(body.data)
+            before = getattr(self.inventory, name)
+            recognized = NO_RECORDS if state.body is None else state.body.recognized
+            known = DecodeContext(before or (), recognized, asked)
+            known_body = state.body if self._complete(name) else None
+            decoding = self._compute(decode, resource, path, body, known, known_body)
+            del recognized, known
+            last, records = await decoding
+        del body, decoding
         if last is known_body:
             records = before
         async with self._rendering:
@@ -178,6 +181,18 @@ class Pipeline:
                 await self._publish(name, None if same else records, reading)
                 state.body = last
         return last
+
+    async def _body(self, name: str, path: str, patience: float) -> Body:
+        """Fetch a body, unpacked for a source and for readers."""
+        if name in self._sources:
+            source = self._sources[name]
+            return await source.fetch(self._unpacked, path, patience, self.inventory)
+        fetch = self._unpacked if name in self._body_readers else self._fetch
+        return await fetch(path, patience)
+
+    async def _unpacked(self, path: str, patience: float) -> Body:
+        with closing(await self._fetch(path, patience)) as body:
+            return Body(await self._compute(unpack, body))
 
     def forget(self, name: str) -> None:
         """Its next body counts as new."""
@@ -295,7 +310,7 @@ def _same(records: tuple[object, ...], before: tuple[object, ...] | None) -> boo
 def decode(
     resource: Resource,
     path: str,
-    body: bytes,
+    body: Body,
     known: DecodeContext,
     last: LastBody | None,
 ) -> tuple[LastBody, tuple[object, ...]]:
@@ -304,10 +319,11 @@ def decode(
     Args:
         last: returned without records for a body with the same digest.
     """
-    digest = (path, *_digest(body))
+    data = unpack(body)
+    digest = (path, *_digest(data))
     if last is not None and last.digest == digest:
         return last, ()
-    decoded = resource.body.decode(body, known)
+    decoded = resource.body.decode(data, known)
     check_named(resource.name, decoded.records)
     kept = LastBody(
         digest=digest,
@@ -319,11 +335,11 @@ def decode(
     return kept, decoded.records
 
 
-def _digest(body: bytes) -> tuple[Hashable, ...]:
-    view = memoryview(body)
+def _digest(data: bytes) -> tuple[Hashable, ...]:
+    view = memoryview(data)
     return tuple(
         fingerprint(view[start : start + _DIGESTED_AT_ONCE])
-        for start in range(0, len(body), _DIGESTED_AT_ONCE)
+        for start in range(0, len(data), _DIGESTED_AT_ONCE)
     )
 
 

@@ -249,7 +249,7 @@ class OperationTests(EventsTestCase):
             "from api_exporter.service import SharedState, make_accounts;"
             "from api_exporter.settings.environment import read; s = read(os.environ);"
             "pool = reactor.getThreadPool(); accounts = s.accounts.values();"
-            "shared = SharedState(reactor, accounts, log_threads=pool);"
+            "shared = SharedState(accounts, log_threads=pool);"
             "make_accounts(s, reactor, shared);"
             "print(sum(name.startswith('api_exporter.events') for name in sys.modules))"
         )
