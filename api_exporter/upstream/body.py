@@ -100,7 +100,7 @@ class BodyMemory:
         """Pause and resume connections."""
         received = sum(body.received for body in self._receiving)
         full = received + self._waiting > ALL_BODIES
-        longest = max(body.received for body in self._receiving) if full else 0
+        longest = max((body.received for body in self._receiving), default=0)
         for body in self._receiving:
             proceeds = body.received <= LARGE or body.received == longest
             body.pause(full and (self._waiting > 0 or not proceeds))

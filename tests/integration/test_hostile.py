@@ -22,10 +22,11 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 from zope.interface import implementer
 
+from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings import environment
+from api_exporter.upstream.body import LONGEST_BODY
 from api_exporter.upstream.client import Client
-from api_exporter.upstream.fetcher import LONGEST_BODY
 from tests.integration.ports import listening
 from tests.integration.programs import PATIENCE
 from tests.integration.test_failures import self_signed
@@ -135,8 +136,9 @@ class HostileTests(TestCase):
         while self.server.lost < len(self.server.connections):
             await deferLater(reactor, 0.01)
 
-    def fetch(self) -> Deferred[bytes]:
-        return self.client.upstream.fetch("api/peers", PATIENCE)
+    async def fetch(self) -> bytes:
+        body = await self.client.upstream.fetch("api/peers", PATIENCE)
+        return unpack(body)
 
     async def failing(self) -> UpstreamError:
         try:

@@ -13,7 +13,7 @@ from api_exporter.netbird import joins
 from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Body, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.pipeline import LastBody, Pipeline
 
@@ -37,7 +37,7 @@ class Bench:
                 Collector("others", ("groups",), self.others, (OTHER,)),
             ],
             inventory=Inventory(),
-            fetch=lambda _path, _patience: succeed(self.body),
+            fetch=lambda _path, _patience: succeed(Body(self.body)),
             pages=self.pages,
             compute=compute_at_once,
             now=self.clock.seconds,

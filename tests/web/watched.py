@@ -9,7 +9,7 @@ from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Attempt, Compute, UpstreamError
+from api_exporter.ports import Attempt, Body, Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network
 from api_exporter.web.context import PROFILES
@@ -76,9 +76,9 @@ class Watched(Network):
     def now(self) -> float:
         return NOON + self.clock.seconds()
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         """An answer after a time that grows with its length, or a fault at once."""
-        fetched: Deferred[bytes] = Deferred()
+        fetched: Deferred[Body] = Deferred()
         if path in self.silent:
             return fetched
         fault = self.faults.get(path, self.down)
@@ -107,7 +107,7 @@ class Watched(Network):
             if fault is not None:
                 fetched.errback(fault)
             else:
-                fetched.callback(body)
+                fetched.callback(Body(body))
 
         self.clock.callLater(seconds, answer)
         return fetched
