@@ -210,6 +210,11 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual(len(body), bench.seen[0].received)
             self.assertEqual([], bench.clock.getDelayedCalls())
 
+    def test_own_header(self) -> None:
+        """The header by which a packed body is known cannot come over the wire."""
+        bench = Bench(says(200, b"[1]", x_received_content_encoding="gzip"))
+        self.assertEqual(b"[1]", self.successResultOf(bench.fetch()))
+
     def test_packed_otherwise(self) -> None:
         """What was not asked for is not unpacked: a few bytes could become millions."""
         twice = gzip.compress(gzip.compress(b"[1]"))
