@@ -41,7 +41,7 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 
 
 BodyReader = Callable[[bytes], object]
-"""Is given each body of a resource, unpacked, changed or not; it must not raise."""
+"""Called with each unpacked body of a resource, changed or not; it must not raise."""
 
 
 class Source(Protocol):
