@@ -27,7 +27,7 @@ from api_exporter.telemetry.gauges import (
     certificate_readable,
     token_readable,
 )
-from api_exporter.upstream.body import LargeBodies
+from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.client import Client
 from api_exporter.upstream.tls_policy import MakePolicy, TlsPolicy
 from api_exporter.world import World, log_of
@@ -52,14 +52,13 @@ class SharedState:
         thresholds: the same.
         compute: the compute thread.
         make_policy: their contexts of TLS, of which each is a megabyte.
-        large: where their large bodies wait for each other.
+        body_memory: the memory of their bodies that are not decoded yet.
         quotas: by name, what each may ask for.
         log_threads: for writing logs; None where none is written.
     """
 
     def __init__(
         self,
-        reactor: PosixReactorBase,
         accounts: Iterable[AccountSettings],
         thresholds: Thresholds | None = None,
         log_threads: ThreadPool | None = None,
@@ -68,7 +67,7 @@ class SharedState:
         self.thresholds = thresholds
         self.compute = compute
         self.make_policy: MakePolicy = cache(TlsPolicy)
-        self.large = LargeBodies(reactor)
+        self.body_memory = BodyMemory()
         self.quotas = quotas(accounts)
         self.log_threads = log_threads
 
@@ -137,7 +136,7 @@ class Account(MultiService):
             observe=self._attempted,
             on_silent=self._silent,
             make_policy=shared.make_policy,
-            large=shared.large,
+            body_memory=shared.body_memory,
         )
         self.network = Network(
             fetch=client.upstream.fetch,

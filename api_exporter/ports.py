@@ -83,8 +83,24 @@ class UpstreamError(Exception):
         return self.with_traceback(None)
 
 
-Fetch = Callable[[str, float], Awaitable[bytes]]
-"""Given a path below the upstream's base URL, its decompressed body; retries included.
+class Body(Struct, frozen=True):
+    """The body of a response as it was received; see `netbird.unpacking`.
+
+    Attributes:
+        packed: whether the data is gzip.
+        limit: bytes that packed data may have when it is unpacked.
+        close: called once when the data is decoded or dropped: other bodies may wait
+            for its memory.
+    """
+
+    data: bytes
+    packed: bool = False
+    limit: int = 0
+    close: Callable[[], object] = lambda: None
+
+
+Fetch = Callable[[str, float], Awaitable[Body]]
+"""Given a path below the upstream's base URL, its body; retries included.
 
 The seconds are those until it will be asked for again: no retry lasts longer.
 
@@ -115,7 +131,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         started: seconds since the epoch.
         number: 1 for the first of a round.
         status: the HTTP status, or None where no answer came.
-        received: bytes of the decompressed body.
+        received: bytes of the body as sent, packed or not.
         seconds: from looking up the host to the end of the body, or to the failure.
         error: what was wrong with it, "" if nothing.
         reason: the same as one of a closed set; None where the request went well.

@@ -204,7 +204,6 @@ def assemble(
     settings = configured.settings
     threads = own_threads(reactor)
     shared = SharedState(
-        reactor,
         settings.accounts.values(),
         settings.thresholds_file,
         log_threads,

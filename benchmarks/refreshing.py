@@ -30,7 +30,8 @@ from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.resources import BY_NAME, CURRENT_USER
-from api_exporter.ports import Attempt
+from api_exporter.netbird.unpacking import unpack
+from api_exporter.ports import Attempt, Body
 from api_exporter.refresh import network
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
@@ -108,7 +109,7 @@ class Exporter:
     def _attempted(self, attempt: Attempt) -> None:
         self.network.attempted(attempt)
 
-    async def _fetch(self, path: str, patience: float) -> bytes:
+    async def _fetch(self, path: str, patience: float) -> Body:
         begin = time.process_time()
         body = await self.client.upstream.fetch(path, patience)
         # In the first round nothing else is under way meanwhile.
@@ -185,7 +186,9 @@ class Exporter:
                     continue
                 path = resource.located(inventory, time.time())
                 assert path is not None
-                body = await self.client.upstream.fetch(path, NEVER)
+                received = await self.client.upstream.fetch(path, NEVER)
+                received.close()
+                body = unpack(received)
                 times = [watch()]
                 digest = hash(body)
                 times.append(watch())
@@ -198,7 +201,7 @@ class Exporter:
                     seen[resource.name] = decoded.recognized
                     inventory = inventory.with_(resource.name, decoded.records)
                 times.append(watch())
-                del body
+                del body, received
                 spent["digest"] += times[1] - times[0]
                 spent["decode"] += times[2] - times[1]
                 if changed:

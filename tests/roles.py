@@ -14,7 +14,7 @@ from twisted.internet.task import Clock
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.inventory import MODULES
 from api_exporter.netbird.resources import ACCESS_LOG, BY_NAME, CURRENT_USER, UP
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Body, UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.world import World
 from tests.bodies import FOLDER, NOON, bodies, body
@@ -125,7 +125,7 @@ class Watched:
         self.network.startService()
         self.advance(30)
 
-    async def _fetch(self, path: str, _patience: float) -> bytes:
+    async def _fetch(self, path: str, _patience: float) -> Body:
         self.asked.append(path)
         self._clock.advance(0.001)
         found = answer(self.role, path)
@@ -133,7 +133,7 @@ class Watched:
             found = self.failure
         if isinstance(found, UpstreamError):
             raise found
-        return found
+        return Body(found)
 
     def advance(self, seconds: float) -> None:
         for _ in range(300):

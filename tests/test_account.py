@@ -9,6 +9,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import LONGEST_END, LONGEST_WRITE, Account, SharedState
+from api_exporter.ports import Body
 from api_exporter.refresh.pipeline import AccountPart, BodyReader
 from api_exporter.settings import environment
 from tests.logbook import logbook
@@ -39,7 +40,7 @@ class AccountTests(SynchronousTestCase):
         return Account(
             checked,
             self.reactor,  # type: ignore[arg-type]
-            shared=SharedState(self.reactor, [checked]),  # type: ignore[arg-type]
+            shared=SharedState([checked]),
             registry=self.registry,
             now=self.reactor.seconds,
             jitter=lambda: 0.5,
@@ -128,8 +129,8 @@ class AccountTests(SynchronousTestCase):
         parts = [AccountPart(body_readers={"peers": reader(name)}) for name in "ab"]
         account = self.account(*parts)
 
-        async def fetch(_path: str, _patience: float) -> bytes:
-            return b"[]"
+        async def fetch(_path: str, _patience: float) -> Body:
+            return Body(b"[]")
 
         self.patch(account.network.pipeline, "_fetch", fetch)
         self.started(account)

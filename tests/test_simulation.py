@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import BY_NAME
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Body, UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
 from api_exporter.world import World as AccountWorld
@@ -53,17 +53,17 @@ class World(Network):
     def now(self) -> float:
         return START + self.clock.seconds()
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         if self.limiter.wait(self.now()):
             self.refused += 1
             return fail(UpstreamError("rate_limited", "429: too many requests"))
         if path == PROVIDERS:
-            return succeed(b"[]")
+            return succeed(Body(b"[]"))
         if path == CURRENT_USER:
-            return succeed(made_up("current_user"))
+            return succeed(Body(made_up("current_user")))
         body = self.network.body(f"/{path}", self.now())
         assert body is not None
-        return succeed(b"".join(body))
+        return succeed(Body(b"".join(body)))
 
     def run(self, seconds: int) -> None:
         self.startService()

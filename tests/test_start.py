@@ -23,7 +23,7 @@ class StartTests(SynchronousTestCase):
         environ = {"ACCOUNTS_DIR": str(folder), "UPSTREAM_API_URL": "http://10.0.0.1"}
         settings = environment.read(environ)
         reactor = MemoryReactorClock()
-        shared = SharedState(reactor, settings.accounts.values())  # type: ignore[arg-type]
+        shared = SharedState(settings.accounts.values())
         accounts = service.make_accounts(settings, reactor, shared)  # type: ignore[arg-type]
         for account in accounts.values():
             account.startService()

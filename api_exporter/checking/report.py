@@ -76,7 +76,7 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
     configured = service.configure(options, reactor)
     settings = configured.settings
     wanted = chosen(settings.accounts, options["account"], one=options["once"])
-    shared = SharedState(reactor, wanted.values(), settings.thresholds_file)
+    shared = SharedState(wanted.values(), settings.thresholds_file)
     runbooks = settings.runbooks_url or installed()
     accounts = service.make_accounts(
         replace(settings, accounts=wanted), reactor, shared

@@ -6,7 +6,7 @@ from twisted.internet.interfaces import IReactorTime
 from api_exporter.events.journal import Journal
 from api_exporter.events.position import Position
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.ports import Fetch, UpstreamError
+from api_exporter.ports import Body, Fetch, UpstreamError
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 
 REST = 30.0
@@ -61,7 +61,7 @@ class AccessLog:
 
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
-    ) -> bytes:
+    ) -> Body:
         """The next page; the journal writes and counts what is new in it.
 
         Raises UpstreamError, without a request, if the log cannot be written.
@@ -76,7 +76,7 @@ class AccessLog:
         if position is None:
             raise UpstreamError("log_file", self.journal.problem, unsent=True)
         body = await fetch(f"{path}?{position.query}", patience)
-        self.journal.take(body, position)
+        self.journal.take(body.data, position)
         return body
 
 

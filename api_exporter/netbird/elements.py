@@ -40,8 +40,8 @@ _LONE_SURROGATE = re.compile(
 _DEEPEST = 100
 """Levels of a record that is kept where another one is nested too deeply."""
 
-_MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]', re.DOTALL)
-"""A string, or a bracket."""
+_MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[][{}]', re.DOTALL)
+"""A string, which may have no end, or a bracket."""
 
 T = TypeVar("T")
 
@@ -66,9 +66,10 @@ def elements(body: bytes) -> Iterator[Elements | None]:
     between = b"}," + head[1] + head[2]
     if body.find(between, 0, _LONGEST) < 0:
         between = b"}, " + head[2]
+    marks = between, b"}," + head[1] + b"{"
     start, count = body.index(b"[") + 1, 0
     while start < len(body):
-        found, end = _piece(body, between, start)
+        found, end = _piece(body, marks, start)
         count += len(found)
         if count * _SHORTEST > end:
             raise UpstreamError(
@@ -78,11 +79,16 @@ def elements(body: bytes) -> Iterator[Elements | None]:
         start = end + 1
 
 
-def _piece(body: bytes, between: bytes, start: int) -> tuple[Elements, int]:
-    """Return the elements from a place on, and where the comma behind them stands."""
+def _piece(body: bytes, marks: tuple[bytes, ...], start: int) -> tuple[Elements, int]:
+    """Return the elements from a place on, and where the comma behind them stands.
+
+    Args:
+        marks: what may stand between two records; the likeliest first.
+    """
     after, skipped = start + LONG, 1
     while True:
-        end = body.find(between, after, start + _LONGEST) + 1 or len(body)
+        found = (body.find(mark, after, start + _LONGEST) + 1 for mark in marks)
+        end = next(filter(None, found), len(body))
         if end - start > _LONGEST:
             raise UpstreamError("decode", f"a record has more than {_LONGEST} bytes")
         if end - start > 2 * LONG and body.count(b",", start, end) > _MOST_VALUES:
@@ -108,9 +114,9 @@ _MENDED = 64 * 1024
 def mend(text: bytes) -> bytes:
     """Return JSON of the same length in which U+FFFD stands for halves of characters.
 
-    No escape goes on behind a comma.
+    No escape goes on behind a comma. A long text stays as it is: it would take long.
     """
-    if b"\0" in text:
+    if len(text) > 2 * LONG or b"\0" in text:
         return text
     parts, start = [], 0
     while start < len(text):
@@ -157,6 +163,8 @@ def decoded(decoder: msgspec.json.Decoder[T], text: bytes, level: int) -> T:
             return decoder.decode(text)
         except FAILURES as error:
             repaired = text
+            if len(text) > 2 * LONG:  # it would take long
+                raise
             if isinstance(error, RecursionError):
                 repaired = _without_deep(text, level)
             elif b"\\ud" in text or b"\\uD" in text:

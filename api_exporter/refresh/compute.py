@@ -5,6 +5,7 @@ A computation is a function of frozen values, so it needs no lock.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from traceback import clear_frames
 from typing import ParamSpec, TypeVar
 
 from twisted.internet.defer import Deferred
@@ -37,15 +38,19 @@ class ComputeThread:
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
         done: Deferred[T] = Deferred()
-        work = partial(function, *args, **kwargs)
+        work = [partial(function, *args, **kwargs)]
 
         def compute() -> Callable[[], None]:
+            computation = work.pop()  # an error must not keep what it was given
             if done.called:
                 return lambda: None
             try:
-                result = work()
+                result = computation()
             except Exception as error:  # noqa: BLE001 - raised where it is awaited
+                clear_frames(error.__traceback__)
                 return partial(done.errback, Failure(error))
+            finally:
+                del computation
             return partial(done.callback, result)
 
         def end(_: bool, deliver: Callable[[], None]) -> None:

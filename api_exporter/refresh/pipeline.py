@@ -5,9 +5,11 @@ module run in the compute thread.
 """
 
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from contextlib import closing
 from itertools import count
 from math import inf
 from operator import is_
+from traceback import clear_frames
 from typing import Protocol
 
 from msgspec import Struct
@@ -31,7 +33,8 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.joins import Reading, check_named
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
 from api_exporter.netbird.resources import Resource
-from api_exporter.ports import Compute, Fetch, UpstreamError
+from api_exporter.netbird.unpacking import unpack
+from api_exporter.ports import Body, Compute, Fetch, UpstreamError
 from api_exporter.refresh.life import LastBody, Lives
 from api_exporter.world import World
 
@@ -40,7 +43,7 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 
 
 BodyReader = Callable[[bytes], object]
-"""Is given each body of a resource as it came, changed or not; it must not raise."""
+"""Called with each unpacked body of a resource, changed or not; it must not raise."""
 
 
 class Source(Protocol):
@@ -52,8 +55,12 @@ class Source(Protocol):
 
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
-    ) -> bytes:
-        """The body to be decoded; raises UpstreamError."""
+    ) -> Body:
+        """The body to be decoded; raises UpstreamError.
+
+        Args:
+            fetch: returns bodies that are not packed.
+        """
         ...
 
 
@@ -140,22 +147,19 @@ class Pipeline:
         """
         name, life = resource.name, self._lives[resource.name]
         asked, began = self._now(), next(self._order)
-        if name in self._sources:
-            source = self._sources[name]
-            body = await source.fetch(self._fetch, path, patience, self.inventory)
-        else:
-            body = await self._fetch(path, patience)
-        reading = Reading(began, ended=next(self._order))
-        for part in self._parts:
-            if name in part.body_readers:
-                part.body_readers[name](body)
-        before = getattr(self.inventory, name)
-        recognized = NO_RECORDS if life.body is None else life.body.recognized
-        known = DecodeContext(before or (), recognized, asked)
-        known_body = life.body if self._complete(name) else None
-        decoding = self._compute(decode, resource, path, body, known, known_body)
-        del body, recognized, known
-        last, records = await decoding
+        with closing(await self._body(name, path, patience)) as body:
+            reading = Reading(began, ended=next(self._order))
+            for part in self._parts:
+                if name in part.body_readers:
+                    part.body_readers[name](body.data)
+            before = getattr(self.inventory, name)
+            recognized = NO_RECORDS if life.body is None else life.body.recognized
+            known = DecodeContext(before or (), recognized, asked)
+            known_body = life.body if self._complete(name) else None
+            decoding = self._compute(decode, resource, path, body, known, known_body)
+            del recognized, known
+            last, records = await decoding
+        del body, decoding
         if last is known_body:
             records = before
         async with self._rendering:
@@ -167,6 +171,19 @@ class Pipeline:
                 await self._publish(name, None if same else records, reading)
                 life.body = last
         return last
+
+    async def _body(self, name: str, path: str, patience: float) -> Body:
+        """Fetch a body, unpacked for a source and for readers."""
+        if name in self._sources:
+            source = self._sources[name]
+            return await source.fetch(self._unpacked, path, patience, self.inventory)
+        if any(name in part.body_readers for part in self._parts):
+            return await self._unpacked(path, patience)
+        return await self._fetch(path, patience)
+
+    async def _unpacked(self, path: str, patience: float) -> Body:
+        with closing(await self._fetch(path, patience)) as body:
+            return Body(await self._compute(unpack, body))
 
     def forget(self, name: str) -> None:
         """Its next body counts as new."""
@@ -284,7 +301,7 @@ def _same(records: tuple[object, ...], before: tuple[object, ...] | None) -> boo
 def decode(
     resource: Resource,
     path: str,
-    body: bytes,
+    body: Body,
     known: DecodeContext,
     last: LastBody | None,
 ) -> tuple[LastBody, tuple[object, ...]]:
@@ -293,10 +310,11 @@ def decode(
     Args:
         last: returned without records for a body with the same digest.
     """
-    digest = (path, *_digest(body))
+    data = unpack(body)
+    digest = (path, *_digest(data))
     if last is not None and last.digest == digest:
         return last, ()
-    decoded = resource.body.decode(body, known)
+    decoded = resource.body.decode(data, known)
     check_named(resource.name, decoded.records)
     kept = LastBody(
         digest=digest,
@@ -308,11 +326,11 @@ def decode(
     return kept, decoded.records
 
 
-def _digest(body: bytes) -> tuple[Hashable, ...]:
-    view = memoryview(body)
+def _digest(data: bytes) -> tuple[Hashable, ...]:
+    view = memoryview(data)
     return tuple(
         fingerprint(view[start : start + _DIGESTED_AT_ONCE])
-        for start in range(0, len(body), _DIGESTED_AT_ONCE)
+        for start in range(0, len(data), _DIGESTED_AT_ONCE)
     )
 
 
@@ -367,5 +385,6 @@ def _render(
         return render_page(families, before, room=room)
     except PageTooLong:
         raise
-    except Exception:  # noqa: BLE001 - a defect of ours must not cost the others
-        return Failure()
+    except Exception as error:  # noqa: BLE001 - a defect must not cost the others
+        clear_frames(error.__traceback__)
+        return Failure(error)

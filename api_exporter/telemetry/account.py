@@ -48,8 +48,8 @@ class AttemptTelemetry:
         _publish(
             registry,
             "api_exporter_upstream_received_bytes",
-            "Number of bytes received from the NetBird API in bodies, after"
-            " decompression",
+            "Number of bytes received from the NetBird API in bodies, as sent:"
+            " compressed bodies count compressed",
             lambda: self._received,
         )
 

@@ -1,115 +1,161 @@
-"""Bodies of answers: each has a limit, and large ones are received one at a time.
+"""Bodies of responses: requested as gzip, received as they come, and bounded."""
 
-So many accounts need no more memory.
-"""
-
-from collections import deque
+from collections.abc import Callable
 from io import BytesIO
 from typing import cast
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import (
-    IDelayedCall,
-    IPushProducer,
-    IReactorTime,
-)
+from twisted.internet.interfaces import IPushProducer
 from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
+from twisted.web.client import ResponseDone
+from twisted.web.http import PotentialDataLoss
+from twisted.web.http_headers import Headers
+from twisted.web.iweb import IAgent, IBodyProducer, IResponse
+from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.gzip_agent import COMPLETE
+from api_exporter.upstream.headers import GZIP, RECEIVED_ENCODING, codings
+
+LONGEST_BODY = 256 * 1024 * 1024
+"""Bytes, unpacked: more than a hundred thousand peers need."""
+
+ALL_BODIES = LONGEST_BODY
+"""Bytes that the bodies of all accounts may have before some of them wait."""
 
 LARGE = 16 * 1024 * 1024
-"""Bytes, unpacked: a body that is longer needs the place."""
+"""Bytes up to which a body does not wait for the connections of other bodies."""
 
-ENOUGH = 1024 * 1024
-TURN = 1.0
-"""Bytes in so many seconds with which the place is kept, while others wait for it."""
+_CODINGS = {GZIP, "br", "compress", "deflate", "x-gzip", "zstd"}
+"""Codings that error messages may repeat; others could contain the token."""
+
+_COMPLETE = (ResponseDone, PotentialDataLoss)
+"""How a body ends in good order.
+
+PotentialDataLoss: neither a length nor chunks were promised, and the server closed. So
+does HTTP/1.0 end a body; what is missing shows when it is decoded.
+"""
 
 
-class LargeBodies:
-    """The place, for all clients of the process.
+@implementer(IAgent)
+class GzipAgent:
+    """Requests gzip, and hides it from treq, which would unpack it without a bound."""
 
-    Whoever is slow gives it to the next one, and gets it back in its turn: a server
-    that sends a byte a second must not keep the bodies of all others waiting. Each one
-    has it for TURN seconds at least, so that all get on, and keeps its deadline.
+    def __init__(self, agent: IAgent) -> None:
+        self._agent = agent
+
+    def request(
+        self,
+        method: bytes,
+        uri: bytes,
+        headers: Headers | None = None,
+        bodyProducer: IBodyProducer | None = None,  # noqa: N803 - Twisted's name
+    ) -> Deferred[IResponse]:
+        headers = Headers() if headers is None else headers.copy()
+        headers.setRawHeaders(b"Accept-Encoding", [GZIP.encode()])
+        requested = self._agent.request(method, uri, headers, bodyProducer)
+        return requested.addCallback(_hide_encoding)
+
+
+def _hide_encoding(response: IResponse) -> IResponse:
+    named = response.headers.getRawHeaders(b"Content-Encoding", [])
+    response.headers.removeHeader(b"Content-Encoding")
+    response.headers.setRawHeaders(RECEIVED_ENCODING, named)
+    return response
+
+
+class BodyMemory:
+    """The memory for bodies that are not decoded yet, of all clients of the process.
+
+    While they have more than ALL_BODIES bytes, nothing is received as long as a body
+    waits to be decoded. If none waits, only the longest one is received, and those that
+    are not LARGE. So the bodies that wait to be decoded have at most ALL_BODIES bytes.
     """
 
-    def __init__(self, clock: IReactorTime) -> None:
-        self._clock = clock
-        self._bodies: deque[ResponseBody] = deque()
-        """The first one has the place; the others wait."""
-        self._before = 0
-        self._look: IDelayedCall | None = None
+    def __init__(self) -> None:
+        self._receiving: set[ResponseBody] = set()
+        self._waiting = 0
 
     def enter(self, body: "ResponseBody") -> None:
-        """It is large by now, and has to wait where another one has the place."""
-        self._bodies.append(body)
-        if len(self._bodies) > 1:
-            body.wait()
-            if self._look is None:
-                self._watch()
+        """Begin to receive a body."""
+        self._receiving.add(body)
 
     def leave(self, body: "ResponseBody") -> None:
-        """It has ended, however."""
-        had_it = self._bodies[0] is body
-        self._bodies.remove(body)
-        if had_it and self._bodies:
-            self._bodies[0].go_on()
-        if self._look is not None and (had_it or len(self._bodies) < 2):
-            self._look.cancel()
-            self._watch()
+        """End to receive a body: it is complete, or has failed."""
+        self._receiving.discard(body)
+        self.update()
 
-    def _watch(self) -> None:
-        """Look later at how much the first one has received, if others wait for it."""
-        self._look = None
-        if len(self._bodies) > 1:
-            self._before = self._bodies[0].received
-            self._look = self._clock.callLater(TURN, self._slow)
+    def hold(self, size: int) -> Callable[[], None]:
+        """Let a complete body wait to be decoded. Return a function that ends this."""
+        self._waiting += size
+        self.update()
 
-    def _slow(self) -> None:
-        """Whether the first one is, in which case it is the next one's turn."""
-        if self._bodies[0].received - self._before < ENOUGH:
-            self._bodies.rotate(-1)
-            self._bodies[-1].wait()
-            self._bodies[0].go_on()
-        self._watch()
+        def release() -> None:
+            self._waiting -= size
+            self.update()
+
+        return release
+
+    def update(self) -> None:
+        """Pause and resume connections."""
+        received = sum(body.received for body in self._receiving)
+        full = received + self._waiting > ALL_BODIES
+        longest = max((body.received for body in self._receiving), default=0)
+        for body in self._receiving:
+            proceeds = body.received <= LARGE or body.received == longest
+            body.pause(full and (self._waiting > 0 or not proceeds))
 
 
 class ResponseBody(Protocol):
     """Gathers a body up to a limit and cuts the connection there, or when cancelled.
 
-    Nothing is read while it waits for the place of large ones.
-
-    Args:
-        large: where bodies of all clients wait for each other.
-
     Attributes:
         status: of HTTP; None while there is no answer.
-        limit: bytes of the body.
+        packed: whether the body is gzip.
+        limit: bytes of the body, packed and unpacked.
         received: bytes of the body so far.
-        problem: why the body is not wanted at all, if it is not.
-        whole: the body. It fails with the problem, or where the body is too long or
-            cannot be unpacked.
     """
 
     status: int | None = None
-    received = 0
+    packed = False
     limit = 0
-    problem: UpstreamError | None = None
+    received = 0
 
-    def __init__(self, clock: IReactorTime, large: LargeBodies | None = None) -> None:
-        self.whole: Deferred[bytes] = Deferred(lambda _: self._give_up())
-        self._place = LargeBodies(clock) if large is None else large
-        self._large = False
+    def __init__(self, memory: BodyMemory) -> None:
+        self._whole: Deferred[bytes] = Deferred(lambda _: self._give_up())
+        self._memory = memory
+        self._problem: UpstreamError | None = None
+        self._paused = False
         self._body = BytesIO()  # joins nothing: its value is its buffer
 
+    def receive(
+        self, response: IResponse, limit: int, problem: UpstreamError | None = None
+    ) -> Deferred[bytes]:
+        """Return the body as it comes over the wire.
+
+        It fails with the problem, or where the body is too long or not gzip but packed.
+
+        Args:
+            problem: why the body cannot be used at all, and is not read.
+        """
+        named = codings(response.headers)
+        if named not in ([], [GZIP]):
+            known = ", ".join(n if n in _CODINGS else "unknown" for n in named)
+            message = f"encoded as {known!r}, but gzip was requested"
+            problem = problem or UpstreamError("decode", message)
+        self.packed = bool(named)
+        self.limit = limit
+        self._problem = problem
+        response.deliverBody(self)
+        return self._whole
+
     def connectionMade(self) -> None:
-        if self.problem is not None:
-            self._refuse(self.problem)
+        self._memory.enter(self)
+        if self._problem is not None:
+            self._refuse(self._problem)
 
     def dataReceived(self, data: bytes) -> None:
-        if self.whole.called:  # given up, and this came before the connection noticed
+        if self._whole.called:  # given up, and this came before the connection noticed
             return
         self.received += len(data)
         if self.received > self.limit:
@@ -117,37 +163,37 @@ class ResponseBody(Protocol):
             self._refuse(UpstreamError("too_large", message))
             return
         self._body.write(data)
-        if self.received > LARGE and not self._large:
-            self._large = True
-            self._place.enter(self)
+        self._memory.update()
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        if self.whole.called:
+        if self._whole.called:
             return
-        if reason is None or reason.check(*COMPLETE):
+        if reason is None or reason.check(*_COMPLETE):
             body = self._body.getvalue()
             self._end()
-            self.whole.callback(body)
+            self._whole.callback(body)
         else:
             self._end()
-            self.whole.errback(reason)
+            self._whole.errback(reason)
 
-    def wait(self) -> None:
-        """Receive nothing for now."""
-        cast("IPushProducer", self.transport).pauseProducing()
-
-    def go_on(self) -> None:
-        cast("IPushProducer", self.transport).resumeProducing()
+    def pause(self, paused: bool) -> None:
+        """Receive nothing for now, or go on."""
+        if paused == self._paused:
+            return
+        self._paused = paused
+        transport = cast("IPushProducer", self.transport)
+        if paused:
+            transport.pauseProducing()
+        else:
+            transport.resumeProducing()
 
     def _refuse(self, problem: UpstreamError) -> None:
         self._give_up()
-        self.whole.errback(problem)
+        self._whole.errback(problem)
 
     def _end(self) -> None:
         self._body.close()
-        if self._large:
-            self._large = False
-            self._place.leave(self)
+        self._memory.leave(self)
 
     def _give_up(self) -> None:
         self._end()

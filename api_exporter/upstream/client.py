@@ -13,7 +13,7 @@ from api_exporter.ports import Attempt, Jitter, Now
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.upstream.agent import UpstreamAgent
-from api_exporter.upstream.body import LargeBodies
+from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.upstream.tls_policy import (
     MakePolicy,
@@ -34,7 +34,7 @@ class Client(Service):
 
     Args:
         observe: told of every attempt as it ends.
-        large: where bodies of all clients of the process wait for each other.
+        body_memory: of all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
 
     Attributes:
@@ -54,7 +54,7 @@ class Client(Service):
         jitter: Jitter,
         observe: Callable[[Attempt], None],
         make_policy: MakePolicy = TlsPolicy,
-        large: LargeBodies | None = None,
+        body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._log = log_of(settings.name, log)
@@ -91,7 +91,7 @@ class Client(Service):
             secrets=() if way.proxy is None else way.proxy.secrets(),
             account=settings.upstream_account,
             name=settings.name,
-            large=large,
+            body_memory=body_memory,
             on_silent=on_silent,
         )
 

@@ -16,17 +16,14 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
 from api_exporter.netbird.resources import BOUNDS, PROBE
-from api_exporter.ports import Attempt, Jitter, Now, Reason, UpstreamError
+from api_exporter.netbird.unpacking import unpack
+from api_exporter.ports import Attempt, Body, Jitter, Now, Reason, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.upstream import backoff, failures
-from api_exporter.upstream.body import LargeBodies, ResponseBody
-from api_exporter.upstream.gzip_agent import GzipAgent
+from api_exporter.upstream.body import LONGEST_BODY, BodyMemory, GzipAgent, ResponseBody
 from api_exporter.upstream.headers import date
 from api_exporter.version import this_build
 from api_exporter.world import log_of
-
-LONGEST_BODY = 256 * 1024 * 1024
-"""Bytes, decompressed: more than a hundred thousand peers need."""
 
 _LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error's body that are read: a longer one has no words for us."""
@@ -86,7 +83,7 @@ class Fetcher:
         observe: told of every attempt as it ends.
         account: whose data is asked for, where the token may read several.
         name: of the account, for the log.
-        large: where bodies of all clients of the process wait for each other.
+        body_memory: of all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
     """
 
@@ -109,13 +106,13 @@ class Fetcher:
         secrets: Sequence[str] = (),
         account: str | None = None,
         name: str = "",
-        large: LargeBodies | None = None,
+        body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._account = account or ""
         self._clocks_differ = False
         self.log = log_of(name, self.log)
-        self._http = HTTPClient(GzipAgent(agent, clock), _NoCookies())
+        self._http = HTTPClient(GzipAgent(agent), _NoCookies())
         self._url = url
         self._token = token
         self._timeout = timeout
@@ -127,10 +124,10 @@ class Fetcher:
         self._longest_body = longest_body
         self._way = way
         self._secrets = tuple(secrets)
-        self._large = LargeBodies(clock) if large is None else large
+        self._body_memory = body_memory or BodyMemory()
         self._on_silent = on_silent
 
-    def fetch(self, path: str, patience: float) -> Deferred[bytes]:
+    def fetch(self, path: str, patience: float) -> Deferred[Body]:
         """A path's body; see `ports.Fetch`. Cancelling it leaves nothing behind."""
         given_up = False
 
@@ -139,22 +136,24 @@ class Fetcher:
             given_up = True
             fetching.cancel()
 
-        fetched: Deferred[bytes] = Deferred(give_up)
+        fetched: Deferred[Body] = Deferred(give_up)
         fetching = Deferred.fromCoroutine(self._fetch(path, patience, lambda: given_up))
         fetching.chainDeferred(fetched)
         return fetched
 
     async def _fetch(
         self, path: str, patience: float, given_up: Callable[[], bool]
-    ) -> bytes:
+    ) -> Body:
         end = self._clock.seconds() + patience
         deadline = self._timeout
         number = 1
         token = self._token()
         while True:
             try:
-                answer = ResponseBody(self._clock, self._large)
-                return await self._attempt(path, number, token, deadline, answer)
+                answer = ResponseBody(self._body_memory)
+                data = await self._attempt(path, number, token, deadline, answer)
+                wait_ends = self._body_memory.hold(len(data))
+                return Body(data, answer.packed, answer.limit, wait_ends)
             except UpstreamError as error:
                 # Cancelling the look-up of a name fails as if there were no such name.
                 if given_up():
@@ -175,7 +174,7 @@ class Fetcher:
 
     async def reach(self) -> str:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
-        answer = ResponseBody(self._clock, self._large)
+        answer = ResponseBody(self._body_memory)
         try:
             await self._attempt(PROBE, 1, self._token(), self._timeout, answer)
         except UpstreamError as error:
@@ -275,10 +274,10 @@ class Fetcher:
                 secrets=secrets,
             )
         self._compare(date(response.headers), asked, self._now())
-        answer.limit = min(self._longest_body, BOUNDS.get(path, self._longest_body))
-        answer.problem = failures.unusable(response.headers)
-        response.deliverBody(answer)
-        return await answer.whole
+        limit = min(self._longest_body, BOUNDS.get(path, self._longest_body))
+        return await answer.receive(
+            response, limit, failures.unusable(response.headers)
+        )
 
     def _compare(self, theirs: float | None, asked: float, answered: float) -> None:
         """Log once that the clocks differ: ours decides when windows and days end.
@@ -302,9 +301,8 @@ class Fetcher:
 
 async def _words(response: IResponse, answer: ResponseBody) -> bytes:
     """The body of a refusal, which need not be readable."""
-    answer.limit = _LONGEST_REFUSAL
-    response.deliverBody(answer)
     try:
-        return await answer.whole
+        data = await answer.receive(response, _LONGEST_REFUSAL)
+        return unpack(Body(data, answer.packed, answer.limit))
     except UpstreamError:
         return b""

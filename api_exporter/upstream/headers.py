@@ -7,12 +7,15 @@ from email.utils import parsedate_to_datetime
 from twisted.web.http_headers import Headers
 
 GZIP = "gzip"
-"""The one way of packing that is asked for."""
+"""The one content coding that is requested."""
+
+RECEIVED_ENCODING = b"X-Received-Content-Encoding"
+"""The header to which `GzipAgent` moves Content-Encoding: treq does not know it."""
 
 
 def codings(headers: Headers) -> list[str]:
-    """How the body is packed, the outermost layer last (RFC 9110, 8.4)."""
-    listed = ",".join(_values(headers, b"content-encoding")).lower().split(",")
+    """Return the content codings, the outermost layer last (RFC 9110, 8.4)."""
+    listed = ",".join(_values(headers, RECEIVED_ENCODING)).lower().split(",")
     named = [coding.strip() for coding in listed]
     return [coding for coding in named if coding not in {"", "identity"}]
 

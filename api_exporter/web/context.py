@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Hashable
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from msgspec import Struct
+from twisted.internet.defer import DeferredLock
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from api_exporter.exposition.pages import Piece
+from api_exporter.exposition.pages import Payload, Piece
 from api_exporter.ports import Compute, Now
+from api_exporter.serving.channel import Channel
+from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 
@@ -49,31 +52,49 @@ PROFILES = "debug/pprof"
 
 
 MOST_ANSWERS = 16
-"""Answers that wait for the compute thread or are being sent, for all accounts."""
+"""Answers of service discovery that wait or are being sent, for all accounts."""
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Bytes of answers that are being sent, after which no further request is accepted."""
+"""Bytes of such answers that are being sent."""
 
 
-class AnswerLimit:
-    """Counts the requests of service discovery that have not ended."""
+class Answers:
+    """The answers of service discovery that have not been sent.
+
+    Above one of the limits, the oldest one that is being sent makes room: a client that
+    does not read must not shut out the others.
+
+    Attributes:
+        turn: one answer is made at a time, so that a refresh waits for one at most.
+    """
 
     def __init__(self) -> None:
+        self.turn = DeferredLock()
         self._bytes: dict[Request, int] = {}
 
-    @property
-    def reached(self) -> bool:
-        sizes = self._bytes.values()
-        return len(sizes) >= MOST_ANSWERS or sum(sizes) >= MOST_BYTES
-
-    def begin(self, request: Request) -> None:
-        """Count a request until its response has been sent or its client has gone."""
+    def begin(self, request: Request) -> bool:
+        """Count a request until it has ended. Return False if there is no room."""
+        if len(self._bytes) >= MOST_ANSWERS and not self._make_room():
+            return False
         self._bytes[request] = 0
-        request.notifyFinish().addBoth(lambda _: self._bytes.pop(request))
+        request.notifyFinish().addBoth(lambda _: self._bytes.pop(request, None))
+        return True
 
-    def hold(self, request: Request, length: int) -> None:
-        """Count the bytes of its answer."""
-        self._bytes[request] = length
+    def send(self, request: Request, answer: Payload) -> None:
+        while sum(self._bytes.values()) + answer.length > MOST_BYTES:
+            if not self._make_room():
+                break
+        self._bytes[request] = answer.length
+        Sender(request, iter(answer.slices)).start()
+
+    def _make_room(self) -> bool:
+        """Abort the oldest answer that is being sent, if there is one."""
+        oldest = next((r for r, length in self._bytes.items() if length), None)
+        if oldest is None:
+            return False
+        del self._bytes[oldest]
+        cast(Channel, oldest.channel).give_way()
+        return True
 
 
 class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
@@ -99,9 +120,9 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     now: Now
 
     @cached_property
-    def discovery(self) -> AnswerLimit:
-        """The limit of service discovery, of all accounts together."""
-        return AnswerLimit()
+    def discovery(self) -> Answers:
+        """The answers of service discovery, of all accounts together."""
+        return Answers()
 
     @cached_property
     def tails(self) -> TTLCache[Piece]:

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock
 
 from api_exporter.netbird.resources import BY_NAME, UP
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Body, UpstreamError
 from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.settings import parsers
 from api_exporter.world import World
@@ -57,9 +57,11 @@ class Stock(Network):
     def now(self) -> float:
         return STOCK_TIME + self.clock.seconds()
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         reply = self.replies[path]
-        return fail(reply) if isinstance(reply, UpstreamError) else succeed(reply)
+        if isinstance(reply, UpstreamError):
+            return fail(reply)
+        return succeed(Body(reply))
 
     def minute(self) -> None:
         """Let a minute pass, from one thing that is due to the next."""

@@ -6,7 +6,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking.survey import ResourceCheck, survey
-from api_exporter.ports import Reason, UpstreamError
+from api_exporter.ports import Body, Reason, UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.world import World
 from tests.parts import CURRENT_USER, SERVICE_USER, quota
@@ -30,14 +30,14 @@ class SurveyTests(SynchronousTestCase):
             registry=CollectorRegistry(),
         )
 
-    async def fetch(self, path: str, _patience: float) -> bytes:
+    async def fetch(self, path: str, _patience: float) -> Body:
         self.asked.append(path)
         self.clock.advance(self.seconds)
         default = SERVICE_USER if path == CURRENT_USER else b"[]"
         answer = self.answers.get(path.removeprefix("api/"), default)
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return Body(answer)
 
     def test_restricted(self) -> None:
         """What the token's user may read only in part is not requested."""

@@ -15,6 +15,7 @@ from api_exporter.events.listing import SECOND
 from api_exporter.events.position import Position
 from api_exporter.events.sinks import ToNowhere
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.ports import Body
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 from tests import tries
@@ -27,7 +28,7 @@ STEP = 180
 """Seconds between two requests of the days that are simulated."""
 
 
-async def fetch(path: str, _: float) -> bytes:
+async def fetch(path: str, _: float) -> Body:
     """Asked by nobody."""
     raise AssertionError(path)
 
@@ -58,8 +59,8 @@ class AccessLogTests(SynchronousTestCase):
     def fetch(self) -> None:
         """One request."""
 
-        async def fetch(path: str, _: float) -> bytes:
-            return self.table.answer(path.partition("?")[2])
+        async def fetch(path: str, _: float) -> Body:
+            return Body(self.table.answer(path.partition("?")[2]))
 
         asked = self.log.fetch(fetch, "events/proxy", 1.0, Inventory())
         self.successResultOf(Deferred.fromCoroutine(asked))

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.events.listing import SECOND, written
 from api_exporter.events.wiring import Journals
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.ports import Body
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.settings.environment import read
 from tests.events.shared import NOW
@@ -36,9 +37,9 @@ class JournalsTests(SynchronousTestCase):
         )
         asked: list[str] = []
 
-        async def fetch(path: str, _: float) -> bytes:
+        async def fetch(path: str, _: float) -> Body:
             asked.append(path)
-            return b'{"data":[],"page":1,"total_records":0,"total_pages":0}'
+            return Body(b'{"data":[],"page":1,"total_records":0,"total_pages":0}')
 
         log.journal.startService()
         self.successResultOf(

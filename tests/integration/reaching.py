@@ -16,7 +16,7 @@ from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.trial.unittest import TestCase
 from twisted.web.server import Site
 
-from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.ports import Attempt, Body, UpstreamError
 from api_exporter.settings import environment
 from api_exporter.upstream.client import Client
 from tests.authority import Authority, Issued, written
@@ -83,12 +83,12 @@ class ReachingTestCase(TestCase):
         self.addCleanup(client.stopService)
         return client
 
-    def fetch(self, client: Client) -> Deferred[bytes]:
+    def fetch(self, client: Client) -> Deferred[Body]:
         return client.upstream.fetch("api/peers", 60.0)
 
     async def assert_read(self, client: Client) -> None:
         """The peers come."""
-        body = await self.fetch(client)
+        body = (await self.fetch(client)).data
         self.assertTrue(body.startswith(b"[{"), body[:80])
 
     async def failing(self, client: Client) -> UpstreamError:
@@ -96,7 +96,7 @@ class ReachingTestCase(TestCase):
             body = await self.fetch(client)
         except UpstreamError as error:
             return error
-        raise self.failureException(f"it went well: {body[:80]!r}")
+        raise self.failureException(f"it went well: {body.data[:80]!r}")
 
     async def assert_fails(self, client: Client, reason: str, words: str) -> None:
         """The peers do not come, and nothing secret is told of it."""

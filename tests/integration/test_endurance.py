@@ -32,6 +32,7 @@ from zope.interface import implementer
 from api_exporter.daemon import logs
 from api_exporter.demo.api import DemoApi
 from api_exporter.netbird.resources import BY_NAME, UP
+from api_exporter.ports import Body
 from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings import parsers
@@ -231,7 +232,7 @@ class EnduranceTests(TestCase):
     def now(self) -> float:
         return START + SPEED * self.clock.seconds()
 
-    async def fetch(self, path: str, patience: float) -> bytes:
+    async def fetch(self, path: str, patience: float) -> Body:
         self.under_way += 1
         try:
             return await self.upstream.fetch(path, patience)

@@ -31,6 +31,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from api_exporter.demo.api import DemoApi
+from api_exporter.ports import Body
 from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
@@ -172,11 +173,11 @@ class FailureTests(TestCase):
             url = f"http://127.0.0.1:{listening(self, Site(self.api))}"
         return Agent(reactor, pool=self.pool), url
 
-    def fetch(self, path: str, patience: float) -> Deferred[bytes]:
+    def fetch(self, path: str, patience: float) -> Deferred[Body]:
         self.under_way += 1
         return self.upstream.fetch(path, patience).addBoth(self.fetched)
 
-    def fetched(self, result: bytes) -> bytes:
+    def fetched(self, result: Body) -> Body:
         self.under_way -= 1
         return result
 

@@ -8,6 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import BY_NAME, OFF, RESOURCES
+from api_exporter.ports import Body
 from api_exporter.refresh.network import Network
 from api_exporter.settings import parsers
 from api_exporter.world import World as AccountWorld
@@ -38,10 +39,10 @@ class Working(Network):
         self.startService()
         self.advance(60)
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         name = PATHS.get(path.partition("?")[0], "")
         self.asked.append((self.clock.seconds(), name))
-        return succeed(body(self.world, name))
+        return succeed(Body(body(self.world, name)))
 
     def advance(self, seconds: int) -> None:
         """Let time pass in steps of a second, and all that is due be done."""

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import OF_AGENTS
 from api_exporter.netbird.resources import BY_NAME
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Body, UpstreamError
 from api_exporter.refresh.network import Network
 from api_exporter.world import World
 from tests.bodies import recorded
@@ -23,8 +23,8 @@ MINUTE, HOUR = 60, 3600
 Reply = bytes | UpstreamError
 
 
-def _answer(reply: Reply) -> Deferred[bytes]:
-    return fail(reply) if isinstance(reply, UpstreamError) else succeed(reply)
+def _answer(reply: Reply) -> Deferred[Body]:
+    return fail(reply) if isinstance(reply, UpstreamError) else succeed(Body(reply))
 
 
 class Agents(Network):
@@ -53,7 +53,7 @@ class Agents(Network):
         self.startService()
         self.advance(2)
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         plain = path.partition("?")[0]
         if plain.startswith("api/agent-network"):
             self.asked.append((self.clock.seconds(), path.partition("network/")[2]))

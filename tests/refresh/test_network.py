@@ -8,7 +8,7 @@ from api_exporter.attention.finding import Snapshot
 from api_exporter.attention.watch import Look
 from api_exporter.collectors.selection import selection
 from api_exporter.netbird.resources import OFF
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Body, UpstreamError
 from api_exporter.refresh import network as network_
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.network import Network
@@ -24,11 +24,11 @@ class NetworkTests(SynchronousTestCase):
         self.clock = Clock()
         self.answers: dict[str, bytes | UpstreamError] = {"api/events/audit": EVENTS}
 
-    async def fetch(self, path: str, _patience: float) -> bytes:
+    async def fetch(self, path: str, _patience: float) -> Body:
         answer = self.answers.get(path, b"[]")
         if isinstance(answer, UpstreamError):
             raise answer
-        return answer
+        return Body(answer)
 
     def network(
         self,

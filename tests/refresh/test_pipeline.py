@@ -1,5 +1,6 @@
 """A body on its way: what is published, and what of it ends where something fails."""
 
+import gzip
 from collections.abc import Iterator, Mapping
 
 from twisted.internet.defer import Deferred, succeed
@@ -13,10 +14,10 @@ from api_exporter.netbird import joins
 from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import Body, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.life import LastBody, lives
-from api_exporter.refresh.pipeline import Pipeline
+from api_exporter.refresh.pipeline import AccountPart, BodyReader, Pipeline
 from api_exporter.world import World
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
@@ -27,8 +28,10 @@ GROUPS = BY_NAME["groups"]
 class Bench:
     """Bodies of groups, published by two collectors; the first may have a defect."""
 
-    def __init__(self, page_max_bytes: int = 10_000) -> None:
+    def __init__(self, page_max_bytes: int = 10_000, *readers: BodyReader) -> None:
         self.body = b"[]"
+        self.packed = False
+        self.held = 0
         self.defect = False
         self.failures: list[str] = []
         self.clock = Clock()
@@ -40,13 +43,23 @@ class Bench:
                 Collector("others", ("groups",), self.others, (OTHER,)),
             ],
             inventory=Inventory(),
-            fetch=lambda _path, _patience: succeed(self.body),
+            fetch=self.fetch,
             pages=self.pages,
             compute=compute_at_once,
             world=World(self.clock, self.clock.seconds, lambda: 0.5),
             page_max_bytes=page_max_bytes,
             failed=self.failures.append,
+            parts=[AccountPart(body_readers={"groups": r}) for r in readers],
         )
+
+    def fetch(self, _path: str, _patience: float) -> Deferred[Body]:
+        self.held += 1
+
+        def close() -> None:
+            self.held -= 1
+
+        data = gzip.compress(self.body) if self.packed else self.body
+        return succeed(Body(data, self.packed, 1000, close))
 
     def measure(
         self, inventory: Inventory, _: Mapping[str, Edition] = {}
@@ -92,6 +105,31 @@ class Bench:
 def samples(*ids: str) -> list[str]:
     """What is published of these groups."""
     return [f'{m.name}{{id="{id_}"}} 1' for m in (METRIC, OTHER) for id_ in ids]
+
+
+class PackedTests(SynchronousTestCase):
+    def test_unpacked(self) -> None:
+        """Packed bodies are decoded, and unpacked for those that read them, too."""
+        read: list[bytes] = []
+        for readers in ((), (read.append,)):
+            bench = Bench(10_000, *readers)
+            for bench.packed in (False, True):
+                self.successResultOf(bench.read("a"))
+                self.assertEqual(samples("a"), bench.told())
+                self.assertEqual(0, bench.held)
+        self.assertEqual([b'[{"id":"a"}]'] * 2, read)
+
+    def test_refused(self) -> None:
+        """The memory of a body is free again where it cannot be unpacked or decoded."""
+        read: list[bytes] = []
+        for readers in ((), (read.append,)):
+            bench = Bench(10_000, *readers)
+            bench.packed = True
+            for ids, reason in ((["a" * 2000], "too_large"), (["\\"], "decode")):
+                failed = self.failureResultOf(bench.read(*ids), UpstreamError)
+                self.assertEqual(reason, failed.value.reason)
+                self.assertEqual(0, bench.held)
+        self.assertEqual([b'[{"id":"\\"}]'], read)
 
 
 class DefectTests(SynchronousTestCase):

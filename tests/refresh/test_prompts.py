@@ -11,6 +11,7 @@ from twisted.logger import LogLevel
 
 from api_exporter.checking.report import check
 from api_exporter.checking.survey import survey
+from api_exporter.ports import Body
 from api_exporter.refresh.network import Network
 from api_exporter.settings.token import Token
 from api_exporter.upstream.fetcher import Fetcher
@@ -43,7 +44,7 @@ class PromptTests(ServedTestCase):
         def now() -> float:
             return STOCK_TIME + clock.seconds()
 
-        def fetch(path: str, patience: float) -> Deferred[bytes]:
+        def fetch(path: str, patience: float) -> Deferred[Body]:
             return fetcher.fetch(path, patience)
 
         network = Network(

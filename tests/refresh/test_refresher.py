@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.netbird.resources import OFF, PROBE, RESOURCES
-from api_exporter.ports import Compute, UpstreamError
+from api_exporter.ports import Body, Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.refresh.refresher import WITHDRAWN_AGAIN
@@ -64,13 +64,15 @@ class Bench(Network):
             ),
         )
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         name = {r.path: r.name for r in RESOURCES}.get(path, path)
         self.asked.append(name)
         reply = self.replies.get(name, b"[]")
         if isinstance(reply, Deferred):
-            return reply
-        return fail(reply) if isinstance(reply, UpstreamError) else succeed(reply)
+            return reply.addCallback(Body)
+        if isinstance(reply, UpstreamError):
+            return fail(reply)
+        return succeed(Body(reply))
 
     def start(self) -> "Bench":
         self.startService()

@@ -6,6 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
 from api_exporter.upstream.headers import (
+    RECEIVED_ENCODING,
     codings,
     date,
     media_type,
@@ -28,7 +29,7 @@ class HeadersTests(SynchronousTestCase):
             ([b"gzip", b"br"], ["gzip", "br"]),
             ([b"\xff"], ["\xff"]),
         ):
-            self.assertEqual(expected, codings(Headers({b"Content-Encoding": lines})))
+            self.assertEqual(expected, codings(Headers({RECEIVED_ENCODING: lines})))
 
     @given(value=st.binary(max_size=60) | st.from_regex(r"[A-Z][a-z]{2}, \d.*"))
     def test_any_bytes(self, value: bytes | str) -> None:
@@ -37,7 +38,7 @@ class HeadersTests(SynchronousTestCase):
         names = (
             b"Content-Type",
             b"Retry-After",
-            b"Content-Encoding",
+            RECEIVED_ENCODING,
             b"Date",
             b"X-Request-Id",
         )

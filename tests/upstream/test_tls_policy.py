@@ -56,7 +56,7 @@ class LookTests(SynchronousTestCase):
         account = Account(
             settings.accounts[""],
             reactor,  # type: ignore[arg-type]
-            shared=SharedState(reactor, settings.accounts.values()),  # type: ignore[arg-type]
+            shared=SharedState(settings.accounts.values()),
             registry=registry,
             now=lambda: NOW,
             jitter=lambda: 0.5,

@@ -13,8 +13,13 @@ CLIENT = IPv4Address("TCP", "10.1.2.3", 40000)
 class Connection:
     """One connection."""
 
-    def __init__(self, site: BoundedSite, client: IPv4Address = CLIENT) -> None:
-        self.transport = StringTransport(peerAddress=client)
+    def __init__(
+        self,
+        site: BoundedSite,
+        client: IPv4Address = CLIENT,
+        transport: StringTransport | None = None,
+    ) -> None:
+        self.transport = transport or StringTransport(peerAddress=client)
         channel = site.buildProtocol(client)
         assert channel is not None
         self.channel: Channel = channel

@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
-from api_exporter.ports import Attempt, Compute, UpstreamError
+from api_exporter.ports import Attempt, Body, Compute, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.web.tree import tree
@@ -71,9 +71,9 @@ class Watched(Network):
     def now(self) -> float:
         return NOON + self.clock.seconds()
 
-    def fetch(self, path: str, _patience: float = 0) -> Deferred[bytes]:
+    def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
         """An answer after a time that grows with its length, or a fault at once."""
-        fetched: Deferred[bytes] = Deferred()
+        fetched: Deferred[Body] = Deferred()
         if path in self.silent:
             return fetched
         fault = self.faults.get(path, self.down)
@@ -103,7 +103,7 @@ class Watched(Network):
             if fault is not None:
                 fetched.errback(fault)
             else:
-                fetched.callback(body)
+                fetched.callback(Body(body))
 
         self.clock.callLater(seconds, answer)
         return fetched

@@ -14,7 +14,6 @@ from api_exporter.exposition.pages import Payload
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.refresh.network import Network
 from api_exporter.serving.page import ReadOnlyPage, keep_private, refuse
-from api_exporter.serving.sender import Sender
 from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.query import Query, QueryError, query
@@ -29,7 +28,7 @@ from api_exporter.web.discovery.targets import (
 
 _log = Logger()
 
-_FULL = "too many answers are being made or sent: retry later"
+_FULL = "too many answers are being made: retry later"
 
 _TOO_LONG = (
     f"the answer has more than {LONGEST >> 20} MB or {MOST_TARGETS:,} targets:"
@@ -43,7 +42,7 @@ class Discovery(ReadOnlyPage):
     def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
         self._network = network
-        self._limit = context.discovery
+        self._answers = context.discovery
         self._compute = context.compute
         self._now = context.now
 
@@ -60,16 +59,16 @@ class Discovery(ReadOnlyPage):
             return refuse(request, 503, why)
         if too_many(known, asked):
             return refuse(request, 400, _TOO_LONG)
-        if self._limit.reached:
+        if not self._answers.begin(request):
             return refuse(request, 503, _FULL)
-        self._limit.begin(request)
         work = Deferred.fromCoroutine(self._answer(request, known, asked))
         request.notifyFinish().addErrback(lambda _: work.cancel())
         return NOT_DONE_YET
 
     async def _answer(self, request: Request, known: Inventory, asked: Query) -> None:
         try:
-            made = await self._compute(answer, known, asked, self._network.account)
+            async with self._answers.turn:
+                made = await self._compute(answer, known, asked, self._network.account)
         except CancelledError:  # the client has gone
             return
         except AnswerTooLong:
@@ -86,8 +85,7 @@ class Discovery(ReadOnlyPage):
         if request.method == b"HEAD":
             request.finish()
         else:
-            self._limit.hold(request, made.length)
-            Sender(request, iter(made.slices)).start()
+            self._answers.send(request, made)
 
 
 def unknown(

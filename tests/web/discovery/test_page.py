@@ -19,7 +19,7 @@ from tests.web.connection import Connection
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import Watched
 
-FULL = "too many answers are being made or sent: retry later"
+FULL = "too many answers are being made: retry later"
 BROKEN = UpstreamError("http_5xx", "500: broken")
 TOO_LONG = (
     "the answer has more than 256 MB or 300,000 targets: ask for groups, or for fewer"

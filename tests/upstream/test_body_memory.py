@@ -1,0 +1,261 @@
+"""Bodies of several accounts at once: the real client, and servers at a speed."""
+
+import random
+from collections.abc import Callable
+
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.error import ConnectionLost
+from twisted.internet.interfaces import (
+    IProtocol,
+    IProtocolFactory,
+    IStreamClientEndpoint,
+)
+from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import URI, Agent
+from twisted.web.iweb import IAgentEndpointFactory
+from zope.interface import implementer
+
+from api_exporter.ports import Body, UpstreamError
+from api_exporter.settings.token import Token
+from api_exporter.upstream import body as bodies
+from api_exporter.upstream.body import BodyMemory
+from api_exporter.upstream.fetcher import Fetcher
+
+MIB = 1024 * 1024
+READ = 64 * 1024
+TICK = 0.05
+"""Seconds between two looks at a connection; all it has sent by then is read."""
+
+FAST = 4 * MIB
+"""Bytes a second, as all below."""
+
+ALL = 8 * MIB
+LARGE = MIB
+"""The bounds are an eighth or less of the real ones."""
+
+
+@implementer(IAgentEndpointFactory, IStreamClientEndpoint)
+class Server:
+    """Sends one body at a speed, while the client reads.
+
+    Attributes:
+        speed: bytes a second; may change.
+        sent: bytes of head and body that were read.
+        fetched: fires with the body.
+    """
+
+    def __init__(
+        self,
+        clock: MemoryReactorClock,
+        memory: BodyMemory,
+        body: bytes,
+        *,
+        speed: float = FAST,
+        timeout: float = 600.0,
+    ) -> None:
+        self.speed = speed
+        self.sent = 0
+        self.transport = StringTransport()
+        self._clock = clock
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        self._answer = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        self._allowed = 0.0
+        upstream = Fetcher(
+            agent=Agent.usingEndpointFactory(clock, self),
+            url="http://upstream.example",
+            token=lambda: Token("secret"),
+            timeout=timeout,
+            attempts=1,
+            clock=clock,
+            now=clock.seconds,
+            jitter=lambda: 0.5,
+            observe=lambda _: None,
+            body_memory=memory,
+            longest_body=ALL,
+        )
+        self.fetched: Deferred[Body] = upstream.fetch("api/peers", 0.0)
+
+    def endpointForURI(self, _uri: URI) -> IStreamClientEndpoint:
+        return self
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:  # noqa: N803
+        protocol = protocolFactory.buildProtocol(self.transport.getPeer())
+        assert protocol is not None
+        self.protocol = protocol
+        protocol.makeConnection(self.transport)
+        return succeed(protocol)
+
+    @property
+    def paused(self) -> bool:
+        return self.transport.producerState == "paused"
+
+    def flow(self) -> None:
+        """Send what may be sent after one more tick."""
+        self._allowed = min(self._allowed + TICK * self.speed, TICK * FAST)
+        while self._allowed >= 1 and not (self.paused or self.fetched.called):
+            size = min(READ, int(self._allowed))
+            data = self._answer[self.sent : self.sent + size]
+            if not data:
+                return
+            self.sent += len(data)
+            self._allowed -= len(data)
+            self.protocol.dataReceived(data)
+            self._clock.advance(0)  # the event loop turns after every read
+
+
+class BodyMemoryTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.patch(bodies, "ALL_BODIES", ALL)
+        self.patch(bodies, "LARGE", LARGE)
+        self.clock = MemoryReactorClock()
+        self.memory = BodyMemory()
+        self.servers: list[Server] = []
+
+    def server(
+        self, size: int, *, speed: float = FAST, timeout: float = 600.0
+    ) -> Server:
+        server = Server(
+            self.clock, self.memory, bytes(size), speed=speed, timeout=timeout
+        )
+        self.servers.append(server)
+        return server
+
+    def until(self, over: Callable[[], bool], end: float = 120.0) -> None:
+        """Let time pass until something is so, or for some seconds."""
+        end += self.clock.seconds()
+        while self.clock.seconds() < end and not over():
+            for server in self.servers:
+                server.flow()
+            self.clock.advance(TICK)
+
+    def after(self, seconds: float) -> None:
+        self.until(lambda: False, seconds)
+
+    def received(self, *servers: Server) -> None:
+        """Let bodies come; each is decoded at once."""
+        for server in servers:
+            self.until(lambda: server.fetched.called)  # noqa: B023
+            self.successResultOf(server.fetched).close()
+
+    def assert_over(self) -> None:
+        """Nothing is left behind: all the memory is free again."""
+        self.assertEqual([], self.clock.getDelayedCalls())
+        last = self.server(ALL)
+        self.until(lambda: last.fetched.called or last.paused)
+        self.successResultOf(last.fetched)
+
+    def test_together(self) -> None:
+        """With enough memory for all, no body waits for a slow one."""
+        slow = self.server(4 * MIB)
+        self.until(lambda: slow.sent > 3 * MIB)
+        slow.speed = 0.0
+        begin = self.clock.seconds()
+        self.received(*[self.server(2 * MIB) for _ in range(2)])
+        self.assertLess(self.clock.seconds() - begin, 1.0)
+        slow.speed = FAST
+        self.received(slow)
+        self.assert_over()
+
+    def test_longest_first(self) -> None:
+        """Without that, the longest one is received, and then the others."""
+        first = self.server(6 * MIB)
+        self.until(lambda: first.sent > MIB)
+        others = [self.server(5 * MIB) for _ in range(2)]
+        self.until(lambda: others[0].paused)
+        self.assertTrue(others[1].paused)
+        self.assertFalse(first.paused)
+        sent = [server.sent for server in others]
+        self.received(first)
+        self.assertEqual(sent, [server.sent for server in others])
+        self.received(*others)
+        self.assert_over()
+
+    def test_waits_to_be_decoded(self) -> None:
+        """Nothing is received while a body waits to be decoded, and memory is full."""
+        first, second = self.server(6 * MIB), self.server(4 * MIB, speed=2 * MIB)
+        self.until(lambda: first.fetched.called)
+        small = self.server(MIB)
+        self.after(5.0)
+        self.assertTrue(second.paused)
+        self.assertTrue(small.paused)
+        self.assertNoResult(small.fetched)
+        self.successResultOf(first.fetched).close()
+        self.received(second, small)
+        self.assert_over()
+
+    def test_small(self) -> None:
+        """A body that is not large waits for no slow connection."""
+        first, second = self.server(7 * MIB), self.server(7 * MIB)
+        self.until(lambda: first.paused or second.paused)
+        first.speed = second.speed = 0.0
+        begin = self.clock.seconds()
+        small = [self.server(MIB // 2) for _ in range(3)]
+        self.received(*small)
+        self.assertLess(self.clock.seconds() - begin, 0.5)
+        first.speed = second.speed = FAST
+        self.received(first, second)
+        self.assert_over()
+
+    def test_deadline(self) -> None:
+        """A body that waits has no more time than others, and is then forgotten."""
+        first = self.server(ALL)
+        self.until(lambda: first.sent > 6 * MIB)
+        first.speed = MIB / 32
+        second = self.server(4 * MIB, timeout=30.0)
+        begin = self.clock.seconds()
+        self.until(lambda: second.fetched.called)
+        error = self.failureResultOf(second.fetched, UpstreamError).value
+        self.assertEqual("timeout", error.reason)
+        self.assertAlmostEqual(30.0, self.clock.seconds() - begin, delta=2 * TICK)
+        self.assertEqual("stopped", second.transport.producerState)
+        first.speed = FAST
+        self.received(first)
+        self.assert_over()
+
+    def test_freed(self) -> None:
+        """However the longest one ends, the others go on at once."""
+
+        def lost(server: Server) -> None:
+            server.protocol.connectionLost(Failure(ConnectionLost()))
+
+        ends: tuple[Callable[[Server], object], ...] = (
+            lambda server: server.fetched.cancel(),
+            lost,
+            lambda server: server.protocol.dataReceived(bytes(ALL)),  # too long
+            lambda _: self.clock.advance(30.0),  # too late
+        )
+        for end in ends:
+            self.setUp()
+            first = self.server(2 * ALL, timeout=30.0)
+            self.until(lambda: first.sent > 6 * MIB)  # noqa: B023
+            first.speed = MIB / 32
+            second = self.server(4 * MIB)
+            self.until(lambda: second.paused)  # noqa: B023
+            end(first)
+            self.assertFalse(second.paused)
+            self.failureResultOf(first.fetched, UpstreamError, CancelledError)
+            self.received(second)
+            self.assert_over()
+
+    def test_bound(self) -> None:
+        """Bodies that wait never have more than the bound, in whatever order."""
+        for seed in range(20):
+            self.setUp()
+            chance = random.Random(seed)
+            waiting: list[Body] = []
+            due = [
+                self.server(chance.randint(1, ALL), speed=chance.uniform(0.1, 1) * FAST)
+                for _ in range(8)
+            ]
+            while due or waiting:
+                self.after(TICK)
+                for server in [server for server in due if server.fetched.called]:
+                    waiting.append(self.successResultOf(server.fetched))
+                    due.remove(server)
+                self.assertLessEqual(sum(len(body.data) for body in waiting), ALL)
+                if waiting and chance.random() < 0.1:
+                    waiting.pop(0).close()
+                self.assertLess(self.clock.seconds(), 600.0)
+            self.assert_over()
