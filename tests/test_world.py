@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.refresh import pipeline
 from api_exporter.refresh.fair_share import Share
-from api_exporter.telemetry.account import AccountTelemetry
+from api_exporter.refresh.refresh_log import RefreshLog
 from simulation.invariants import INVARIANTS
 from simulation.run import run
 
@@ -61,8 +61,7 @@ class PlantedTests(SynchronousTestCase):
 
     def test_up(self) -> None:
         """What is up over nothing is found, with the step and what happened last."""
-        self.patch(AccountTelemetry, "forget", lambda *_: None)
-        self.patch(AccountTelemetry, "sleep", lambda *_: None)
+        self.patch(RefreshLog, "forget", lambda *_: None)
         made = run(11, 0.2)
         assert made.found is not None, "the bug is not found"
         self.assertEqual("up", made.found.name)
