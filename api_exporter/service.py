@@ -26,7 +26,7 @@ from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import Network
 from api_exporter.serving import listener
-from api_exporter.serving.site import max_connections
+from api_exporter.serving.site import Frontend, max_connections
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
@@ -230,18 +230,7 @@ def assemble(
         profiles=None if profiles is None else profiles.pages,
         now=now,
     )
-    summary = None
-    if settings.several:
-        from api_exporter.web.accounts import summary_pages  # noqa: PLC0415
-
-        summary = summary_pages(networks, context)
-    site = access_part.make_site(
-        configured.access,
-        tree(networks, context, summary),
-        reactor,
-        max_connections=max_connections(settings.max_connections, len(accounts)),
-        registry=process.registry,
-    )
+    site = _site(configured, networks, context, reactor)
     listening = listener.Listener(
         addresses=settings.listen_address,
         site=site,
@@ -264,6 +253,27 @@ def assemble(
     ]
     reloads = [account.reload for account in accounts.values()]
     return Program(services, [*reloads, listening.reload, site.reload])
+
+
+def _site(
+    configured: Configuration,
+    networks: Mapping[str, Network],
+    context: SiteContext,
+    reactor: PosixReactorBase,
+) -> Frontend:
+    settings = configured.settings
+    summary = None
+    if settings.several:
+        from api_exporter.web.accounts import summary_pages  # noqa: PLC0415
+
+        summary = summary_pages(networks, context)
+    return access_part.make_site(
+        configured.access,
+        tree(networks, context, summary),
+        reactor,
+        max_connections=max_connections(settings.max_connections, len(networks)),
+        registry=context.process.registry,
+    )
 
 
 def _site_context(

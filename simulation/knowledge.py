@@ -17,7 +17,7 @@ from api_exporter.exposition.incremental import EMPTY_PAGE, render_page
 from api_exporter.exposition.pages import Page as OfCollector
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import OF_AGENTS, Inventory
-from api_exporter.netbird.joins import waits
+from api_exporter.netbird.references import waits
 from api_exporter.netbird.resources import ACCESS_LOG, RESOURCES, UP, Resource
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.telemetry.freshness import Freshness

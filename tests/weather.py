@@ -21,7 +21,7 @@ from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.serving.token_bucket import TokenBucket
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
-from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.world import World as AccountWorld
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body
@@ -144,15 +144,13 @@ class World(Network):
         self.agent = _Agent(self.clock, self._state)
         upstream = Fetcher(
             agent=self.agent,
-            url="http://netbird.example",
             token=lambda: Token("secret"),
-            timeout=TIMEOUT,
-            attempts=3,
-            clock=self.clock,
-            now=self.now,
-            jitter=chance.random,
             observe=self.attempted,
             on_silent=self.on_silent,
+            options=FetchOptions(
+                url="http://netbird.example", timeout=TIMEOUT, attempts=3
+            ),
+            world=AccountWorld(self.clock, self.now, chance.random),
         )
         super().__init__(
             fetch=upstream.fetch,

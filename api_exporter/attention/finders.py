@@ -14,7 +14,7 @@ from api_exporter.attention import (
     routing,
 )
 from api_exporter.attention.finding import Finding, Snapshot
-from api_exporter.netbird.joins import waits
+from api_exporter.netbird.references import waits
 
 
 class Finder(Struct, frozen=True):

@@ -23,7 +23,7 @@ from api_exporter.exposition.text import (
     UnchangedFamily,
 )
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import waits
+from api_exporter.netbird.references import waits
 
 
 class Measure(Protocol):

@@ -11,14 +11,8 @@ from msgspec.structs import replace
 from api_exporter.netbird import agent_records, records
 from api_exporter.netbird.agent_bodies import Consumption, Denials, Usage
 from api_exporter.netbird.facts.members import member_ids, named
-from api_exporter.netbird.joins import (
-    LISTS,
-    SETTLED,
-    JoinState,
-    Reading,
-    advance,
-    joined,
-)
+from api_exporter.netbird.joins import SETTLED, JoinState, Reading, advance, joined
+from api_exporter.netbird.references import LISTS
 
 R = TypeVar("R")
 

@@ -15,155 +15,24 @@ again: both may have been deleted in between. The lists that a join waits for ar
 early. Families and findings of one list do not wait.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.netbird.agent_records import AgentBudgetRule, AgentPolicy
-from api_exporter.netbird.records import Group, Network, NetworkRouter, Policy, Route
-from api_exporter.ports import UpstreamError
-
-K = TypeVar("K")
-
-
-class Record(Protocol):
-    """A record with an id that is unique in its list."""
-
-    @property
-    def id(self) -> str: ...
-
-
-Lists = Mapping[str, tuple[Any, ...] | None]
-"""The records of each list in REFERENCES; None for a list that is not known."""
-
-
-def _own_id(record: Record) -> tuple[str, ...]:
-    return (record.id,)
-
-
-class Reference(Struct, frozen=True):
-    """The ids by which the records of one list refer to those of another.
-
-    Attributes:
-        resource: the list whose records name ids.
-        targets: the lists that have them; of several, one has each id.
-        ids: the ids that a record names.
-        has: the ids that a record of a target has.
-    """
-
-    resource: str
-    targets: tuple[str, ...]
-    ids: Callable[[Any], Iterable[str]]
-    has: Callable[[Any], Iterable[str]] = _own_id
-
-
-def _members(group: Group) -> list[str]:
-    return [member.id for member in group.peers or () if member.id]
-
-
-def _peer(router: NetworkRouter | Route) -> tuple[str, ...]:
-    return (router.peer,) if router.peer else ()
-
-
-def _peer_groups(router: NetworkRouter | Route) -> tuple[str, ...]:
-    return router.peer_groups or ()
-
-
-def _routers(network: Network) -> tuple[str, ...]:
-    return network.routers or ()
-
-
-def _resources(network: Network) -> tuple[str, ...]:
-    return network.resources or ()
-
-
-def _sides(policy: Policy) -> Iterator[str]:
-    for rule in policy.rules or ():
-        for group in chain(rule.sources or (), rule.destinations or ()):
-            yield group.id
-
-
-def _checks(policy: Policy) -> tuple[str, ...]:
-    return policy.source_posture_checks or ()
-
-
-def _source_groups(policy: AgentPolicy) -> tuple[str, ...]:
-    return policy.source_groups or ()
-
-
-def _providers(policy: AgentPolicy) -> tuple[str, ...]:
-    return policy.destination_provider_ids or ()
-
-
-def _guardrails(policy: AgentPolicy) -> tuple[str, ...]:
-    return policy.guardrail_ids or ()
-
-
-def _target_groups(rule: AgentBudgetRule) -> tuple[str, ...]:
-    return rule.target_groups or ()
-
-
-def _target_users(rule: AgentBudgetRule) -> tuple[str, ...]:
-    return rule.target_users or ()
-
-
-REFERENCES = (
-    Reference("groups", ("peers",), _members),
-    Reference("network_routers", ("peers",), _peer),
-    Reference("network_routers", ("groups",), _peer_groups),
-    Reference("networks", ("network_routers",), _routers),
-    Reference("networks", ("network_resources",), _resources),
-    # A resource does not name its network: the network lists the resource.
-    Reference("network_resources", ("networks",), _own_id, _resources),
-    Reference("routes", ("peers",), _peer),
-    Reference("routes", ("groups",), _peer_groups),
-    Reference("policies", ("groups",), _sides),
-    Reference("policies", ("posture_checks",), _checks),
-    Reference("agent_policies", ("groups",), _source_groups),
-    Reference("agent_policies", ("agent_providers",), _providers),
-    Reference("agent_policies", ("agent_guardrails",), _guardrails),
-    Reference("agent_budget_rules", ("groups",), _target_groups),
-    Reference("agent_budget_rules", ("users", "peers"), _target_users),
+from api_exporter.netbird.references import (
+    LISTS,
+    NAMED,
+    NAMING,
+    REFERENCES,
+    Lists,
+    Reference,
 )
 
-LISTS = tuple(dict.fromkeys(n for r in REFERENCES for n in (*r.targets, r.resource)))
-"""All lists that name ids or have them; a list stands behind most that it names."""
-
-_NAMING = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
-_NAMED = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
-
-
-MOST_NAMED = 1_000_000
-"""Ids that the records of one list may name, beside the members of groups: a hundred
-times as many as in the largest known network. Each is looked up in the joins.
-"""
-
-
-def check_named(name: str, records: Sequence[Any]) -> None:
-    """Raise UpstreamError if the records of a list name more ids than joins take."""
-    total = sum(
-        sum(1 for _ in reference.ids(record))
-        for reference in (() if name == "groups" else _NAMING.get(name, ()))
-        for record in records
-    )
-    if total > MOST_NAMED:
-        message = f"the records name {total} objects; the maximum is {MOST_NAMED}"
-        raise UpstreamError("too_large", message)
-
-
-@cache
-def waits(resources: tuple[str, ...]) -> bool:
-    """Return whether one of these lists names ids of another one of them."""
-    return any(
-        reference.resource in resources
-        and not set(resources).isdisjoint(reference.targets)
-        for reference in REFERENCES
-    )
+K = TypeVar("K")
 
 
 class Reading(Struct, frozen=True, gc=False):
@@ -275,7 +144,7 @@ class _Settling:
 
         Every record is new then, so a record whose ids are all there is used.
         """
-        for reference in _NAMING[name]:
+        for reference in NAMING[name]:
             if (there := self._there(reference, self._held)) is None:
                 continue  # it is read later
             for record in self._lists[name] or ():
@@ -297,14 +166,14 @@ class _Settling:
         for i in old.keys() - new.keys():
             used = removed[i].record if i in removed else old[i]
             used = held.pop(i).previous if i in held else used
-            if _NAMED[name] and used is not None:
+            if NAMED[name] and used is not None:
                 removed[i] = Removed(used, ended)
         for i, record in new.items():
             used = removed.pop(i).record if i in removed else old.get(i)
             missed = None
             if i in held:
                 used, missed = held[i].previous, held[i].missed
-            if _NAMING[name]:
+            if NAMING[name]:
                 held[i] = Held(used, record, ended, missed)
             if used is not None and _stays(name, used, record):
                 removed[i] = Removed(used, ended, listed=True)
@@ -339,7 +208,7 @@ class _Settling:
     def _awaited(self) -> Iterator[tuple[str, str]]:
         """The lists with held records, and the known lists that these name."""
         for name in self._held:
-            for reference in _NAMING[name]:
+            for reference in NAMING[name]:
                 for target in reference.targets:
                     if target in self.readings:
                         yield name, target
@@ -351,7 +220,7 @@ class _Settling:
         while fresh:
             name, i = fresh.pop()
             newest = self._held[name][i].newest
-            for reference in _NAMED[name]:
+            for reference in NAMED[name]:
                 source = reference.resource
                 if id(reference) not in naming:
                     naming[id(reference)] = self._naming(reference)
@@ -376,7 +245,7 @@ class _Settling:
         """What names an id that is missing, until its list is read after that."""
         for name, some in self._held.items():
             rest = some.keys() - waiting.get(name, {}).keys()
-            for reference in _NAMING[name] if rest else ():
+            for reference in NAMING[name] if rest else ():
                 there = self._there(reference, waiting)
                 for i in rest:
                     one = some[i]
@@ -404,7 +273,7 @@ class _Settling:
         """What an older list names, or a record that joins use in place of another."""
         found: Gone = {}
         for name in reversed(LISTS):
-            for reference in _NAMED[name] if self._removed.get(name) else ():
+            for reference in NAMED[name] if self._removed.get(name) else ():
                 if reference.resource in self.readings:
                     self._keep(name, reference, found)
         return found
@@ -454,9 +323,9 @@ _OFTEN = frozenset({"peers", "users", "groups"})
 def _stays(name: str, before: Any, after: Any) -> bool:
     """Return whether the previous version of a record waits for those that name it."""
     if name not in _OFTEN:
-        return bool(_NAMED[name])
+        return bool(NAMED[name])
     named = [
-        any(any(reference.ids(record)) for reference in _NAMING[name])
+        any(any(reference.ids(record)) for reference in NAMING[name])
         for record in (before, after)
     ]
     return named == [True, False]

@@ -120,24 +120,9 @@ class Network(MultiService):
             thresholds=options.thresholds,
             ends=certificates,
         )
-        self._instrument(registry)
-        period = selected.periods.get(CONSUMPTION, 0.0)
-        self.pipeline = Pipeline(
-            lives=self.lives,
-            collectors=selected.collectors,
-            inventory=Inventory(
-                personal=options.personal,
-                detail=options.detail,
-                consumption_period=period,
-            ),
-            fetch=fetch,
-            pages=self.pages,
-            compute=compute,
-            world=world,
-            page_max_bytes=options.page_max_bytes,
-            failed=self.telemetry.collector_failed,
-            parts=parts,
-        )
+        page_size(registry, self.pages)
+        attention(registry, lambda: self.attention.found.counts)
+        self.pipeline = self._make_pipeline(fetch, world, options, parts)
         self.refresh_log = RefreshLog(
             lives=self.lives, telemetry=self.telemetry, world=world
         )
@@ -153,9 +138,29 @@ class Network(MultiService):
         )
         self._refresher.setServiceParent(self)
 
-    def _instrument(self, registry: CollectorRegistry) -> None:
-        page_size(registry, self.pages)
-        attention(registry, lambda: self.attention.found.counts)
+    def _make_pipeline(
+        self,
+        fetch: Fetch,
+        world: World,
+        options: NetworkOptions,
+        parts: Sequence[AccountPart],
+    ) -> Pipeline:
+        return Pipeline(
+            lives=self.lives,
+            collectors=self.collectors,
+            inventory=Inventory(
+                personal=options.personal,
+                detail=options.detail,
+                consumption_period=self.selection.periods.get(CONSUMPTION, 0.0),
+            ),
+            fetch=fetch,
+            pages=self.pages,
+            compute=self._compute,
+            world=world,
+            page_max_bytes=options.page_max_bytes,
+            failed=self.telemetry.collector_failed,
+            parts=parts,
+        )
 
     def attempted(self, attempt: Attempt) -> None:
         """Count one request on the wire, which whoever makes it tells of."""

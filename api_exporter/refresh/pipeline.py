@@ -30,8 +30,9 @@ from api_exporter.exposition.pages import Pages
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import Reading, check_named
+from api_exporter.netbird.joins import Reading
 from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
+from api_exporter.netbird.references import check_named
 from api_exporter.netbird.resources import Resource
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Body, Compute, Fetch, UpstreamError

@@ -14,14 +14,14 @@ from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.upstream.agent import UpstreamAgent
 from api_exporter.upstream.body import BodyMemory
-from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.upstream.tls_policy import (
     MakePolicy,
     TlsPolicy,
     UpstreamCertificate,
     read_certificate,
 )
-from api_exporter.world import log_of
+from api_exporter.world import World, log_of
 
 log = Logger()
 
@@ -79,18 +79,17 @@ class Client(Service):
         self.token = token_source(settings, self._log)
         self.upstream = Fetcher(
             agent=self._agent,
-            url=settings.upstream_api_url,
             token=self.token,
-            timeout=settings.http_timeout,
-            attempts=settings.api_retry_attempts,
-            clock=reactor,
-            now=now,
-            jitter=jitter,
+            options=FetchOptions(
+                url=settings.upstream_api_url,
+                timeout=settings.http_timeout,
+                attempts=settings.api_retry_attempts,
+                route=str(way),
+                secrets=() if way.proxy is None else tuple(way.proxy.secrets()),
+                account=settings.upstream_account or "",
+            ),
+            world=World(reactor, now, jitter, settings.name),
             observe=observe,
-            way=str(way),
-            secrets=() if way.proxy is None else way.proxy.secrets(),
-            account=settings.upstream_account,
-            name=settings.name,
             body_memory=body_memory,
             on_silent=on_silent,
         )

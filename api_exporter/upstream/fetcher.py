@@ -3,13 +3,13 @@
 It knows HTTP and nothing of what the bodies mean.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from hyperlink import EncodedURL
+from msgspec import Struct
 from treq.client import HTTPClient
 from treq.cookies import IndexableCookieJar
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.web.http_headers import Headers
@@ -17,13 +17,13 @@ from twisted.web.iweb import IAgent, IResponse
 
 from api_exporter.netbird.resources import BOUNDS, PROBE
 from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Attempt, Body, Jitter, Now, Reason, UpstreamError
+from api_exporter.ports import Attempt, Body, Reason, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.upstream import backoff, failures
 from api_exporter.upstream.body import LONGEST_BODY, BodyMemory, GzipAgent, ResponseBody
 from api_exporter.upstream.headers import date
 from api_exporter.version import this_build
-from api_exporter.world import log_of
+from api_exporter.world import World
 
 _LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error's body that are read: a longer one has no words for us."""
@@ -70,19 +70,35 @@ class _NoCookies(IndexableCookieJar):
         """See CookieJar."""
 
 
+class FetchOptions(Struct, frozen=True, kw_only=True):
+    """How requests are made.
+
+    Attributes:
+        url: the upstream's base address.
+        timeout: seconds for a whole attempt, from connecting to the body's end.
+        attempts: of one fetch, the first included.
+        longest_body: bytes, packed and unpacked.
+        route: how the upstream is reached, in words.
+        secrets: what must not be repeated beside the token.
+        account: whose data is requested, where the token may read several.
+    """
+
+    url: str
+    timeout: float
+    attempts: int
+    longest_body: int = LONGEST_BODY
+    route: str = "direct"
+    secrets: tuple[str, ...] = ()
+    account: str = ""
+
+
 class Fetcher:
     """Fetches bodies. Redirects are not followed: the token belongs to one host alone.
 
     Args:
         agent: makes no attempts of its own, but for kept connections that were closed.
-        token: asked for at every fetch, and again when it was refused.
-        way: how it is reached, in words.
-        secrets: what must not be repeated beside the token.
-        timeout: seconds for a whole attempt, from connecting to the body's end.
-        attempts: of one fetch, the first included.
-        observe: told of every attempt as it ends.
-        account: whose data is asked for, where the token may read several.
-        name: of the account, for the log.
+        token: read at every fetch, and again when it was refused.
+        observe: called with every attempt as it ends.
         body_memory: of all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
     """
@@ -93,37 +109,20 @@ class Fetcher:
         self,
         *,
         agent: IAgent,
-        url: str,
         token: TokenSource,
-        timeout: float,
-        attempts: int,
-        clock: IReactorTime,
-        now: Now,
-        jitter: Jitter,
+        options: FetchOptions,
+        world: World,
         observe: Callable[[Attempt], None],
-        longest_body: int = LONGEST_BODY,
-        way: str = "direct",
-        secrets: Sequence[str] = (),
-        account: str | None = None,
-        name: str = "",
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._account = account or ""
         self._clocks_differ = False
-        self.log = log_of(name, self.log)
+        self.log = world.log(self.log)
         self._http = HTTPClient(GzipAgent(agent), _NoCookies())
-        self._url = url
         self._token = token
-        self._timeout = timeout
-        self._attempts = attempts
-        self._clock = clock
-        self._now = now
-        self._jitter = jitter
+        self._options = options
+        self._clock, self._now, self._jitter = world.clock, world.now, world.jitter
         self._observe = observe
-        self._longest_body = longest_body
-        self._way = way
-        self._secrets = tuple(secrets)
         self._body_memory = body_memory or BodyMemory()
         self._on_silent = on_silent
 
@@ -145,7 +144,7 @@ class Fetcher:
         self, path: str, patience: float, given_up: Callable[[], bool]
     ) -> Body:
         end = self._clock.seconds() + patience
-        deadline = self._timeout
+        deadline = timeout = self._options.timeout
         number = 1
         token = self._token()
         while True:
@@ -159,15 +158,16 @@ class Fetcher:
                 if given_up():
                     raise CancelledError from None
                 refused, token = token, self._token()
-                retryable, most = error.retryable, self._attempts
+                retryable, most = error.retryable, self._options.attempts
                 if error.reason == "auth" and refused.reveal() != token.reveal():
                     # It was replaced meanwhile, which is worth a second attempt.
                     retryable, most = True, max(2, most)
                 if not retryable or number >= most:
                     raise
                 wait = backoff.pause(number, self._jitter, error.retry_after)
-                deadline = min(self._timeout, end - self._clock.seconds() - wait)
-                if wait > backoff.LONGEST or deadline < SHORTEST_RETRY * self._timeout:
+                left = end - self._clock.seconds() - wait
+                deadline = min(timeout, left)
+                if wait > backoff.LONGEST or deadline < SHORTEST_RETRY * timeout:
                     raise
             await deferLater(self._clock, wait)
             number += 1
@@ -176,7 +176,7 @@ class Fetcher:
         """Why the upstream cannot be reached, "" where it can: any answer will do."""
         answer = ResponseBody(self._body_memory)
         try:
-            await self._attempt(PROBE, 1, self._token(), self._timeout, answer)
+            await self._attempt(PROBE, 1, self._token(), self._options.timeout, answer)
         except UpstreamError as error:
             if answer.status is None or error.reason == "proxy_auth":
                 return str(error)
@@ -190,13 +190,15 @@ class Fetcher:
         if why := await self.reach():
             self.log.warn(
                 "cannot reach the NetBird API at {url}, {way}: {why}",
-                url=self._url,
-                way=self._way,
+                url=self._options.url,
+                way=self._options.route,
                 why=why,
             )
         else:
             self.log.info(
-                "reached the NetBird API at {url}, {way}", url=self._url, way=self._way
+                "reached the NetBird API at {url}, {way}",
+                url=self._options.url,
+                way=self._options.route,
             )
 
     async def _attempt(
@@ -243,12 +245,12 @@ class Fetcher:
             )
 
     async def _exchange(self, path: str, token: Token, answer: ResponseBody) -> bytes:
-        account, asked = self._account, self._now()
+        account, asked = self._options.account, self._now()
         query = account and f"{'&' if '?' in path else '?'}account={account}"
         silence = self._clock.callLater(SILENT, self._on_silent, path)
         try:
             response = await self._http.get(
-                _Address(f"{self._url}/{path}{query}"),
+                _Address(f"{self._options.url}/{path}{query}"),
                 headers=Headers(
                     {
                         b"Authorization": [b"Bearer " + token.reveal().encode("ascii")],
@@ -264,7 +266,7 @@ class Fetcher:
             if silence.active():
                 silence.cancel()
         answer.status = response.code
-        secrets = (token.reveal(), *self._secrets)
+        secrets = (token.reveal(), *self._options.secrets)
         if response.code != 200:
             raise failures.refusal(
                 response.code,
@@ -274,7 +276,9 @@ class Fetcher:
                 secrets=secrets,
             )
         self._compare(date(response.headers), asked, self._now())
-        limit = min(self._longest_body, BOUNDS.get(path, self._longest_body))
+        limit = min(
+            self._options.longest_body, BOUNDS.get(path, self._options.longest_body)
+        )
         return await answer.receive(
             response, limit, failures.unusable(response.headers)
         )

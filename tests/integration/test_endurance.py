@@ -37,7 +37,7 @@ from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings import parsers
 from api_exporter.settings.token import Token
-from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.web.metrics import Metrics
 from api_exporter.world import World
 from simulation.company.network import PEERS, SimulatedNetwork
@@ -208,14 +208,14 @@ class EnduranceTests(TestCase):
         self.telemetry = network.telemetry
         self.upstream = Fetcher(
             agent=Agent(reactor, pool=self.pool),
-            url=f"http://127.0.0.1:{listening(self, Site(self.api))}",
             token=lambda: Token(SECRET),
-            timeout=30,
-            attempts=2,
-            clock=self.clock,
-            now=self.now,
-            jitter=Random(2).random,
             observe=self.telemetry.attempted,
+            options=FetchOptions(
+                url=f"http://127.0.0.1:{listening(self, Site(self.api))}",
+                timeout=30,
+                attempts=2,
+            ),
+            world=World(self.clock, self.now, Random(2).random),
         )
         tree = Resource()
         context = site_context(self.clock)

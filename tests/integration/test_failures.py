@@ -34,7 +34,7 @@ from api_exporter.demo.api import DemoApi
 from api_exporter.ports import Body
 from api_exporter.refresh.network import Network, NetworkOptions
 from api_exporter.settings.token import Token
-from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.world import World
 from simulation.company.network import SimulatedNetwork
 from tests.integration.ports import listening
@@ -153,15 +153,12 @@ class FailureTests(TestCase):
         self.under_way = 0
         self.upstream = Fetcher(
             agent=agent,
-            url=url,
             token=lambda: Token(SECRET),
-            timeout=self.deadline,
-            attempts=2,
-            clock=reactor,
-            now=self.now,
-            jitter=lambda: 0.0,
             observe=network.telemetry.attempted,
-            longest_body=longest_body,
+            options=FetchOptions(
+                url=url, timeout=self.deadline, attempts=2, longest_body=longest_body
+            ),
+            world=World(reactor, self.now, lambda: 0.0),
         )
         network.startService()
         self.addCleanup(network.stopService)

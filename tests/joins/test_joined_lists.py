@@ -13,7 +13,8 @@ from api_exporter.collectors.table import COLLECTORS
 from api_exporter.exposition.incremental import render_page
 from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import LISTS, REFERENCES, Reading
+from api_exporter.netbird.joins import Reading
+from api_exporter.netbird.references import LISTS, REFERENCES
 from api_exporter.netbird.resources import BY_NAME
 from tests.attention.looking import findings, seen
 from tests.joins.administrator import WORLDS, World, body

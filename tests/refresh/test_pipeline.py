@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.collectors.table import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Edition, Family, Metric, labels
-from api_exporter.netbird import joins
+from api_exporter.netbird import references
 from api_exporter.netbird.facts import join_size
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import BY_NAME
@@ -182,7 +182,7 @@ class DefectTests(SynchronousTestCase):
 class TooManyNamesTests(SynchronousTestCase):
     def test_routes(self) -> None:
         """A list whose records name too many objects is not published."""
-        self.patch(joins, "MOST_NAMED", 5)
+        self.patch(references, "MOST_NAMED", 5)
         for groups, reason in ((5, ""), (6, "too_large")):
             bench = Bench()
             bench.body = b'[{"id":"r","peer_groups":[%b]}]' % b",".join(

@@ -14,7 +14,7 @@ from api_exporter.checking.survey import survey
 from api_exporter.ports import Body
 from api_exporter.refresh.network import Network
 from api_exporter.settings.token import Token
-from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from api_exporter.web.tree import tree
 from api_exporter.world import World
 from tests.bodies import STOCK_TIME, recorded
@@ -55,14 +55,12 @@ class PromptTests(ServedTestCase):
         )
         fetcher = Fetcher(
             agent=agent,
-            url="http://netbird.example",
             token=lambda: Token("secret"),
-            timeout=30.0,
-            attempts=2,
-            clock=clock,
-            now=now,
-            jitter=lambda: 0.5,
             observe=network.attempted,
+            options=FetchOptions(
+                url="http://netbird.example", timeout=30.0, attempts=2
+            ),
+            world=World(clock, now, lambda: 0.5),
         )
 
         def pass_time() -> None:

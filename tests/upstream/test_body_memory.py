@@ -21,7 +21,8 @@ from api_exporter.ports import Body, UpstreamError
 from api_exporter.settings.token import Token
 from api_exporter.upstream import body as bodies
 from api_exporter.upstream.body import BodyMemory
-from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.fetcher import Fetcher, FetchOptions
+from api_exporter.world import World
 
 MIB = 1024 * 1024
 READ = 64 * 1024
@@ -64,16 +65,16 @@ class Server:
         self._allowed = 0.0
         upstream = Fetcher(
             agent=Agent.usingEndpointFactory(clock, self),
-            url="http://upstream.example",
             token=lambda: Token("secret"),
-            timeout=timeout,
-            attempts=1,
-            clock=clock,
-            now=clock.seconds,
-            jitter=lambda: 0.5,
             observe=lambda _: None,
             body_memory=memory,
-            longest_body=ALL,
+            options=FetchOptions(
+                url="http://upstream.example",
+                timeout=timeout,
+                attempts=1,
+                longest_body=ALL,
+            ),
+            world=World(clock, clock.seconds, lambda: 0.5),
         )
         self.fetched: Deferred[Body] = upstream.fetch("api/peers", 0.0)
 

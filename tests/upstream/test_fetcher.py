@@ -22,7 +22,8 @@ from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.upstream.advice import advice
-from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.fetcher import Fetcher, FetchOptions
+from api_exporter.world import World
 from tests.logbook import logbook
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
 
@@ -71,17 +72,19 @@ class Bench:
         self.silent: list[str] = []
         self.upstream = Fetcher(
             agent=self.agent,
-            url=url,
             token=token,
-            timeout=TIMEOUT,
-            attempts=attempts,
-            clock=self.clock,
-            now=lambda: 1_800_000_000 + self.clock.seconds(),
-            jitter=lambda: 0.5,
             observe=self.seen.append,
             on_silent=self.silent.append,
-            longest_body=longest_body,
-            account=account,
+            options=FetchOptions(
+                url=url,
+                timeout=TIMEOUT,
+                attempts=attempts,
+                longest_body=longest_body,
+                account=account or "",
+            ),
+            world=World(
+                self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
+            ),
         )
 
     def fetch(self, patience: float = 60.0) -> Deferred[bytes]:
@@ -396,14 +399,12 @@ class FetchTests(SynchronousTestCase):
         reactor.nameResolver = NeverResolved()
         upstream = Fetcher(
             agent=Agent(reactor),
-            url="http://upstream.example",
             token=lambda: Token(SECRET),
-            timeout=TIMEOUT,
-            attempts=3,
-            clock=reactor,
-            now=reactor.seconds,
-            jitter=lambda: 0.5,
             observe=lambda _: None,
+            options=FetchOptions(
+                url="http://upstream.example", timeout=TIMEOUT, attempts=3
+            ),
+            world=World(reactor, reactor.seconds, lambda: 0.5),
         )
         fetched = upstream.fetch("api/peers", 60.0)
         fetched.cancel()

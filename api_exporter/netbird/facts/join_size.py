@@ -1,13 +1,13 @@
 """The bound on joins that go through another list.
 
 A network names routers and these name groups, so a few lists of moderate length may
-stand for very many names. `joins.check_named` bounds the names of one list.
+stand for very many names. `references.check_named` bounds the names of one list.
 """
 
 from api_exporter.netbird.facts.policies import names_through_policies
 from api_exporter.netbird.facts.routing import names_through_routers
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import MOST_NAMED
+from api_exporter.netbird.references import MOST_NAMED
 from api_exporter.ports import UpstreamError
 
 

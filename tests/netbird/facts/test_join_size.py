@@ -4,7 +4,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.facts.join_size import check_joins
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.joins import MOST_NAMED
 from api_exporter.netbird.records import (
     Checks,
     GroupId,
@@ -15,6 +14,7 @@ from api_exporter.netbird.records import (
     Rule,
     VersionCheck,
 )
+from api_exporter.netbird.references import MOST_NAMED
 from api_exporter.ports import UpstreamError
 
 NAMES = 1000

@@ -1,0 +1,148 @@
+"""The ids by which the records of one list name those of another, and their bound."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from api_exporter.netbird.agent_records import AgentBudgetRule, AgentPolicy
+from api_exporter.netbird.records import Group, Network, NetworkRouter, Policy, Route
+from api_exporter.ports import UpstreamError
+
+
+class Record(Protocol):
+    """A record with an id that is unique in its list."""
+
+    @property
+    def id(self) -> str: ...
+
+
+Lists = Mapping[str, tuple[Any, ...] | None]
+"""The records of each list in REFERENCES; None for a list that is not known."""
+
+
+def _own_id(record: Record) -> tuple[str, ...]:
+    return (record.id,)
+
+
+class Reference(Struct, frozen=True):
+    """The ids by which the records of one list refer to those of another.
+
+    Attributes:
+        resource: the list whose records name ids.
+        targets: the lists that have them; of several, one has each id.
+        ids: the ids that a record names.
+        has: the ids that a record of a target has.
+    """
+
+    resource: str
+    targets: tuple[str, ...]
+    ids: Callable[[Any], Iterable[str]]
+    has: Callable[[Any], Iterable[str]] = _own_id
+
+
+def _members(group: Group) -> list[str]:
+    return [member.id for member in group.peers or () if member.id]
+
+
+def _peer(router: NetworkRouter | Route) -> tuple[str, ...]:
+    return (router.peer,) if router.peer else ()
+
+
+def _peer_groups(router: NetworkRouter | Route) -> tuple[str, ...]:
+    return router.peer_groups or ()
+
+
+def _routers(network: Network) -> tuple[str, ...]:
+    return network.routers or ()
+
+
+def _resources(network: Network) -> tuple[str, ...]:
+    return network.resources or ()
+
+
+def _sides(policy: Policy) -> Iterator[str]:
+    for rule in policy.rules or ():
+        for group in chain(rule.sources or (), rule.destinations or ()):
+            yield group.id
+
+
+def _checks(policy: Policy) -> tuple[str, ...]:
+    return policy.source_posture_checks or ()
+
+
+def _source_groups(policy: AgentPolicy) -> tuple[str, ...]:
+    return policy.source_groups or ()
+
+
+def _providers(policy: AgentPolicy) -> tuple[str, ...]:
+    return policy.destination_provider_ids or ()
+
+
+def _guardrails(policy: AgentPolicy) -> tuple[str, ...]:
+    return policy.guardrail_ids or ()
+
+
+def _target_groups(rule: AgentBudgetRule) -> tuple[str, ...]:
+    return rule.target_groups or ()
+
+
+def _target_users(rule: AgentBudgetRule) -> tuple[str, ...]:
+    return rule.target_users or ()
+
+
+REFERENCES = (
+    Reference("groups", ("peers",), _members),
+    Reference("network_routers", ("peers",), _peer),
+    Reference("network_routers", ("groups",), _peer_groups),
+    Reference("networks", ("network_routers",), _routers),
+    Reference("networks", ("network_resources",), _resources),
+    # A resource does not name its network: the network lists the resource.
+    Reference("network_resources", ("networks",), _own_id, _resources),
+    Reference("routes", ("peers",), _peer),
+    Reference("routes", ("groups",), _peer_groups),
+    Reference("policies", ("groups",), _sides),
+    Reference("policies", ("posture_checks",), _checks),
+    Reference("agent_policies", ("groups",), _source_groups),
+    Reference("agent_policies", ("agent_providers",), _providers),
+    Reference("agent_policies", ("agent_guardrails",), _guardrails),
+    Reference("agent_budget_rules", ("groups",), _target_groups),
+    Reference("agent_budget_rules", ("users", "peers"), _target_users),
+)
+
+LISTS = tuple(dict.fromkeys(n for r in REFERENCES for n in (*r.targets, r.resource)))
+"""All lists that name ids or have them; a list stands behind most that it names."""
+
+NAMING = {n: [r for r in REFERENCES if r.resource == n] for n in LISTS}
+NAMED = {n: [r for r in REFERENCES if n in r.targets] for n in LISTS}
+"""By list: the references of its own records, and those to them."""
+
+
+MOST_NAMED = 1_000_000
+"""Ids that the records of one list may name, beside the members of groups: a hundred
+times as many as in the largest known network. Each is looked up in the joins.
+"""
+
+
+def check_named(name: str, records: Sequence[Any]) -> None:
+    """Raise UpstreamError if the records of a list name more ids than joins take."""
+    total = sum(
+        sum(1 for _ in reference.ids(record))
+        for reference in (() if name == "groups" else NAMING.get(name, ()))
+        for record in records
+    )
+    if total > MOST_NAMED:
+        message = f"the records name {total} objects; the maximum is {MOST_NAMED}"
+        raise UpstreamError("too_large", message)
+
+
+@cache
+def waits(resources: tuple[str, ...]) -> bool:
+    """Return whether one of these lists names ids of another one of them."""
+    return any(
+        reference.resource in resources
+        and not set(resources).isdisjoint(reference.targets)
+        for reference in REFERENCES
+    )
