@@ -423,6 +423,8 @@ class Checker:
                 yield f"{path} as gzip is another page"
 
     def findings(self) -> Problems:
+        if self.world.life is None or self.world.life.machine.compute_thread.busy:
+            return  # they are computed after the page
         for account, known in self.world.known.items():
             network, now = known.network, self.world.now()
             if network.telemetry.freshness[UP].error is not None:

@@ -134,6 +134,10 @@ class OneThread(ThreadPool):
         self._free_at = timers.seconds()
         self.quick = False
 
+    @property
+    def busy(self) -> bool:
+        return self._free_at > self._timers.seconds()
+
     def callInThreadWithCallback(  # noqa: N802 - Twisted's name
         self,
         onResult: Callable[[bool, Any], object] | None,  # noqa: N803

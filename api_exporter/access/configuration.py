@@ -14,9 +14,9 @@ from api_exporter.access.open_paths import OpenPaths
 from api_exporter.access.passwords import Passwords
 from api_exporter.access.reloading import Read, Reloader
 from api_exporter.access.ways_in import Compare, WayIn
+from api_exporter.settings.addresses import Endpoint
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.parsers import Endpoint
 
 if TYPE_CHECKING:  # imported below, by those who pay for it
     from api_exporter.access.web_config import WebConfig

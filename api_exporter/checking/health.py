@@ -15,8 +15,8 @@ from threading import Thread
 from urllib.parse import urlsplit
 
 from api_exporter.settings import configuration_file
+from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
 from api_exporter.settings.errors import ConfigurationError
-from api_exporter.settings.parsers import DEFAULT, Address, Endpoint, addresses
 
 LONGEST = 10.0
 """Seconds after which no answer counts as one."""

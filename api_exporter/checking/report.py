@@ -34,9 +34,9 @@ from api_exporter.daemon.threads import own_threads
 from api_exporter.netbird.resources import UP
 from api_exporter.ports import Now, UpstreamError
 from api_exporter.refresh.network import Network
+from api_exporter.settings.addresses import Address, Endpoint
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.options import Options
-from api_exporter.settings.parsers import Address, Endpoint
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import UNREACHABLE
 from api_exporter.web.runbooks import installed

@@ -35,7 +35,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 
 from api_exporter.serving.site import BoundedSite
-from api_exporter.settings.parsers import Address, Endpoint
+from api_exporter.settings.addresses import Address, Endpoint
 
 BACKLOG = 1024
 """Connections that the system keeps until we come to accept them. Where there is no

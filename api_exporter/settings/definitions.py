@@ -13,13 +13,13 @@ from msgspec import Struct
 from api_exporter.attention.thresholds import Thresholds
 from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.settings import parsers
+from api_exporter.settings.addresses import DEFAULT, Address, Endpoint, addresses
 from api_exporter.settings.certificate import (
     ClientCertificateFiles,
     authorities_file,
     certificate_file,
     key_file,
 )
-from api_exporter.settings.parsers import DEFAULT, Address, Endpoint, addresses
 from api_exporter.settings.proxy import Proxy, proxy_or_none
 from api_exporter.settings.proxy_selection import ProxySelection
 from api_exporter.settings.setting import setting, settings_of

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import idna
@@ -16,44 +16,6 @@ from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS, BY_NAME, OFF
 from api_exporter.settings.errors import ConfigurationError, shown
 from api_exporter.settings.token import content
-
-DEFAULT = ":8080"
-
-
-class Address(NamedTuple):
-    """Where to listen; an empty host means all interfaces."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-
-class Endpoint(str):
-    """Where to listen, as a Twisted endpoint description."""
-
-    __slots__ = ()
-
-
-_ENDPOINT = re.compile(r"(?:tcp|tcp6|ssl|unix|systemd):\S+")
-
-
-def address(text: str) -> Address | Endpoint:
-    """`:8080`, `[::1]:8080`, `localhost:8080` and the like, or an endpoint."""
-    if _ENDPOINT.fullmatch(text):
-        return Endpoint(text)
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]/]*)):(\d{1,5})", text)
-    if not match or int(match[3]) > 65535:
-        raise ValueError("write host:port")
-    return Address(match[1] or match[2] or "", int(match[3]))
-
-
-def addresses(text: str) -> tuple[Address | Endpoint, ...]:
-    """One or more of them, separated by commas."""
-    return tuple(address(part.strip()) for part in text.split(","))
-
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from api_exporter.netbird.records import Group, Route, SetupKey, User
 from api_exporter.netbird.resources import BY_NAME, RESOURCES
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import Network, NetworkOptions
-from api_exporter.settings.parsers import addresses
+from api_exporter.settings.addresses import addresses
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status.findings import QUIET
 from api_exporter.world import World

@@ -25,7 +25,7 @@ from twisted.web.resource import Resource
 
 from api_exporter.serving.listener import Listener, ListenError, endpoints, interfaces
 from api_exporter.serving.site import BoundedSite
-from api_exporter.settings.parsers import Address, Endpoint
+from api_exporter.settings.addresses import Address, Endpoint
 from tests.integration.test_failures import self_signed
 
 

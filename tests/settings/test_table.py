@@ -12,6 +12,7 @@ from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
 from api_exporter.collectors.table import COLLECTORS
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.resources import OFF
+from api_exporter.settings.addresses import Address, Endpoint, address
 from api_exporter.settings.definitions import (
     BY_NAME,
     OF_ACCOUNT,
@@ -22,7 +23,7 @@ from api_exporter.settings.definitions import (
 )
 from api_exporter.settings.environment import read
 from api_exporter.settings.errors import LONGEST_SHOWN, ConfigurationError, shown
-from api_exporter.settings.parsers import Address, Endpoint, address, rate_limit
+from api_exporter.settings.parsers import rate_limit
 from tests import tries
 
 CANARY = "nbp_c4nary"
