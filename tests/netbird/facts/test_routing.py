@@ -1,6 +1,5 @@
 """Who routes: peers and members of groups, each once, however often they are named."""
 
-import time
 import tracemalloc
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -109,17 +108,6 @@ class RoutingPeersTests(SynchronousTestCase):
         self.assertEqual({"r": "n2"}, network_of(both))
 
 
-MANY = 50_000
-BIG = Inventory(
-    peers=tuple(Peer(id=f"p{n}") for n in range(MANY)),
-    groups=tuple(
-        Group(id=f"g{g}", peers=tuple(Member(id=f"p{n}") for n in range(g, MANY)))
-        for g in range(20)
-    ),
-)
-NAMES = ("g0",) * MOST_GROUPS
-
-
 class CountedId(str):
     """An id that counts how often it is looked up."""
 
@@ -129,6 +117,18 @@ class CountedId(str):
     def __hash__(self) -> int:
         CountedId.lookups += 1
         return super().__hash__()
+
+
+MANY = 500
+_COUNTED = [CountedId(f"p{n}") for n in range(MANY)]
+BIG = Inventory(
+    peers=tuple(Peer(id=id_) for id_ in _COUNTED),
+    groups=tuple(
+        Group(id=f"g{g}", peers=tuple(Member(id=id_) for id_ in _COUNTED[g:]))
+        for g in range(20)
+    ),
+)
+NAMES = ("g0",) * MOST_GROUPS
 
 
 class UnionsTests(SynchronousTestCase):
@@ -179,9 +179,9 @@ class HostileTests(SynchronousTestCase):
     """Records of some kilobytes that name a large group very often."""
 
     def quick(self, measure: Measure, inventory: Inventory) -> None:
-        begin = time.process_time()
+        CountedId.lookups = 0
         render_page(measure(inventory))
-        self.assertLess(time.process_time() - begin, 1.0)
+        self.assertLess(CountedId.lookups, 20 * MANY * 20)
 
     def test_one_route(self) -> None:
         route = Route(id="r", enabled=True, peer_groups=NAMES)
@@ -198,9 +198,9 @@ class HostileTests(SynchronousTestCase):
         """So it is when it is looked at what needs attention."""
         route = Route(id="r", enabled=True, peer_groups=NAMES)
         known = replace_(BIG, routes=(route,), **routed(100))
-        begin = time.process_time()
+        CountedId.lookups = 0
         alerts = {alert for alert, _, _ in found(seen(known))}
-        self.assertLess(time.process_time() - begin, 3)
+        self.assertLess(CountedId.lookups, 20 * MANY * 20)
         self.assertIn("NetBirdRouteUnreachable", alerts)
 
     def test_small_groups(self) -> None:
