@@ -96,3 +96,22 @@ class ElementsTests(SynchronousTestCase):
             self.assertEqual(len(found), 3 + more.count(b'"c"'))
             self.assertEqual([b"null", b'{"id":"d"}'], found[-2:])
             self.assertEqual(b'{"id":"a","x":"\\ufffd"}', found[0])
+
+    def test_other_first_key(self) -> None:
+        """The first record may begin with another key than all others."""
+        more = [{"id": str(n), "in": [{"a": 1}] * 50} for n in range(9000)]
+        body = json.dumps([{"name": "first"}, *more], separators=(",", ":")).encode()
+        self.assertGreater(body.count(b","), 400_000)
+        pieces = self.pieces(body)
+        self.assertGreater(len(pieces), 3)
+        self.assertEqual(9001, sum(map(len, pieces)))
+
+    def test_no_end_of_a_string(self) -> None:
+        """A deep record with a string that does not end is looked through once."""
+        body = b'[{"id":"a","x":' + b"[" * 2000 + b'"' + b'\\"' * 200_000
+        self.assertRaises(UpstreamError, self.pieces, body)
+
+    def test_long_text(self) -> None:
+        """A text that would take long is not mended."""
+        text = b'"' + rb"\ud800" * (elements.LONG // 2) + b'"'
+        self.assertTrue(text is elements.mend(text), "it is another one")

@@ -1,5 +1,8 @@
 """The compute thread: one computation at a time, beside the event loop."""
 
+import contextlib
+import gc
+import weakref
 from threading import Event, get_ident
 
 from twisted.internet import reactor  # noqa: TID251 - threads are real here
@@ -48,6 +51,25 @@ class ComputeThreadTests(TestCase):
             names.append(traceback.tb_frame.f_code.co_name)
             traceback = traceback.tb_next
         self.assertEqual("defect", names[-1])
+
+    async def test_error_keeps_nothing(self) -> None:
+        """What a failed computation was given goes with it, without a collection."""
+
+        class Given:
+            pass
+
+        def fail(given: Given) -> None:
+            raise ZeroDivisionError(type(given))
+
+        gc.disable()
+        self.addCleanup(gc.enable)
+        given = Given()
+        alive = weakref.ref(given)
+        computing = self.compute(fail, given)
+        del given
+        with contextlib.suppress(ZeroDivisionError):
+            await computing
+        self.assertIsNone(alive())
 
     async def test_order(self) -> None:
         """Computations are done one after the other, in the order of their calls."""
