@@ -85,6 +85,11 @@ class ResourceLife(Struct, gc=False, kw_only=True):
         if self.freshness is None:
             self.freshness = Freshness(period=self.period)
 
+    def sleep(self) -> None:
+        """Forget what has an end or is shown: the resource is dormant."""
+        self.path, self.expires, self.ends = None, inf, inf
+        self.freshness, self.needless = None, False
+
 
 Lives = Mapping[str, ResourceLife]
 """By resource, in the order of the first refreshes."""

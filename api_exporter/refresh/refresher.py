@@ -84,7 +84,7 @@ class Refresher(Service):
             reach=self._reach is not None,
         )
         for name in filter(self._pipeline.inventory.dormant, self._resources):
-            self._lives[name].freshness = None
+            self._lives[name].sleep()
         self._wake()
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
@@ -283,8 +283,7 @@ class Refresher(Service):
         for name, life in self._lives.items():
             located = self._pipeline.located(self._resources[name])
             if life.path and dormant(name) and life.due is not None:
-                life.path, life.expires, life.ends = None, inf, inf
-                life.freshness = None
+                life.sleep()
             elif located not in {None, life.path} or (life.path and name in withheld):
                 self._schedule.make_due(name, now)
 

@@ -67,9 +67,11 @@ def _hide_encoding(response: IResponse) -> IResponse:
 class BodyMemory:
     """The memory for bodies that are not decoded yet, of all clients of the process.
 
-    While they have more than ALL_BODIES bytes, nothing is received as long as a body
-    waits to be decoded. If none waits, only the longest one is received, and those that
-    are not LARGE. So the bodies that wait to be decoded have at most ALL_BODIES bytes.
+    While they have more than ALL_BODIES bytes, no body above LARGE is received as long
+    as a body waits to be decoded. If none waits, only the longest one proceeds. So the
+    bodies that wait have at most ALL_BODIES bytes, and LARGE for each connection. A
+    server that stops in the middle holds up the other large ones until its deadline.
+    What a log gets is unpacked first, and not counted.
     """
 
     def __init__(self) -> None:
@@ -102,8 +104,8 @@ class BodyMemory:
         full = received + self._waiting > ALL_BODIES
         longest = max((body.received for body in self._receiving), default=0)
         for body in self._receiving:
-            proceeds = body.received <= LARGE or body.received == longest
-            body.pause(full and (self._waiting > 0 or not proceeds))
+            others = self._waiting > 0 or body.received < longest
+            body.pause(full and body.received > LARGE and others)
 
 
 class ResponseBody(Protocol):
