@@ -74,9 +74,13 @@ def watched(program: Program, port: int) -> Start:
 
 
 def everything_read(client: Client, least: float = 1.0) -> bool:
-    """Whether every resource has been read since an instant (seconds since 1970)."""
+    """Whether every resource that is there has been read since an instant."""
     known = json.loads(client.get("/health"))["resources"].values()
-    return all((r["last_success_timestamp_seconds"] or 0.0) >= least for r in known)
+    return all(
+        (r["last_success_timestamp_seconds"] or 0.0) >= least
+        for r in known
+        if r["supported"] is not False
+    )
 
 
 def minute(upstream_port: int, directory: Path) -> float:
