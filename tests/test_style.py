@@ -12,7 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.rules import rules
 from api_exporter.attention.thresholds import shipped
 from api_exporter.settings.definitions import RETIRED, SETTINGS
+from tests import wording
 from tests.documents import ROOT, metrics
+from tests.wording import faults
 
 LONGEST = 25
 """Words of a sentence."""
@@ -200,6 +202,14 @@ class StyleTests(SynchronousTestCase):
             if len(sentence.split()) > LONGEST or BANNED.search(sentence)
         ]
         self.assertEqual([], found)
+
+    def test_code(self) -> None:
+        """Docstrings and comments keep the same rules."""
+        self.assertEqual([], [f for path in wording.files() for f in faults(path)])
+
+    def test_meanings(self) -> None:
+        """No name of a public class or constant has two meanings in the package."""
+        self.assertEqual([], list(wording.ambiguous()))
 
     def test_one_voice(self) -> None:
         """The words of an alert's summary are those of its runbook and its finding."""

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import threading
 import time
 import tracemalloc
@@ -72,6 +73,8 @@ class GoToolPprofTests(TestCase):
         debug.putChild(b"pprof", profiles.pages)
         port = listening(self, Site(tree))
         self.url = f"http://127.0.0.1:{port}/debug/pprof"
+        # Go builds the tool at its first use, which may take longer than LIMIT.
+        subprocess.run([go, "tool", "-n", "pprof"], check=True, capture_output=True)
 
     def run_thread(self, target: Callable[[threading.Event], None]) -> None:
         """Run a function in a thread of its name until the test ends."""

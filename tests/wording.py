@@ -1,0 +1,134 @@
+"""The words of docstrings and comments, and names that stand for two things.
+
+`python -m tests.wording [FOLDER ...]` lists all faults against `docs/style.md`.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.documents import ROOT
+
+MAX_WORDS = 25
+"""Words of a sentence."""
+
+FOLDERS = ("acceptance", "api_exporter", "benchmarks", "deploy", "fuzz", "mutation")
+FOLDERS += ("simulation", "tests", "setup.py")
+
+RIDDLES = re.compile(
+    r"\b(?:whoever|whatever|whom|who|nobody|everybody|anybody|somebody|someone|"
+    r"strangers?|told|said|anew|asked|wants?|wanted|minds|lets|gone|ours|theirs|"
+    r"knows? of|front door|tried again|tries again|"
+    r"re-?reads?|looks? again|(?:a|the|each|every|first|last|this) rounds?)\b",
+    re.IGNORECASE,
+)
+"""Persons where there is a program, and words that the field has a better one for."""
+
+FIRST = {"What", "Whether", "Of", "Those", "Such", "It", "Who", "They"}
+"""First words of a docstring that does not name its subject."""
+
+EVERYWHERE = {"ROWS", "C", "K", "P", "R", "T"}
+"""Names with one meaning in several modules: a collector's rows, and type variables."""
+
+
+SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def files(folders: Iterable[str] = FOLDERS) -> Iterator[Path]:
+    """Yield all Python files below some folders, in order."""
+    for folder in folders:
+        path = ROOT / folder
+        yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and text of docstrings, those of constants and fields included."""
+    for node in ast.walk(tree):
+        for child in getattr(node, "body", []) if isinstance(node, SCOPES) else []:
+            match child:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield child.lineno, text
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the first line and text of comments; adjacent lines are one comment."""
+    start, end, words = 0, 0, ""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        alone = not token.line[: token.start[1]].strip()
+        text = token.string.lstrip("# ")
+        if alone and token.start[0] == end + 1:
+            end, words = end + 1, f"{words} {text}"
+        else:
+            if words:
+                yield start, words
+            start, words = token.start[0], text
+            end = start if alone else 0
+    if words:
+        yield start, words
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text; a quoted name is one word."""
+    for paragraph in re.split(r"\n\s*\n|\n\s*(?=[*-] |\d\. )", text):
+        line = re.sub(r"`[^`]*`", "CODE", " ".join(paragraph.split()))
+        yield from re.split(r"(?<=[.:;?!])\s+(?=[A-Z0-9<“\"(])|;\s|:\s", line)
+
+
+def faults(path: Path) -> Iterator[str]:
+    """Yield one line for each fault in the docstrings and comments of a file."""
+    source = path.read_text(encoding="utf-8")
+    found = [(*where, True) for where in docstrings(ast.parse(source))]
+    found += [(*where, False) for where in comments(source)]
+    for line, text, is_docstring in sorted(found):
+        where = f"{path.relative_to(ROOT)}:{line}"
+        first = re.match(r"\w*", text.strip())
+        if is_docstring and first and first[0] in FIRST:
+            yield f"{where}: begins with {first[0]}: {text.strip()[:60]}"
+        for sentence in sentences(text):
+            if word := RIDDLES.search(sentence):
+                yield f"{where}: {word[0]}: {sentence}"
+            if len(sentence.split()) > MAX_WORDS:
+                yield f"{where}: {len(sentence.split())} words: {sentence}"
+
+
+def defined(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield public classes and constants of a module, each with its code."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name, ast.dump(node)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            for target in (
+                node.targets if isinstance(node, ast.Assign) else [node.target]
+            ):
+                if isinstance(target, ast.Name) and target.id.isupper():
+                    yield target.id, ast.dump(node.value)
+
+
+def ambiguous() -> Iterator[str]:
+    """Yield public classes and constants of the package with a name of two meanings."""
+    meanings: dict[str, dict[str, Path]] = defaultdict(dict)
+    for path in files(["api_exporter"]):
+        for name, code in defined(ast.parse(path.read_text(encoding="utf-8"))):
+            if not name.startswith("_") and name not in EVERYWHERE:
+                meanings[name].setdefault(code, path.relative_to(ROOT))
+    for name, places in sorted(meanings.items()):
+        if len(places) > 1:
+            yield f"{name}: {', '.join(map(str, places.values()))}"
+
+
+if __name__ == "__main__":
+    paths = list(files(sys.argv[1:] or FOLDERS))
+    lines = [fault for path in paths for fault in faults(path)] + [*ambiguous()]
+    count = sum(
+        len(list(docstrings(ast.parse(path.read_text(encoding="utf-8")))))
+        for path in paths
+    )
+    lines.append(f"{len(lines)} faults, {count} docstrings")
+    sys.stdout.write("\n".join([*lines, ""]))
