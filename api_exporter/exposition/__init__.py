@@ -1,1 +1,1 @@
-"""Families to text to pages to slices that are sent. Knows no subject and no socket."""
+"""Rendering: families to text, pages and slices; independent of NetBird and sockets."""

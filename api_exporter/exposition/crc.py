@@ -1,8 +1,8 @@
-"""The CRC-32 of a concatenation from the CRC-32s of its parts, without reading them.
+"""The CRC-32 of a concatenation, computed from the CRC-32s of its parts.
 
-zlib has this as `crc32_combine`; Python's binding leaves it out. A CRC is a polynomial
-over GF(2) modulo P; putting n bytes behind a text multiplies its CRC by x^(8n) mod P.
-Polynomials are written as zlib writes them: bit 31 is the coefficient of x^0.
+zlib has this function as `crc32_combine`; Python's binding lacks it. A CRC is a
+polynomial over GF(2) modulo P. Appending n bytes to a text multiplies its CRC by x^(8n)
+mod P. Polynomials are written as in zlib: bit 31 is the coefficient of x^0.
 """
 
 _P = 0xEDB88320
@@ -10,7 +10,7 @@ _ONE = 0x80000000
 
 
 def _multiply(a: int, b: int) -> int:
-    """The product of two polynomials modulo P."""
+    """Return the product of two polynomials modulo P."""
     product = 0
     while a:
         if a & _ONE:
@@ -28,11 +28,11 @@ def _powers() -> tuple[int, ...]:
 
 
 _BYTES = _powers()
-"""x^(8 * 2^k) mod P for each k: enough for 256 TiB."""
+"""x^(8 * 2^k) mod P for each k, enough for 256 TiB."""
 
 
 def shift(length: int) -> int:
-    """The polynomial that a CRC is multiplied by when `length` bytes follow."""
+    """Return the polynomial by which `length` appended bytes multiply a CRC."""
     result = _ONE
     power = 0
     while length:
@@ -44,5 +44,5 @@ def shift(length: int) -> int:
 
 
 def combine(first: int, second: int, second_shift: int) -> int:
-    """The CRC-32 of two texts in a row; `second_shift` is `shift(len(second text))`."""
+    """Return the CRC-32 of two joined texts; `second_shift` is `shift(len(second))`."""
     return _multiply(first, second_shift) ^ second

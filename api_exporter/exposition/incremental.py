@@ -1,9 +1,8 @@
-"""Incremental rendering: a page is made of the one before it.
+"""Incremental rendering: each page is rendered from the previous one.
 
-Nothing is kept but that page and the records that its lines are of: a record that has
-not changed is the same object as before, and so is found again, with its line. What is
-not there any more is not on the new page, and so is not kept either. Of a family that
-is not of records it is known what it was made of: while that is equal, its text is.
+The previous page and its records are the only cache. An unchanged record is the same
+object, so its line is found by identity and copied. Removed records are not kept. A
+family that is not per record keeps its text while its edition is equal.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -26,19 +25,19 @@ from api_exporter.exposition.text import (
 Records = tuple[Record, ...]
 
 FEW = 1 / 8
-"""Of a block: to compare what so many records say is cheaper than to look for lines."""
+"""The share of changed records in a block above which searching lines is cheaper."""
 
 ENOUGH = 1 / 4
-"""Of a block: for the lines of so many it pays to take the text of before apart."""
+"""The share of unchanged records from which splitting a block's text pays off."""
 
 
 class BlockDiff(Struct, frozen=True):
-    """Which records are not the same objects.
+    """The records of a block that are not the same objects as before.
 
     Attributes:
-        pairs: those of before and those in their places, where they are few and none
-            came or went; else None.
-        alike: whether enough records are the same to look for their lines.
+        pairs: changed records before and after, if they are few and none was added or
+            removed; else None.
+        alike: if enough records are the same to search for their lines.
     """
 
     pairs: tuple[Records, Records] | None
@@ -56,7 +55,7 @@ class BlockDiff(Struct, frozen=True):
 
 
 class RenderedFamily(Struct, frozen=True, gc=False):
-    """Where the text of a family stands that is not of records."""
+    """The position of the text of a family that is not per record."""
 
     edition: Edition
     piece: Piece
@@ -69,12 +68,12 @@ class RenderedFamily(Struct, frozen=True, gc=False):
 
 
 class RenderedBlock(Struct, frozen=True, gc=False):
-    """A piece with the lines that a block of records has in a family.
+    """A piece with the lines of one family for a block of records.
 
     Attributes:
-        given: all that they depend on beside the records.
-        told: the records that have a line, in the order of the lines.
-        head: how many characters stand before the first line.
+        given: all values besides the record on which the lines depend.
+        told: the records that have a line, in line order.
+        head: the number of characters before the first line.
     """
 
     piece: Piece
@@ -86,11 +85,11 @@ class RenderedBlock(Struct, frozen=True, gc=False):
 
 
 class RenderedPage(Struct, frozen=True, gc=False):
-    """A page, and what the next one may be made of.
+    """A page and the data from which the next page is rendered.
 
     Attributes:
-        gathered: the pieces of families that are not of records.
-        families: these families, but for those in several pieces.
+        gathered: the pieces of families that are not per record.
+        families: these families, except those that need several pieces.
     """
 
     page: Page = ()
@@ -100,7 +99,7 @@ class RenderedPage(Struct, frozen=True, gc=False):
 
     @property
     def editions(self) -> Mapping[str, Edition]:
-        """Those of the families that can be taken over."""
+        """The editions of the families whose text can be copied."""
         return {name: family.edition for name, family in self.families.items()}
 
 
@@ -108,7 +107,7 @@ EMPTY_PAGE = RenderedPage()
 
 
 class PageTooLong(Exception):
-    """The text would take more room than there is."""
+    """The text of a page exceeds its limit."""
 
 
 def render_page(
@@ -117,12 +116,12 @@ def render_page(
     *,
     room: float = inf,
 ) -> RenderedPage:
-    """Return the families as a page; raises PageTooLong.
+    """Return the families as a page.
 
-    The text does not depend on the page before, only the work does.
+    The previous page changes only the amount of work, never the text.
 
     Args:
-        room: bytes that the text may have.
+        room: the maximum bytes of text; PageTooLong is raised beyond it.
     """
     making = _PageBuilder(before, room)
     for family in families:
@@ -163,7 +162,6 @@ class _PageBuilder:
     def gather(
         self, name: str, edition: Edition | None, texts: Iterable[bytes]
     ) -> None:
-        """Small texts make a piece together."""
         start, pieces = self._size, len(self._gathered)
         for text in texts:
             self._waiting.append(text)
@@ -174,7 +172,6 @@ class _PageBuilder:
             self._begun.append((name, edition, start, self._size))
 
     def keep(self, name: str) -> None:
-        """The text that a family had before."""
         known = self._known[name]
         start, self._size = self._size, self._size + known.end - known.start
         self._waiting.append(known.text)
@@ -200,7 +197,6 @@ class _PageBuilder:
             raise PageTooLong
 
     def add(self, family: PerRecordFamily[Record]) -> None:
-        """A piece for each block of records, but where none of them has a line."""
         self._cut()
         before = heading(family.metric)
         for block in family.blocks:
@@ -222,7 +218,7 @@ class _PageBuilder:
         block: Records,
         before: str,
     ) -> RenderedBlock | None:
-        """The lines of before, where all records say the same as then."""
+        """Return the previous lines if all changed records have equal ones, or None."""
         if old is None or old.head != len(before):
             return None
         change = self._change(old.block, block)
@@ -244,10 +240,10 @@ class _PageBuilder:
         block: Records,
         before: str,
     ) -> RenderedBlock | None:
-        """New lines, but those of records that were there are taken over."""
+        """Render a block's lines, but copy known ones; return None without lines."""
         known: dict[int, str] = {}
         if old is not None and self._change(old.block, block).alike:
-            # As long as both blocks hold their records, no two have the same number.
+            # Both blocks hold their records, so no two records have the same id().
             texts = old.piece.text[old.head :].decode().split("\n")
             known = dict(zip(map(id, old.told), texts, strict=False))
         told, made = block, family.lines(block, known)
@@ -267,7 +263,6 @@ class _PageBuilder:
         )
 
     def _change(self, old: Records, new: Records) -> BlockDiff:
-        """All families of a block ask for it."""
         key = id(old), id(new)
         found = self._changes.get(key)
         if found is None:

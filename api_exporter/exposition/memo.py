@@ -1,4 +1,4 @@
-"""Memoization: what several families share is computed once, on first use."""
+"""Memoization: data that several families share is computed once, on first use."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import tee
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 class MemoIterable(Generic[T]):
-    """Goes through something once, bit by bit as it is asked for, and remembers it.
+    """An iterable that is consumed once, item by item on demand, and kept.
 
-    A family that nobody wants asks for nothing, and so nothing is made for it.
+    Items that no family reads are never computed.
     """
 
     def __init__(self, items: Iterable[T]) -> None:
@@ -23,14 +23,14 @@ class MemoIterable(Generic[T]):
 
 
 class MemoFunction(Generic[R, T]):
-    """A function of records, called once for each however many families ask."""
+    """A function of records that is called once for each record."""
 
     def __init__(self, function: Callable[[R], T]) -> None:
         self._function = function
         self._made: dict[int, tuple[T, R]] = {}
 
     def __call__(self, record: R) -> T:
-        """By identity; as the record is held, no other gets its number."""
+        """Return the result by identity; a record is held, so its id() stays unique."""
         made = self._made.get(id(record))
         if made is None:
             made = self._made[id(record)] = self._function(record), record

@@ -1,8 +1,8 @@
-"""Content negotiation: what Accept and Accept-Encoding ask for.
+"""Content negotiation: the media type and encoding for Accept and Accept-Encoding.
 
-Facts: Prometheus' content negotiation (docs: instrumenting/content_negotiation) and
-RFC 9110, section 12. Nothing of a request is ever echoed; what cannot be understood is
-ignored, and whoever asks for nothing that we have gets the text format 0.0.4.
+Facts: Prometheus' content negotiation (docs: instrumenting/content_negotiation) and RFC
+9110, section 12. No part of a request is echoed; unknown elements are ignored. The
+default is the text format 0.0.4.
 """
 
 from enum import Enum
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class Format(Enum):
-    """The formats we write, in the order in which we prefer them on equal terms."""
+    """The supported formats, by descending preference at equal quality."""
 
     OPENMETRICS_1 = ("application/openmetrics-text", "1.0.0")
     OPENMETRICS_0 = ("application/openmetrics-text", "0.0.1")
@@ -20,16 +20,16 @@ class Format(Enum):
 
     @property
     def openmetrics(self) -> bool:
-        """Whether the page ends in `# EOF`."""
+        """True if the page ends in `# EOF`."""
         return self.value[0] == "application/openmetrics-text"
 
 
 ESCAPINGS = ("allow-utf-8", "underscores", "dots", "values")
-"""Ways to write names beyond ASCII. Ours are plain, so each gives the same page."""
+"""Ways to write non-ASCII names. All names are ASCII, so each gives the same page."""
 
 
 class ContentType(Struct, frozen=True):
-    """A format and, from version 1.0.0 on, the escaping that goes with it."""
+    """A format and, from version 1.0.0 on, its escaping."""
 
     format: Format
     escaping: str = ""
@@ -63,7 +63,7 @@ def content_type(accept: str | None) -> ContentType:
 
 
 def accepts_gzip(accept_encoding: str | None) -> bool:
-    """Whether a gzip body may be sent: named, or covered by `*`, and not refused."""
+    """Return whether gzip is accepted: by its name or `*`, with a quality above 0."""
     qualities = {w.media: w.quality for w in _wishes(accept_encoding or "")}
     quality = qualities.get("gzip", qualities.get("x-gzip", qualities.get("*", 0.0)))
     return quality > 0
@@ -72,11 +72,11 @@ def accepts_gzip(accept_encoding: str | None) -> bool:
 def _fits(wish: _Wish, format_: Format) -> bool:
     media, version = format_.value
     if wish.media in {"*/*", "text/*"}:
-        # Who takes anything gets the format that everything can read.
+        # A wildcard gets the format that every client can read.
         return format_ is Format.TEXT_0
     if wish.media != media:
         return False
-    # No version asked for means the oldest of the media type.
+    # Without a version, the oldest one of the media type is meant.
     oldest = "0.0.1" if format_.openmetrics else "0.0.4"
     return wish.parameters.get("version", oldest) == version
 
@@ -103,7 +103,7 @@ def _wishes(header: str) -> list[_Wish]:
 
 
 def _quality(text: str) -> float | None:
-    """RFC 9110, 12.4.2: 0 to 1 with at most three decimals; None for anything else."""
+    """Parse 0 to 1 with at most three decimals (RFC 9110, 12.4.2); otherwise None."""
     whole, _, decimals = text.partition(".")
     valid = whole in {"0", "1"} and len(decimals) <= 3
     if not valid or (decimals and not (decimals.isascii() and decimals.isdigit())):

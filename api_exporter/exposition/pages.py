@@ -1,9 +1,8 @@
 """Pages: the newest text of every collector, ready to be sent plain or as gzip.
 
-A page is a tuple of pieces. Beside a piece's text lies its raw deflate form, ended with
-a full flush, so that pieces of different collectors and of different rounds, put one
-after the other, are one valid deflate stream: a refresh compresses what it rendered,
-and the first scrape after it compresses a small page, or short pieces, alone.
+A page is a tuple of pieces. The raw deflate form of each ends with a full flush, so
+pieces of all collectors form one stream. A refresh compresses only what it rendered;
+the first scrape after it compresses only a small page, or short pieces.
 """
 
 import struct
@@ -17,24 +16,25 @@ from api_exporter.exposition.deflate import checksum, deflated
 from api_exporter.exposition.text import cut_labels
 
 PIECE_BYTES = 512 * 1024
-"""About how much text makes a piece. Larger slices are sent with fewer copies, smaller
-ones pin less memory for a reader that stops; half a mebibyte was the best of both."""
+"""The approximate length of a piece in bytes. Larger slices are sent with fewer copies;
+smaller ones use less memory for a client that stops reading. 512 KiB was measured best.
+"""
 
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """RFC 1952: deflate, no flags, no time, unknown system."""
 
 
 _SHORT = 32 * 1024
-"""Bytes of a text whose compressed form nobody keeps: small pages need none of it."""
+"""Bytes up to which a text's compressed form is not kept: small pages do not use it."""
 
 
 class Piece(Struct, frozen=True):
-    """Some text, its compressed form, and its checksum with what extends it.
+    """A text, its compressed form and its checksum.
 
     Attributes:
-        kept: the compressed form, but of a short text.
-        series: samples in the text.
-        cut: labels in it that were cut because of their length.
+        kept: the compressed form, empty for a short text.
+        series: the number of samples in the text.
+        cut: the number of labels that were cut because of their length.
     """
 
     text: bytes
@@ -46,15 +46,14 @@ class Piece(Struct, frozen=True):
 
     @property
     def deflated(self) -> bytes:
-        """The compressed form."""
         return self.kept or deflated(self.text)
 
 
 def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piece:
-    """A text with its checksum; only the last piece of a body ends the deflate stream.
+    """Return a text as a piece; only the last piece of a body ends the deflate stream.
 
     Args:
-        series: samples in the text; counted where nobody has.
+        series: the number of samples in the text; None to count them.
     """
     if series is None:
         series = text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
@@ -69,30 +68,30 @@ def piece(text: bytes, *, series: int | None = None, last: bool = False) -> Piec
 
 
 Page = tuple[Piece, ...]
-"""The text of a collector; an empty one where there is nothing to tell."""
+"""The text of a collector, empty without series."""
 
 
 FIRST_BYTES = 64 * 1024 + 1
-"""How long the first slice of a body is: just enough for the transport to say stop. It
-is sent together with the headers and so copied for each reader; what follows is not."""
+"""The length of a body's first slice: just enough for the transport to pause. The slice
+is sent with the headers, so each client gets a copy of it, but not of later slices."""
 
 
 class Payload(Struct, frozen=True):
-    """What is sent for one scrape, in slices that are shared by all scrapes."""
+    """The body of one response, in slices that all responses share."""
 
     slices: tuple[bytes, ...]
     length: int
 
 
 _SMALL = 256 * 1024
-"""Bytes of text that are compressed anew as a whole: a millisecond's work, once for all
-scrapes. Pieces that are flushed one by one make half as much again of so little."""
+"""Bytes up to which a text is compressed as a whole, once for all scrapes. That takes a
+millisecond; the same text in pieces would be half as long again."""
 
 
 class JoinedPages(Struct, frozen=True, dict=True):
-    """All pages at one instant, in the collectors' order.
+    """All pages at one instant, in the order of the collectors.
 
-    A form is made when the first scrape asks for it, once for all scrapes.
+    Each form is computed for the first scrape that needs it, once for all scrapes.
 
     Attributes:
         crc: of the text.
@@ -108,12 +107,12 @@ class JoinedPages(Struct, frozen=True, dict=True):
 
     @cached_property
     def text_length(self) -> int:
-        """Bytes of the plain form."""
+        """The length of the plain form in bytes."""
         return sum(len(p.text) for p in self.pieces)
 
     @cached_property
     def deflated(self) -> tuple[bytes, ...]:
-        """The slices of a gzip member, but for its end."""
+        """The slices of a gzip member, without its end."""
         if self.text_length <= _SMALL:
             packed = [deflated(b"".join([p.text for p in self.pieces]))]
         else:
@@ -123,14 +122,14 @@ class JoinedPages(Struct, frozen=True, dict=True):
 
     @cached_property
     def deflated_length(self) -> int:
-        """Bytes of the gzip member, but for its end."""
+        """The length of the gzip member in bytes, without its end."""
         return sum(map(len, self.deflated))
 
     def plain(self, tail: Piece) -> Payload:
         return Payload((*self.text, tail.text), self.text_length + len(tail.text))
 
     def gzipped(self, tail: Piece) -> Payload:
-        """One gzip member (RFC 1952): header, deflated pieces, checksum, length."""
+        """Return one gzip member (RFC 1952): header, pieces, checksum, length."""
         checksum = crc.combine(self.crc, tail.crc, tail.shift)
         size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
         end = tail.deflated + struct.pack("<LL", checksum, size)
@@ -138,7 +137,6 @@ class JoinedPages(Struct, frozen=True, dict=True):
 
 
 def _with_short_start(slices: Iterable[bytes]) -> tuple[bytes, ...]:
-    """The same bytes: FIRST_BYTES of them, if there are so many, then the rest."""
     start, rest = b"", iter(slices)
     for slice_ in rest:
         start += slice_
@@ -148,7 +146,7 @@ def _with_short_start(slices: Iterable[bytes]) -> tuple[bytes, ...]:
 
 
 _KEPT = 16
-"""So many choices of collectors are kept put together; each takes a mebibyte."""
+"""The maximum number of cached collector filters. Each takes 1 MiB."""
 
 
 class Pages:
@@ -165,7 +163,7 @@ class Pages:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The collectors', in their order."""
+        """The names of the collectors, in order."""
         return tuple(self._pages)
 
     def series(self) -> dict[str, int]:
@@ -177,14 +175,14 @@ class Pages:
         }
 
     def cut(self) -> int:
-        """How many labels of the pages were cut because of their length."""
+        """Return the number of labels that were cut because of their length."""
         return sum(p.cut for page in self._pages.values() for p in page)
 
     def whole(self, names: frozenset[str] | None = None) -> JoinedPages:
-        """All pages; put together once for all scrapes until the next publication.
+        """Return all pages joined; cached until the next publication.
 
         Args:
-            names: of the collectors that are wanted; None for all.
+            names: the selected collectors; None for all.
         """
         found = self._wholes.get(names)
         if found is None:

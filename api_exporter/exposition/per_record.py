@@ -1,6 +1,6 @@
-"""Per-record families: each of many records has one sample, or none.
+"""Per-record families: each record has one sample or none.
 
-They know which record a sample is of, so that the next page need not make it anew.
+A family knows the record of each sample, so the next page can copy unchanged lines.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from api_exporter.exposition.text import Family, Labels, Metric, Sample, number
 
 
 class Record(Protocol):
-    """A record with an id of its own."""
+    """A record with a unique id."""
 
     @property
     def id(self) -> str: ...
@@ -21,17 +21,17 @@ class Record(Protocol):
 R = TypeVar("R", bound=Record)
 
 SHORTEST, LONGEST = 1024, 3072
-"""How many records are in a block, but for the last: that makes half a mebibyte of
-text, more or less. Smaller ones make more slices to send."""
+"""Limits of the records in a block, except the last: about 512 KiB of text. Smaller
+blocks would mean more slices to send."""
 
 SPARSE = 1024
-"""One record in so many may be the first of a block."""
+"""On average, one record in this number may begin a block."""
 
 
 class Blocks(MemoIterable[tuple[R, ...]]):
-    """Records in blocks that an id begins: who comes or goes moves no other border.
+    """Records in blocks that begin at certain ids, so a change moves no other border.
 
-    They are cut one after the other when a family wants them, once for all families.
+    Blocks are cut on demand, once for all families.
     """
 
     def __init__(self, records: Iterable[R]) -> None:
@@ -55,9 +55,9 @@ class PerRecordFamily(Family, Generic[R]):
     """A family with a sample of each record that has a value.
 
     Args:
-        labelled: the labels of a record.
-        value: None where it has no sample.
-        given: all that labels and values depend on beside the record.
+        labelled: returns the labels of a record.
+        value: returns None for a record without a sample.
+        given: all values besides the record on which labels and values depend.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class PerRecordFamily(Family, Generic[R]):
         self._value = value
 
     def lines(self, records: Iterable[R], known: Mapping[int, str]) -> list[str]:
-        """A line of each record, empty where it has none.
+        """Return a line for each record, empty without a sample.
 
         Args:
-            known: lines that need not be made, by the identity of their records.
+            known: rendered lines by the id() of their records.
         """
         name, labelled, valued = self.metric.name, self._labelled, self._value
         return [

@@ -1,7 +1,7 @@
-"""The text format: families as Prometheus and OpenMetrics both accept them.
+"""The text format: families in a form that Prometheus and OpenMetrics both accept.
 
-A sample costs one f-string. Labels are rendered once an object, by the collector, and
-shared by all of the object's families.
+A sample costs one f-string. A collector renders the labels of an object once for all
+families of the object.
 """
 
 import re
@@ -14,26 +14,25 @@ from typing import TypeVar
 from msgspec import Struct
 
 Labels = str
-"""Rendered labels, braces included: `{peer_id="p1",peer="db"}`, or nothing at all."""
+"""Rendered labels with braces: `{peer_id="p1",peer="db"}`, or "" for none."""
 
 Sample = tuple[Labels, float]
 """Labels and value. An int is written as it is, a float to the microsecond."""
 
 CHUNK_SAMPLES = 500
-"""How many samples are rendered at one go: a chunk of text is much less than a piece.
-"""
+"""The number of samples in a chunk of text. A chunk is much shorter than a piece."""
 
 
 class Metric(Struct, frozen=True, kw_only=True):
-    """What stays the same of a family, and what its documentation says.
+    """The constant part of a family, and its documentation.
 
     Attributes:
         help: one sentence with meaning and unit, without a full stop. It has no quotes,
-            backslashes and line breaks, so that it needs no escaping in either format.
-        source: the field of the upstream that it comes from.
-        alert: an alert that an operator may want, "" for none.
-        of_peer: whether a peer has series of its own in it, as PEER_DETAIL allows.
-        self_hosted: what it always is on a self-hosted server, "" where it varies.
+            backslashes and line breaks, so it needs no escaping in either format.
+        source: the NetBird field from which the value comes.
+        alert: a suggested alert, "" for none.
+        of_peer: if each peer has series of its own, limited by PEER_DETAIL.
+        self_hosted: the constant value on a self-hosted server, "" if it varies.
     """
 
     name: str
@@ -45,14 +44,14 @@ class Metric(Struct, frozen=True, kw_only=True):
 
 
 Edition = tuple[object, ...]
-"""What a family was made of: while that is equal, the family says the same."""
+"""The inputs of a family. While they are equal, the samples are equal."""
 
 
 class Family:
-    """A metric and its samples, which are read once, or never: make them when read.
+    """A metric and its samples, which are read once or never: pass a lazy iterable.
 
     Attributes:
-        edition: None where nobody knows what it was made of.
+        edition: None if the inputs are not known.
     """
 
     def __init__(self, metric: Metric, samples: Iterable[Sample]) -> None:
@@ -62,23 +61,23 @@ class Family:
 
 
 class UnchangedFamily(Family):
-    """A family that the page before has in the same edition."""
+    """A family that the previous page has in the same edition."""
 
     def __init__(self, metric: Metric) -> None:
         super().__init__(metric, ())
 
 
 LONGEST_LABEL = 4096
-"""Bytes of a label's value, before escaping: a longer one is cut."""
+"""The maximum length of a label's value in bytes, before escaping."""
 
 SHORT = LONGEST_LABEL // 4
-"""Letters of which no text is too long: each has four bytes at most."""
+"""Characters up to which no text is too long: each takes at most four bytes."""
 
 _CUT = "…"
 
 
 def cut(value: str) -> str:
-    """A label's value that is not too long."""
+    """Cut a label's value to the maximum length."""
     if len(value) <= SHORT:
         return value
     raw = value[: LONGEST_LABEL + 1].encode()
@@ -91,9 +90,9 @@ _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 
 
 def cut_labels(text: bytes) -> int:
-    """How many labels of a text were cut: so long is hardly any other that ends so."""
+    """Return the number of cut labels: hardly any other is so long and ends in `…`."""
     mark = _CUT.encode()
-    if mark[0] not in text:  # nearly always, and seen at once
+    if mark[0] not in text:  # the usual case, found quickly
         return 0
     values = (part.rpartition(b'="')[2] for part in text.split(mark + b'"')[:-1])
     shortest = LONGEST_LABEL - 2 * len(mark)
@@ -104,14 +103,14 @@ def cut_labels(text: bytes) -> int:
 
 
 def escape(value: str) -> str:
-    """A label value as both formats want it."""
+    """Escape a label's value for both formats."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def labels(**values: str) -> Labels:
-    """Label names and values, in the order given.
+    """Render label names and values, in the order given.
 
-    Few values need cutting or escaping, so they are looked at all together.
+    Few values need cutting or escaping, so all are checked together.
     """
     pairs = ",".join([f'{name}="{value}"' for name, value in values.items()])
     if len(pairs) > SHORT:
@@ -130,7 +129,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def timestamp(instant: datetime | None, /) -> float | None:
-    """Seconds since 1970, whole ones as an int; None for "never", however told."""
+    """Return seconds since 1970, as an int if whole; None for each form of "never"."""
     if instant is None or instant <= _EPOCH:
         return None
     since = instant - _EPOCH
@@ -140,7 +139,7 @@ def timestamp(instant: datetime | None, /) -> float | None:
 
 
 def never(instant: datetime | None, /) -> bool:
-    """Whether it tells of "never": most instants do not, as one look shows."""
+    """Return whether an instant means "never". The year decides for most instants."""
     if instant is not None and instant.year > 1970:
         return False
     return timestamp(instant) is None
@@ -158,7 +157,7 @@ def counted(
     keys: Iterable[K],
     labelled: Callable[[K], Labels] = str,
 ) -> Family:
-    """How many there are of each; keys with the same labels are counted together."""
+    """Return the number of each key; keys with the same labels are counted together."""
 
     def samples(by_key: Counter[K]) -> Iterable[Sample]:
         counts = Counter[Labels]()
@@ -170,7 +169,7 @@ def counted(
 
 
 def halves(label: str, metric: Metric, which: Iterable[bool]) -> Family:
-    """How many are true and how many are false: both, always."""
+    """Return the numbers of true and false items, both always."""
     return _counting(
         metric,
         which,
@@ -197,9 +196,9 @@ def states(
     known: Sequence[str],
     keyed: Iterable[tuple[Labels, str]],
 ) -> Family:
-    """For each object 1 for the state that it is in, and 0 for each other known one.
+    """Return for each object 1 for its state and 0 for each other known state.
 
-    A state that is not known is one more; without a state there are only zeros.
+    An unknown state gets a sample of its own. An object without a state has only zeros.
     """
     return Family(
         metric,
@@ -222,17 +221,17 @@ def number(value: float) -> str:
 _NOT_FINITE = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 UNITS = ("seconds", "bytes")
-"""What names end with and OpenMetrics knows as a unit."""
+"""The suffixes of metric names that are OpenMetrics units."""
 
 
 def unit(name: str) -> str:
-    """That of a family, as its name says; "" where it does not."""
+    """Return the unit at the end of a name, "" without one."""
     last = name.rpartition("_")[2]
     return last if last in UNITS else ""
 
 
 def heading(metric: Metric) -> str:
-    """The lines before the samples. To the text format the unit is a comment."""
+    """Return the lines before the samples. In the text format UNIT is a comment."""
     name = metric.name
     lines = f"# HELP {name} {metric.help}\n# TYPE {name} gauge\n"
     return f"{lines}# UNIT {name} {of}\n" if (of := unit(name)) else lines

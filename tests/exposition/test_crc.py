@@ -11,7 +11,6 @@ from api_exporter.exposition import crc
 
 
 def combined(texts: list[bytes]) -> int:
-    """The checksum of all texts in a row, from theirs."""
     return reduce(
         lambda checksum, text: crc.combine(
             checksum, zlib.crc32(text), crc.shift(len(text))

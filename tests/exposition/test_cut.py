@@ -1,4 +1,4 @@
-"""Labels that are too long: cut in the text, and counted."""
+"""Labels that are too long: they are cut in the text, and counted."""
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -27,7 +27,9 @@ LONG = st.builds(
 
 class CutTests(SynchronousTestCase):
     def test_border(self) -> None:
-        """4,096 bytes are whole; what is longer ends in an ellipsis at a border."""
+        """Up to 4,096 bytes are kept; a longer value ends in an ellipsis between
+        characters.
+        """
         for value, told in (
             ("x" * 4096, "x" * 4096),
             ("x" * 4097, "x" * 4093 + "…"),
@@ -43,9 +45,11 @@ class CutTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(LONG)
     @example("x" * 4094 + "…")
-    @example("xx" + "😀" * 1024)  # the shortest that a cut leaves
+    @example("xx" + "😀" * 1024)  # the minimum length of a cut value
     def test_any(self, value: str) -> None:
-        """At most 4,096 bytes before escaping, and the beginning of what it was."""
+        """A cut value has at most 4,096 bytes before escaping and begins like the
+        original.
+        """
         told = cut(value)
         self.assertLessEqual(len(told.encode()), LONGEST_LABEL)
         if told != value:
@@ -63,21 +67,21 @@ class CutTests(SynchronousTestCase):
         self.assertEqual(0, piece(text.encode()).cut)
 
     def test_counts(self) -> None:
-        """What becomes one label is counted together."""
+        """Values that are equal after the cut are counted together."""
         long = "x" * 5000
         keys = [labels(kind=long + "a"), labels(kind=long + "b")]
         [line] = "".join(render(counted(METRIC, keys))).splitlines()[2:]
         self.assertEqual(f'netbird_api_things{{kind="{cut(long)}"}} 2', line)
 
     def test_states(self) -> None:
-        """So is an unknown state."""
+        """An unknown state is cut too."""
         told = "".join(
             render(states(METRIC, "state", ("on",), [('{id="a"}', "x" * 5000)]))
         )
         self.assertIn(f'{{id="a",state="{cut("x" * 5000)}"}} 1', told)
 
     def test_pages(self) -> None:
-        """Those of all pages are counted, and only of those that are there now."""
+        """The cut labels of all current pages are counted."""
         pages = Pages(["a", "b"])
         family = Family(METRIC, [(labels(name="x" * 5000, id=f"{n}"), 1) for n in "ab"])
         page = (piece("".join(render(family)).encode()),)

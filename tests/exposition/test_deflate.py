@@ -1,4 +1,4 @@
-"""Compression: either library writes what every reader of deflate reads."""
+"""Compression: both libraries write valid deflate."""
 
 import importlib.util
 import sys
@@ -13,12 +13,12 @@ from api_exporter.exposition import deflate
 
 
 def without_isal() -> ModuleType:
-    """The module as it is where nobody has installed the extra."""
+    """Return the module as it is without the extra `fast`."""
     assert deflate.__spec__ is not None
     assert deflate.__spec__.loader is not None
     module = importlib.util.module_from_spec(deflate.__spec__)
     there = {name: sys.modules.get(name) for name in ("isal", "isal.isal_zlib")}
-    sys.modules.update(dict.fromkeys(there))  # type: ignore[arg-type]  # None: no such
+    sys.modules.update(dict.fromkeys(there))  # type: ignore[arg-type]  # None: not installed
     try:
         deflate.__spec__.loader.exec_module(module)
     finally:
@@ -31,7 +31,7 @@ PLAIN = without_isal()
 
 class DeflateTests(SynchronousTestCase):
     def test_both(self) -> None:
-        """Where igzip is there it is used, and without it zlib takes its place."""
+        """The library is igzip if it is installed, otherwise zlib."""
         if importlib.util.find_spec("isal") is None:
             raise SkipTest("isal, of the extra `fast`, is not installed")
         self.assertEqual(
@@ -42,7 +42,7 @@ class DeflateTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(texts=st.lists(st.tuples(st.binary(), st.booleans())), end=st.binary())
     def test_stream(self, texts: list[tuple[bytes, bool]], end: bytes) -> None:
-        """Texts of either, one after the other, are one stream that ends."""
+        """Texts compressed by either library, in a row, are one complete stream."""
         stream = b"".join(
             (PLAIN if plain else deflate).deflated(text) for text, plain in texts
         )

@@ -1,4 +1,4 @@
-"""A page made of the one before it: the same text, for less work, with nothing left."""
+"""Incremental pages: equal to full ones, with less work, and without old records."""
 
 import sys
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ def things(*ids: str) -> tuple[Thing, ...]:
 
 
 class Counting:
-    """Families of things, and how often a label was made for them."""
+    """Families of things that count how often a label is rendered."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -62,7 +62,7 @@ class Counting:
         before: RenderedPage = EMPTY_PAGE,
         given: str = "",
     ) -> RenderedPage:
-        """A page that has been compared with one of nothing."""
+        """Render a page and compare it with one rendered without a previous page."""
         after = render_page(self.families(records, given), before)
         self.asked, asked = 0, self.asked
         whole = rendered(self.families(records, given))
@@ -78,7 +78,7 @@ def joined(found: RenderedPage) -> bytes:
 
 
 def shared(first: RenderedPage, second: RenderedPage) -> int:
-    """How many pieces are the same objects."""
+    """Return how many pieces are the same objects."""
     return len({*map(id, first.page)}.intersection(map(id, second.page)))
 
 
@@ -92,7 +92,7 @@ class GatheredTests(SynchronousTestCase):
         return render_page(families, before)
 
     def family(self, *lengths: int) -> Family:
-        """Labels of such lengths."""
+        """Return a family with one label of each length."""
         samples: list[Sample] = [("x" * length, 1) for length in lengths]
         return Family(METRIC, samples)
 
@@ -102,7 +102,7 @@ class GatheredTests(SynchronousTestCase):
         self.assertEqual([3], [p.series for p in found.page])
 
     def test_room(self) -> None:
-        """A page may be as long as there is room, and no byte longer."""
+        """A page may have exactly as many bytes as allowed, but no more."""
         family = self.family(1)
         length = len(joined(self.paged(family)))
         self.assertEqual(self.paged(family), render_page([family], room=length))
@@ -110,19 +110,19 @@ class GatheredTests(SynchronousTestCase):
             render_page([family], room=length - 1)
 
     def test_nothing(self) -> None:
-        """No text makes no piece."""
+        """An empty text makes no piece."""
         self.assertEqual(EMPTY_PAGE, self.paged())
         self.assertEqual(EMPTY_PAGE, self.paged(Family(METRIC, [])))
 
     def test_large(self) -> None:
-        """Texts that fill a piece make one."""
+        """Texts become a piece when they have the length of one."""
         found = self.paged(self.family(PIECE_BYTES, PIECE_BYTES // 2, 3))
         self.assertEqual([1, 2], [p.series for p in found.page])
         found = self.paged(self.family(PIECE_BYTES))
         self.assertEqual([1], [p.series for p in found.page])
 
     def test_same(self) -> None:
-        """What has the same text is the same piece."""
+        """An equal text is the same piece."""
         before = self.paged(self.family(PIECE_BYTES, 1))
         after = self.paged(self.family(PIECE_BYTES, 2), before=before)
         self.assertIs(before.page[0], after.page[0])
@@ -131,7 +131,7 @@ class GatheredTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=tries(25))
     @given(lengths=st.lists(st.integers(0, PIECE_BYTES // 2), max_size=12))
     def test_all_text(self, lengths: list[int]) -> None:
-        """Pieces keep all text in its order, whatever its size."""
+        """Pieces of any size keep all text in order."""
         found = self.paged(self.family(*lengths))
         whole = rendered([self.family(*lengths)])
         self.assertEqual(whole.encode(), joined(found))
@@ -153,25 +153,27 @@ class EachTests(SynchronousTestCase):
         return len(self.before.page) // 2
 
     def test_borders(self) -> None:
-        """There are several blocks, each a piece of each family."""
+        """Each block is a piece of each family."""
         self.assertGreater(self.blocks(), 8)
         self.assertEqual(0, len(self.before.page) % 2)
 
     def test_unchanged(self) -> None:
-        """Of the same records the pieces are the same, and no label is made."""
+        """Unchanged records keep their pieces, and no label is rendered."""
         after = self.making.made(self.many, self.before)
         self.assertEqual(len(after.page), shared(self.before, after))
         self.assertEqual(0, self.making.asked)
 
     def test_changed(self) -> None:
-        """A record that changes costs its own lines, and a piece where they differ."""
+        """A changed record costs its own lines, and a piece if its lines differ."""
         changed = (Thing("t0", name="new"), *self.many[1:])
         after = self.making.made(changed, self.before)
         self.assertEqual(1, len(self.before.page) - shared(self.before, after))
         self.assertLessEqual(self.making.asked, 3)
 
     def test_the_same_said(self) -> None:
-        """A record that changes and says the same costs no piece, and is not kept."""
+        """A changed record with an equal line keeps the piece; the old record is not
+        kept.
+        """
         old = self.many[7]
         held = sys.getrefcount(old)
         changed = (*self.many[:7], Thing("t7"), *self.many[8:])
@@ -181,7 +183,7 @@ class EachTests(SynchronousTestCase):
         self.assertLess(sys.getrefcount(old), held)
 
     def test_without_line(self) -> None:
-        """Lines stay with their records where one of a block has no line."""
+        """Lines stay with their records if one record of a block has no line."""
         many = (Thing("t0", size=None), *self.many[1:])
         page = self.making.made(many)
         for new in (Thing("t1"), Thing("t1", size=2)):
@@ -191,14 +193,14 @@ class EachTests(SynchronousTestCase):
                 self.assertLessEqual({*map(id, lines.told)}, {*map(id, many)})
 
     def test_heading(self) -> None:
-        """The heading is that of the first block with a line, and returns to it."""
+        """The heading is in the first block with a line, and moves back to it."""
         [first, *_] = Blocks(self.many)
         without = tuple(replace(thing, size=None) for thing in first)
         gone = self.making.made((*without, *self.many[len(first) :]), self.before)
         self.making.made(self.many, gone)
 
     def test_comes_and_goes(self) -> None:
-        """Who comes or goes costs one block at most, or two where it was the border."""
+        """An added or removed record costs one block, or two if it was the border."""
         for record in (self.many[3], self.many[50], self.many[99]):
             without = tuple(r for r in self.many if r is not record)
             gone = self.making.made(without, self.before)
@@ -208,13 +210,13 @@ class EachTests(SynchronousTestCase):
             self.assertLess(self.making.asked, 40)
 
     def test_given(self) -> None:
-        """Where something else changes on which lines depend, all are new."""
+        """All lines of a family are rendered again when `given` changes."""
         after = self.making.made(self.many, self.before, given="other")
         self.assertEqual(self.blocks(), shared(self.before, after))
         self.assertEqual(100, self.making.asked)
 
     def test_nothing_left(self) -> None:
-        """Of a family that is gone no record is held."""
+        """No record of a removed family is kept."""
         record = self.many[0]
         held = sys.getrefcount(record)
         self.before = render_page([], self.before)
@@ -239,9 +241,7 @@ class EachTests(SynchronousTestCase):
         self,
         rounds: list[tuple[list[int], dict[int, tuple[int | None, str]], str]],
     ) -> None:
-        """Whatever comes, goes, moves and changes: the page is that of nothing before,
-        and holds no record that is not there.
-        """
+        """After any changes the page equals a full one, and keeps no old record."""
         known: dict[int, Thing] = {n: Thing(str(n)) for n in range(31)}
         before = EMPTY_PAGE
         for there, changes, other in rounds:
@@ -255,7 +255,7 @@ class EachTests(SynchronousTestCase):
 
 class DiffTests(SynchronousTestCase):
     def test_few(self) -> None:
-        """Up to an eighth of a block that is new is compared, record by record."""
+        """Up to an eighth of a block, changed records are compared one by one."""
         old = things(*map(str, range(16)))
         two, three = (things(*map(str, range(n))) + old[n:] for n in (2, 3))
         found = BlockDiff.between(old, two)
@@ -264,7 +264,7 @@ class DiffTests(SynchronousTestCase):
         self.assertIsNone(BlockDiff.between(old, old[:-1]).pairs)
 
     def test_alike(self) -> None:
-        """The lines are looked for where a quarter of the records was there before."""
+        """Lines are searched for if at least a quarter of the records is unchanged."""
         old = things(*map(str, range(100)))
         for same, alike in ((24, False), (25, True)):
             new = old[:same] + things(*map(str, range(same, 100)))
@@ -273,7 +273,7 @@ class DiffTests(SynchronousTestCase):
 
 class CutTests(SynchronousTestCase):
     def test_sizes(self) -> None:
-        """Blocks are of bounded length, and only the last may be short."""
+        """Blocks have a bounded length, and only the last may be short."""
         records = things(*map(str, range(20_000)))
         blocks = list(Blocks(records))
         self.assertEqual(records, tuple(r for block in blocks for r in block))
@@ -282,7 +282,7 @@ class CutTests(SynchronousTestCase):
         self.assertLessEqual(max(map(len, blocks)), per_record.LONGEST)
 
     def test_no_border(self) -> None:
-        """Ids of which none begins a block do no harm."""
+        """Blocks are bounded even if no id may begin one."""
         blocks = list(Blocks(things(*["a"] * (2 * per_record.LONGEST + 1))))
         self.assertEqual(
             [per_record.LONGEST, per_record.LONGEST, 1], list(map(len, blocks))

@@ -1,4 +1,4 @@
-"""What is sent to whom, told by literal headers."""
+"""Content negotiation by literal headers."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ CLOSED_SET = {TEXT_0, OPENMETRICS_0} | {
     for format_ in (TEXT_1, OPENMETRICS_1)
     for escaping in ("allow-utf-8", "underscores", "dots", "values")
 }
-"""Every Content-Type that may ever be sent."""
+"""Every possible Content-Type."""
 
 PROMETHEUS_3 = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
@@ -54,7 +54,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 def answer(accept: str | None) -> str:
-    """The Content-Type that such a request gets."""
+    """Return the Content-Type for an Accept header."""
     return content_type(accept).header().decode("ascii")
 
 
@@ -64,7 +64,7 @@ class ContentTypeTests(SynchronousTestCase):
             self.assertEqual(expected, answer(accept), accept)
 
     def test_prometheus(self) -> None:
-        """Every Prometheus gets the best format that it knows and we have."""
+        """Each Prometheus version gets the best common format."""
         self.answers(
             {
                 PROMETHEUS_3: f"{OPENMETRICS_1}allow-utf-8",
@@ -78,7 +78,7 @@ class ContentTypeTests(SynchronousTestCase):
         )
 
     def test_others(self) -> None:
-        """Whoever asks for nothing that we have gets the text that all can read."""
+        """Without a common format the client gets the text format 0.0.4."""
         self.assertEqual(TEXT_0, answer(None))
         self.answers(
             dict.fromkeys(
@@ -88,7 +88,7 @@ class ContentTypeTests(SynchronousTestCase):
         )
 
     def test_versions(self) -> None:
-        """A version is what was asked for; without one, the oldest."""
+        """The client gets the requested version; without one, the oldest."""
         self.answers(
             {
                 "text/plain": TEXT_0,
@@ -103,7 +103,7 @@ class ContentTypeTests(SynchronousTestCase):
         )
 
     def test_unknown_versions(self) -> None:
-        """A version that we do not write is as if it had not been asked for."""
+        """An unknown version is ignored."""
         self.answers(
             {
                 "text/plain;version=9.9.9": TEXT_0,
@@ -118,7 +118,7 @@ class ContentTypeTests(SynchronousTestCase):
         )
 
     def test_quality(self) -> None:
-        """The highest quality wins, and on equal terms the richest format."""
+        """The highest quality wins; at equal quality the preferred format."""
         openmetrics, text = "application/openmetrics-text", "text/plain"
         self.answers(
             {
@@ -136,7 +136,7 @@ class ContentTypeTests(SynchronousTestCase):
         )
 
     def test_malformed_quality(self) -> None:
-        """A wish whose quality is none is ignored."""
+        """An element with an invalid quality is ignored."""
         for quality in ("", "2", "1.001", "0.0001", "-1", ".5", "1e0", "nan", "½", "x"):
             accept = f"application/openmetrics-text;q={quality}"
             self.assertEqual(TEXT_0, answer(accept), quality)
@@ -153,7 +153,7 @@ class ContentTypeTests(SynchronousTestCase):
         )
 
     def test_escaping(self) -> None:
-        """A known escaping is named, where the format has it at all."""
+        """A known escaping is in the header if the format supports escaping."""
         for escaping in ("allow-utf-8", "underscores", "dots", "values"):
             self.answers(
                 {
@@ -163,13 +163,12 @@ class ContentTypeTests(SynchronousTestCase):
             )
 
     def test_hostile_escaping(self) -> None:
-        """What a client calls an escaping is never echoed."""
+        """An unknown escaping is never echoed."""
         for hostile in ("", "x", "dots\r\nSet-Cookie: a=b", "Dots", "ä", "\ud800"):
             accept = f"text/plain;version=1.0.0;escaping={hostile}"
             self.assertEqual(f"{TEXT_1}underscores", answer(accept))
 
     def test_openmetrics(self) -> None:
-        """A format knows whether its page ends in `# EOF`."""
         self.assertTrue(content_type(PROMETHEUS_3).format.openmetrics)
         self.assertTrue(content_type(PROMETHEUS_2_5).format.openmetrics)
         self.assertFalse(content_type("text/plain;version=1.0.0").format.openmetrics)
@@ -178,7 +177,7 @@ class ContentTypeTests(SynchronousTestCase):
 
 class GzipTests(SynchronousTestCase):
     def test_accepted(self) -> None:
-        """Gzip is sent to whoever names it, or takes anything."""
+        """Gzip is sent if the header lists it or `*`."""
         for header in (
             "gzip",
             "GZIP",
@@ -193,7 +192,7 @@ class GzipTests(SynchronousTestCase):
             self.assertTrue(accepts_gzip(header), header)
 
     def test_refused(self) -> None:
-        """Gzip is not sent to whoever refuses it or does not name it."""
+        """Gzip is not sent if the header refuses or does not list it."""
         for header in (
             None,
             "",
@@ -225,11 +224,11 @@ class AnyHeaderTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(header=HEADER)
     def test_accept(self, header: str | None) -> None:
-        """Any Accept header gets an answer from the closed set."""
+        """The response to any Accept header is one of a closed set."""
         self.assertIn(answer(header), CLOSED_SET)
 
     @settings(deadline=None)
     @given(header=HEADER)
     def test_accept_encoding(self, header: str | None) -> None:
-        """Any Accept-Encoding header is a yes or a no."""
+        """Any Accept-Encoding header is parsed without an error."""
         self.assertIn(accepts_gzip(header), {True, False})

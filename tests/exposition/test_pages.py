@@ -1,4 +1,4 @@
-"""Pages: nothing gets lost, and what is compressed says the same as what is plain."""
+"""Pages: complete, and equal in plain and compressed form."""
 
 import struct
 import zlib
@@ -23,7 +23,7 @@ TAIL = piece(b"# EOF\n", last=True)
 
 
 def page(*texts: str) -> tuple[Piece, ...]:
-    """A collector's page with one piece for each text."""
+    """Return a page with one piece for each text."""
     return tuple(piece(text.encode()) for text in texts)
 
 
@@ -32,7 +32,9 @@ def joined(body: Payload) -> bytes:
 
 
 def gunzipped(body: Payload) -> bytes:
-    """The text of a single gzip member that nothing follows; zlib checks its sum."""
+    """Return the text of a single gzip member without trailing data; zlib checks its
+    sum.
+    """
     member = zlib.decompressobj(31)
     text = member.decompress(joined(body))
     assert member.eof
@@ -45,7 +47,7 @@ class PagesTests(SynchronousTestCase):
         self.pages = Pages(NAMES)
 
     def text(self) -> bytes:
-        """What a scrape gets, after both of its forms have been compared."""
+        """Return the text of the joined pages, after a comparison of both forms."""
         whole = self.pages.whole()
         plain, compressed = whole.plain(TAIL), whole.gzipped(TAIL)
         self.assertEqual(plain.length, len(joined(plain)))
@@ -54,11 +56,11 @@ class PagesTests(SynchronousTestCase):
         return joined(plain)
 
     def test_empty(self) -> None:
-        """Before anything is published a scrape gets the tail alone."""
+        """Before the first publication the body is only the tail."""
         self.assertEqual(b"# EOF\n", self.text())
 
     def test_order(self) -> None:
-        """Pages stand in the collectors' order, not in that of publication."""
+        """Pages are in the order of the collectors, not of publication."""
         for name in reversed(NAMES):
             self.pages.publish(name, page(f"{name} 1\n", f"{name} 2\n"))
         self.assertEqual(
@@ -67,7 +69,7 @@ class PagesTests(SynchronousTestCase):
         )
 
     def test_replace(self) -> None:
-        """A publication replaces what the collector had published before."""
+        """A publication replaces the previous page of the collector."""
         self.pages.publish("peers", page("peers 1\n"))
         self.pages.publish("groups", page("groups 1\n"))
         self.text()
@@ -75,7 +77,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(b"peers 2\ngroups 1\n# EOF\n", self.text())
 
     def test_withdraw(self) -> None:
-        """An empty page withdraws the collector's, and no other."""
+        """An empty page withdraws the page of its collector only."""
         self.pages.publish("peers", page("peers 1\n"))
         self.pages.publish("groups", page("groups 1\n"))
         self.text()
@@ -83,7 +85,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(b"groups 1\n# EOF\n", self.text())
 
     def test_series(self) -> None:
-        """Samples are counted by collector, and comments are none of them."""
+        """Samples are counted by collector, without comments."""
         pages = Pages(NAMES)
         pages.publish("peers", page('# HELP a b\n# TYPE a c\na{x="#"} 1\n', "a 2\n"))
         self.assertEqual({"peers": 2, "groups": 0, "users": 0}, pages.series())
@@ -91,7 +93,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(NAMES, pages.names)
 
     def test_shared(self) -> None:
-        """Between two publications all scrapes share one whole."""
+        """Between two publications all scrapes share one object."""
         self.pages.publish("peers", page("peers 1\n"))
         whole = self.pages.whole()
         self.assertIs(whole, self.pages.whole())
@@ -101,7 +103,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(b"peers 2\n# EOF\n", self.text())
 
     def test_first_slice(self) -> None:
-        """The first slice makes the transport say stop, whatever pieces there are."""
+        """The first slice makes the transport pause, with any pieces."""
         for sizes in ([200_000], [10, 30_000, 10, 200_000], [60_000] * 5):
             self.pages.publish("peers", page(*("x" * size for size in sizes)))
             slices = self.pages.whole().text
@@ -109,7 +111,9 @@ class PagesTests(SynchronousTestCase):
             self.assertEqual(b"x" * sum(sizes), b"".join(slices))
 
     def test_small(self) -> None:
-        """A small page is compressed as a whole: what its pieces share stands once."""
+        """A small page is compressed as a whole, so equal parts of its pieces take no
+        room.
+        """
         lines = "".join(f"{n:x}{n * n:x} {n}\n" for n in range(1000))
         for name in NAMES:
             self.pages.publish(name, page(lines))
@@ -118,22 +122,22 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(lines.encode() * 3 + b"# EOF\n", self.text())
 
     def test_short_pieces(self) -> None:
-        """Short and long pieces make one gzip member, whoever compressed them."""
+        """Short and long pieces make one gzip member."""
         texts = ["short 1\n", "long 1\n" * 50_000, "short 2\n"]
         self.pages.publish("users", page(*texts))
         self.assertEqual(b"", page(texts[0])[0].kept)
         self.assertEqual("".join(texts).encode() + b"# EOF\n", self.text())
 
     def test_shared_slices(self) -> None:
-        """Whoever asks for some collectors shares the slices behind the first one."""
+        """A selection of collectors shares all slices behind the first one."""
         self.pages.publish("users", page("x" * 200_000, "y" * 200_000))
         whole = self.pages.whole(frozenset({"users"}))
         self.assertIs(whole.text[-1], self.pages.whole().text[-1])
 
     def test_chosen(self) -> None:
-        """Some collectors are a page of their own, shared until the next publication.
+        """A selection of collectors is joined once until the next publication.
 
-        Their slices are those of the whole page, but for where it begins.
+        Its slices are those of the whole page, except the first.
         """
         for name in NAMES:
             self.pages.publish(name, page(f"{name} 1\n", f"{name} 2\n"))
@@ -153,7 +157,7 @@ class PagesTests(SynchronousTestCase):
         )
 
     def test_many_choices(self) -> None:
-        """However many choices there are, few of them are kept."""
+        """The cache of selections is bounded."""
         pages = Pages([str(number) for number in range(12)])
         every = [
             frozenset(str(n) for n in range(12) if choice >> n & 1)
@@ -175,7 +179,7 @@ class PagesTests(SynchronousTestCase):
         )
     )
     def test_any_pages(self, rounds: list[tuple[str, list[str]]]) -> None:
-        """Any pages in any order of publication: both forms hold the newest texts."""
+        """After publications in any order, both forms have the newest texts."""
         self.pages = Pages(NAMES)
         newest = dict.fromkeys(NAMES, "")
         for name, texts in rounds:
@@ -184,7 +188,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual("".join(newest.values()).encode() + b"# EOF\n", self.text())
 
     def test_huge(self) -> None:
-        """A gzip member beyond 4 GiB tells its length modulo 2^32."""
+        """A gzip member above 4 GiB has its length modulo 2^32."""
 
         class Huge(bytes):
             def __len__(self) -> int:

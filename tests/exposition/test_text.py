@@ -1,4 +1,4 @@
-"""What we write is what prometheus_client reads, in both formats."""
+"""The text format: prometheus_client reads the written samples, in both formats."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone
@@ -39,7 +39,7 @@ def text(*families: Family) -> str:
 
 
 def read_both(page: str) -> tuple[Read, Read]:
-    """The samples as a reader of either format sees them."""
+    """Return the samples as read by both parsers."""
     prometheus = text_string_to_metric_families(page)
     strict = openmetrics.text_string_to_metric_families(page + "# EOF\n")
     first, second = (
@@ -64,7 +64,7 @@ def seconds(instant: datetime) -> float:
 
 class UnitTests(SynchronousTestCase):
     def test_told(self) -> None:
-        """A family that is named for seconds or bytes tells its unit, no other does."""
+        """A family named for seconds or bytes has a unit line; others have none."""
         for end in ("seconds", "bytes"):
             metric = Metric(name=f"things_{end}", help="Things.", source="things")
             page = text(Family(metric, [("", 1)]))
@@ -83,7 +83,7 @@ class RoundTripTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(found=st.lists(st.tuples(HOSTILE, HOSTILE), unique=True))
     def test_labels(self, found: list[tuple[str, str]]) -> None:
-        """Labels come back as they were, whatever is in them."""
+        """Labels with any text are read as written."""
         page = text(Family(METRIC, [(labels(a=a, b=b), 1) for a, b in found]))
         expected: Read = [(METRIC.name, {"a": a, "b": b}, 1.0) for a, b in found]
         for read in read_both(page):
@@ -92,14 +92,14 @@ class RoundTripTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(value=st.integers(-(2**53), 2**53))
     def test_whole_values(self, value: int) -> None:
-        """Whole values come back as they were."""
+        """Whole values are read as written."""
         for read in read_both(text(Family(METRIC, [("", value)]))):
             self.assertEqual([(METRIC.name, {}, float(value))], read)
 
     @settings(deadline=None)
     @given(value=st.floats(-1e12, 1e12))
     def test_fractions(self, value: float) -> None:
-        """Other values come back to the microsecond."""
+        """Other values are read to the microsecond."""
         for read in read_both(text(Family(METRIC, [("", value)]))):
             self.assertLess(abs(value - read[0][2]), 1e-6)
 
@@ -114,7 +114,7 @@ class RoundTripTests(SynchronousTestCase):
         )
     )
     def test_instants(self, instant: datetime) -> None:
-        """Instants come back as they were, to the microsecond, in any zone."""
+        """Instants in any zone are read to the microsecond."""
         for read in read_both(text(Family(METRIC, [("", seconds(instant))]))):
             back = datetime.fromtimestamp(0, UTC) + timedelta(seconds=read[0][2])
             self.assertLessEqual(abs(back - instant), timedelta(microseconds=1))
@@ -122,7 +122,7 @@ class RoundTripTests(SynchronousTestCase):
 
 class RenderTests(SynchronousTestCase):
     def test_page(self) -> None:
-        """A family is its help, its type and its samples, in their order."""
+        """A family is its help, type and samples, in order."""
         self.assertEqual(
             "# HELP netbird_api_things Things.\n"
             "# TYPE netbird_api_things gauge\n"
@@ -141,11 +141,11 @@ class RenderTests(SynchronousTestCase):
         )
 
     def test_empty(self) -> None:
-        """A family without samples is left out, its help and type included."""
+        """A family without samples is left out, with its help and type."""
         self.assertEqual("", text(Family(METRIC, []), Family(OTHER, iter(()))))
 
     def test_chunks(self) -> None:
-        """Many samples come in chunks, and in one family with one head."""
+        """Many samples come in chunks with one heading."""
         many = ((labels(id=str(n)), n) for n in range(2 * CHUNK_SAMPLES + 1))
         chunks = list(render(Family(METRIC, many)))
         self.assertEqual(3, len(chunks))
@@ -180,14 +180,14 @@ class NumberTests(SynchronousTestCase):
 
     @given(value=st.floats(allow_nan=False))
     def test_exact(self, value: float) -> None:
-        """What is written is that float, and no whole number has a decimal point."""
+        """The text is exactly the float, and a whole number has no decimal point."""
         self.assertEqual(value, float(number(value)))
         self.assertFalse(number(value).endswith(".0"))
 
 
 class TimestampTests(SynchronousTestCase):
     def test_never(self) -> None:
-        """However "never" is told, it is no number."""
+        """All forms of "never" are None."""
         zones = [timezone(timedelta(hours=hours)) for hours in (-12, -5, 0, 5, 14)]
         for instant in (
             None,
@@ -202,7 +202,7 @@ class TimestampTests(SynchronousTestCase):
             self.assertTrue(never(instant), instant)
 
     def test_instants(self) -> None:
-        """Instants after 1970 began are seconds, whole ones as whole numbers."""
+        """Instants after 1970 are seconds, as int if whole."""
         east = timezone(timedelta(hours=2))
         for instant, written in (
             (datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), "1"),
@@ -218,11 +218,11 @@ class TimestampTests(SynchronousTestCase):
 
 class FamilyTests(SynchronousTestCase):
     def test_labels(self) -> None:
-        """Every label is written, in the order given, an empty one too."""
+        """Every label is written in the given order, even an empty one."""
         self.assertEqual('{b="1",a=""}', labels(b="1", a=""))
 
     def test_escape(self) -> None:
-        """Backslashes, quotes and line feeds are escaped, and nothing else."""
+        """Only backslashes, quotes and line feeds are escaped."""
         for value, written in {
             "": "",
             "plain ä \t\r'{}": "plain ä \t\r'{}",
@@ -234,11 +234,10 @@ class FamilyTests(SynchronousTestCase):
             self.assertEqual(written, escape(value))
 
     def test_boolean(self) -> None:
-        """A yes or no in a label is `true` or `false`."""
         self.assertEqual(["true", "false"], [boolean(True), boolean(False)])
 
     def test_total(self) -> None:
-        """A total counts what is true, and is there when nothing is."""
+        """The number of true items is a sample, even if it is 0."""
         cases: list[tuple[Iterable[bool], int]] = [
             ([], 0),
             ([False], 0),
@@ -248,7 +247,7 @@ class FamilyTests(SynchronousTestCase):
             self.assertEqual([("", count)], samples(count_true(METRIC, which)))
 
     def test_halves(self) -> None:
-        """Both halves of a partition are always there, and add up."""
+        """Both samples always exist and add up."""
         yes, no = '{connected="true"}', '{connected="false"}'
         cases: list[tuple[Iterable[bool], Sample, Sample]] = [
             ([], (yes, 0), (no, 0)),
@@ -259,7 +258,7 @@ class FamilyTests(SynchronousTestCase):
             self.assertEqual(expected, samples(halves("connected", METRIC, which)))
 
     def test_counted(self) -> None:
-        """Each kind is counted, in the order of its labels."""
+        """Keys are counted, in the order of their labels."""
         found = counted(
             METRIC, iter(["b", "a", "b"]), lambda kind: labels(kind=kind or "unknown")
         )
@@ -267,11 +266,10 @@ class FamilyTests(SynchronousTestCase):
         self.assertEqual([], samples(counted(METRIC, [])))
 
     def test_counted_together(self) -> None:
-        """Kinds that have the same labels are one sample."""
+        """Keys with the same labels are one sample."""
         found = counted(METRIC, ["A", "a", "b"], lambda kind: labels(kind=kind.lower()))
         self.assertEqual([('{kind="a"}', 2), ('{kind="b"}', 1)], samples(found))
 
     def test_counted_labels(self) -> None:
-        """Labels themselves can be counted as they are."""
         kind = labels(kind="a")
         self.assertEqual([(kind, 2)], samples(counted(METRIC, [kind, kind])))

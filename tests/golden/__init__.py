@@ -1,8 +1,8 @@
 """The whole page of the bodies in `tests/bodies`, kept for comparison.
 
-`page.txt` is all that every collector says; `personal.txt` has the lines that are there
-only, or otherwise, where personal data may be told. `python -m tests.golden` rewrites
-both; read the difference before it is committed.
+`page.txt` has the page of all collectors. `personal.txt` has the lines that are added
+or changed if personal data is allowed. `python -m tests.golden` rewrites both; read the
+difference before you commit it.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent
 
 
 def pages() -> dict[str, bytes]:
-    """What should be in the files."""
+    """Return the expected content of the files."""
     known = page(inventory())
     lines = set(known.split("\n"))
     everything = page(inventory(personal=True)).split("\n")

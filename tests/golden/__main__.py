@@ -1,4 +1,4 @@
-"""Rewrites the golden pages."""
+"""A command that rewrites the golden pages."""
 
 from tests.golden import FOLDER, pages
 
