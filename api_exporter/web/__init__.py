@@ -1,1 +1,1 @@
-"""What is shown, a page a file. It is given what it shows and asks nobody."""
+"""The pages, one per file. A page sends no request to the NetBird API."""

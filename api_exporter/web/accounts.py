@@ -1,4 +1,4 @@
-"""The pages of several accounts together: what is shown to whoever names none."""
+"""The pages of several accounts together, for requests without an account."""
 
 import json
 import re
@@ -22,7 +22,9 @@ from api_exporter.web.tree import SummaryPages
 def summary_pages(
     accounts: Mapping[str, Network], context: SiteContext
 ) -> SummaryPages:
-    """The metrics are those of the process, and which accounts are up."""
+    """Return the pages. Their metrics are those of the process and the `up` of
+    accounts.
+    """
     telemetries = {name: network.telemetry for name, network in accounts.items()}
     account_gauges(context.process.registry, telemetries)
     return SummaryPages(
@@ -44,13 +46,10 @@ _ADDRESS = re.compile(
 
 
 class AccountTargets(TextPage):
-    """`/sd/accounts`: a target for each account: this exporter, asked for that account.
+    """`/sd/accounts`: one target per account, each this exporter with `?account=NAME`.
 
     Facts: docs/http_sd.md of Prometheus. A label that begins with `__param_` becomes a
     parameter of the scrape.
-
-    Args:
-        metrics_path: where the metrics are.
     """
 
     media_type = b"application/json"
@@ -61,7 +60,7 @@ class AccountTargets(TextPage):
         self._path = metrics_path
 
     def text(self, request: Request) -> str:
-        """A JSON list; the address is the one that was asked, or that of the query."""
+        """Return a JSON list; the address is the Host header's, or the query's."""
         hosts = request.requestHeaders.getRawHeaders(b"host", [])
         wanted = request.args.get(b"address") or hosts
         address = b",".join(wanted).decode("ascii", "replace")

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 EXPORTER = "exporter"
-"""What our own metrics are called, which come along unless they are excluded."""
+"""The name of the exporter's own metrics, which are included unless excluded."""
 
 
 class CollectorFilter(Struct, frozen=True):
-    """What goes into the answer.
+    """The selected part of the metrics page.
 
     Attributes:
         collectors: names; None for all.
-        own: whether our own metrics do.
+        own: if the exporter's own metrics are included.
     """
 
     collectors: frozenset[str] | None = None
@@ -23,11 +23,11 @@ class CollectorFilter(Struct, frozen=True):
 def collector_filter(
     query: Mapping[bytes, Sequence[bytes]], names: Sequence[str]
 ) -> CollectorFilter:
-    """Raises ValueError with a line for whoever asked for what there is not.
+    """Parse the filter; raise ValueError with a line for the client.
 
     Args:
-        query: its parameters; those of others are ignored.
-        names: of the collectors that there are.
+        query: its parameters; unrelated ones are ignored.
+        names: of the existing collectors.
     """
     wanted = _named(query, "collect[]", names)
     unwanted = _named(query, "exclude[]", (*names, EXPORTER))

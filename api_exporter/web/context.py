@@ -1,4 +1,4 @@
-"""What all pages of the site know beside the accounts."""
+"""The data that all pages share, except the accounts."""
 
 from collections.abc import Callable, Hashable
 from functools import cached_property
@@ -19,17 +19,14 @@ from api_exporter.version import Build
 T = TypeVar("T")
 
 LIFE = 1.0
-"""Seconds for which a value is made once for all who ask."""
+"""The lifetime of a cached value in seconds."""
 
 
 class TTLCache(Generic[T]):
-    """Makes a value when somebody asks and what there is has become too old.
+    """A cache whose values expire after `LIFE`.
 
-    What is too old goes when the next value is made: with a thousand accounts the ends
-    of their pages would take 25 MB.
-
-    Args:
-        seconds: a clock.
+    Expired values are removed when a new one is computed: with a thousand accounts, the
+    ends of their pages would take 25 MB.
     """
 
     def __init__(self, seconds: Callable[[], float]) -> None:
@@ -37,7 +34,6 @@ class TTLCache(Generic[T]):
         self._made: dict[Hashable, tuple[float, T]] = {}
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """A second old at most."""
         now = self._seconds()
         made = self._made.get(key)
         if made is None or not 0 <= now - made[0] < LIFE:
@@ -48,24 +44,25 @@ class TTLCache(Generic[T]):
 
 
 PROFILES = "debug/pprof"
-"""Where profiles are, if they are served."""
+"""The path of the profiles, if they are enabled."""
 
 
 MOST_ANSWERS = 16
-"""Answers of service discovery that wait or are being sent, for all accounts."""
+"""The maximum number of pending service discovery responses, for all accounts."""
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Bytes of such answers that are being sent."""
+"""The maximum bytes of such responses that are being sent."""
 
 
 class Answers:
-    """The answers of service discovery that have not been sent.
+    """The pending responses of service discovery.
 
-    Above one of the limits, the oldest one that is being sent makes room: a client that
-    does not read must not shut out the others.
+    Above one of the limits, the connection of the oldest response in transfer is
+    aborted: a client that does not read must not block the others.
 
     Attributes:
-        turn: one answer is made at a time, so that a refresh waits for one at most.
+        turn: a lock; one response is computed at a time, so a refresh waits for one at
+            most.
     """
 
     def __init__(self) -> None:
@@ -73,7 +70,7 @@ class Answers:
         self._bytes: dict[Request, int] = {}
 
     def begin(self, request: Request) -> bool:
-        """Count a request until it has ended. Return False if there is no room."""
+        """Count a request until it has ended. Return False at the limit."""
         if len(self._bytes) >= MOST_ANSWERS and not self._make_room():
             return False
         self._bytes[request] = 0
@@ -88,7 +85,6 @@ class Answers:
         Sender(request, iter(answer.slices)).start()
 
     def _make_room(self) -> bool:
-        """Abort the oldest answer that is being sent, if there is one."""
         oldest = next((r for r, length in self._bytes.items() if length), None)
         if oldest is None:
             return False
@@ -98,13 +94,13 @@ class Answers:
 
 
 class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
-    """The same for every page.
+    """The data that is the same for every page.
 
     Attributes:
-        runbooks: where they are.
-        simulated: whether the upstream is one of our own.
-        profiles: their pages; None if they are not served.
-        uptime: seconds since the start.
+        runbooks: their address.
+        simulated: if the NetBird API is the built-in simulation.
+        profiles: their pages; None if they are disabled.
+        uptime: returns seconds since the start.
         seconds: a clock.
     """
 
@@ -121,7 +117,6 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def discovery(self) -> Answers:
-        """The answers of service discovery, of all accounts together."""
         return Answers()
 
     @cached_property

@@ -13,7 +13,7 @@ from api_exporter.web.status.document import LivePage, markup
 from api_exporter.web.status.page import footer
 
 AT_ONCE = 1_000
-"""Findings on a page, which is made in one go: that takes 10 ms."""
+"""Findings on a page. The page is rendered at once, which takes 10 ms."""
 
 
 class Findings(LivePage):
@@ -30,7 +30,9 @@ class Findings(LivePage):
         self._runbooks = context.runbooks
 
     def text(self, request: Request) -> str:
-        """The page with that number: the first one without, the last one at most."""
+        """Return the page with that number, limited to the last one; the first by
+        default.
+        """
         found = self._network.attention.found
         last = max(1, -(-len(found.findings) // AT_ONCE))
         number = request.args.get(b"page", [b""])[0]

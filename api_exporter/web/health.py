@@ -1,4 +1,4 @@
-"""`/health`: whether the process answers, and what it knows, as JSON."""
+"""`/health`: the state of the process and its resources, as JSON."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from api_exporter.web.context import SiteContext
 
 
 class Health(JsonPage):
-    """Always 200 while the process answers: it is alive, whatever the upstream does."""
+    """The health of one account. The status is 200 whenever the process responds."""
 
     def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Health(JsonPage):
 
 
 class AllHealth(JsonPage):
-    """The same of several accounts: of each whether its upstream can be relied on."""
+    """The health of several accounts: the `up` of each."""
 
     def __init__(self, accounts: Mapping[str, Network], context: SiteContext) -> None:
         super().__init__()

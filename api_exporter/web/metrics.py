@@ -1,4 +1,4 @@
-"""The metrics page: ready bytes and a small tail of our own, with no work per peer."""
+"""The metrics page: cached bytes and the exporter's own metrics; no work per peer."""
 
 from prometheus_client import CollectorRegistry
 from twisted.web.server import NOT_DONE_YET, Request
@@ -15,14 +15,14 @@ _NOTHING = {
     openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
     for openmetrics in (False, True)
 }
-"""The end of a page without our own metrics."""
+"""The end of a page without the exporter's own metrics."""
 
 
 class Metrics(ReadOnlyPage):
-    """The collectors' pages, then our own metrics, in the format that is asked for.
+    """The collectors' pages, then the exporter's own metrics, in the negotiated format.
 
     Args:
-        registries: of our own metrics.
+        registries: of the exporter's own metrics.
     """
 
     def __init__(
@@ -38,7 +38,6 @@ class Metrics(ReadOnlyPage):
         self._tails = context.tails
 
     def render_GET(self, request: Request) -> bytes | int:
-        """The page, piece by piece."""
         self._in_flight.inc()
         request.notifyFinish().addBoth(lambda _: self._in_flight.dec())
         keep_private(request)
@@ -72,6 +71,6 @@ class Metrics(ReadOnlyPage):
 
 
 def _header(request: Request, name: bytes) -> str | None:
-    """All fields of that name as one list (RFC 9110, 5.3)."""
+    """Return all fields of that name as one list (RFC 9110, 5.3)."""
     values = request.requestHeaders.getRawHeaders(name)
     return b",".join(values).decode("latin-1") if values else None

@@ -1,4 +1,4 @@
-"""`/debug/pprof/`: profiles of this process on demand, one of a kind at a time."""
+"""`/debug/pprof/`: profiles of this process on demand, one of each kind at a time."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -28,13 +28,13 @@ from api_exporter.serving.page import (
 )
 
 InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
-"""Runs what would hold up the event loop in another thread."""
+"""Runs work in another thread that would block the event loop."""
 
 SECONDS = range(1, 301)
-"""How long a profile may take."""
+"""The allowed duration of a profile in seconds."""
 
 FORMATS = range(1)
-"""Go's `debug` parameter: 0 is the binary format, the only one that we have."""
+"""The supported values of Go's `debug` parameter: 0 is the binary format."""
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -53,13 +53,13 @@ _log = Logger()
 
 
 class ProfileKind(Struct, frozen=True, kw_only=True):
-    """A kind of profile, of which there is one at a time.
+    """A kind of profile; one of each kind can run at a time.
 
     Attributes:
-        uses: what no two profiles can use at the same time.
-        seconds: how long it takes when nobody says.
-        record: takes so many seconds. Cancelling it ends it and leaves nothing behind.
-            What it comes back with makes the profile, in any thread.
+        uses: the resource that only one profile can use at a time.
+        seconds: the default duration.
+        record: records for a number of seconds. Cancelling ends it and leaves nothing
+            behind. The result makes the profile, in any thread.
     """
 
     title: str
@@ -89,11 +89,11 @@ KINDS = {
         record=stacks.profile,
     ),
 }
-"""By the names that Go has for them."""
+"""The kinds of profiles by their names in Go."""
 
 
 class ProfilePage(ReadOnlyPage):
-    """Makes a profile of one kind for whoever asks, and for as long as they wait."""
+    """Records a profile of one kind, until the client disconnects at the latest."""
 
     def __init__(
         self,
@@ -111,7 +111,6 @@ class ProfilePage(ReadOnlyPage):
         self._until = 0.0
 
     def render_GET(self, request: Request) -> bytes | int:
-        """The profile, when its time has come."""
         keep_at_home(request)
         try:
             _whole_number(request, "debug", FORMATS, 0)
@@ -179,7 +178,7 @@ class Pprof(TextPage):
             page.stop()
 
     def render_GET(self, request: Request) -> bytes:
-        """The index, whose links work below the slash only."""
+        """Return the index, whose links work only below the slash."""
         keep_at_home(request)
         if name := _name(request):
             request.redirect(name + b"/")
@@ -194,13 +193,13 @@ class Pprof(TextPage):
 
 
 class Profiles(Service):
-    """All pages, and the end of what is being made when the program ends.
+    """The pages of profiles; stopping the service cancels running profiles.
 
     Args:
-        threads: profiles are encoded in them.
+        threads: where profiles are encoded.
 
     Attributes:
-        pages: to be put below `/debug/pprof`.
+        pages: the resource for `/debug/pprof`.
     """
 
     def __init__(self, reactor: ReactorBase, threads: ThreadPool, now: Now) -> None:
@@ -215,16 +214,15 @@ class Profiles(Service):
 
 
 def _name(request: Request) -> bytes:
-    """The last part of the path."""
     return (request.prepath or [b""])[-1]
 
 
 def _whole_number(request: Request, name: str, allowed: range, default: int) -> int:
-    """A parameter of the query; raises what is wrong with it in one line."""
+    """Return a parameter of the query; raise ValueError with a line for the client."""
     values = (request.args or {}).get(name.encode())
     if values is None:
         return default
-    # Given twice it is wrong too, as no number has a comma.
+    # A repeated parameter is invalid too: no number has a comma.
     value = b",".join(values)
     if re.fullmatch(rb"[0-9]{1,3}", value) and int(value) in allowed:
         return int(value)
@@ -236,7 +234,6 @@ def _whole_number(request: Request, name: str, allowed: range, default: int) -> 
 
 
 def _attach(request: Request, body: bytes) -> bytes:
-    """A file, as browsers want it."""
     keep_private(request)
     request.setHeader(b"Content-Type", b"application/octet-stream")
     file = b"attachment; filename=%s.pb.gz" % _name(request)
@@ -246,6 +243,6 @@ def _attach(request: Request, body: bytes) -> bytes:
 
 def _refuse(request: Request, status: int, line: str) -> bytes:
     keep_private(request)
-    # Asks `go tool pprof` to show the line.
+    # With this header, `go tool pprof` shows the line.
     request.setHeader(b"X-Go-Pprof", b"1")
     return refuse(request, status, line)

@@ -1,4 +1,4 @@
-"""`/ready`: whether to rely on the peers, as JSON, and if not, why not."""
+"""`/ready`: whether the records of the peers are reliable, with reasons, as JSON."""
 
 from collections.abc import Mapping
 
@@ -13,9 +13,10 @@ from api_exporter.web.context import SiteContext
 
 
 def reasons(standing: Freshness, now: float) -> list[dict[str, str]]:
-    """Why not to rely on the peers; none while their newest refresh is good and recent.
+    """Return why the peers are not reliable; none if their last refresh is good and
+    recent.
 
-    Metrics stay for longer than that: they are withdrawn after METRICS_MAX_AGE only.
+    Their metrics stay longer: they are withdrawn only after METRICS_MAX_AGE.
     """
     found = []
     error = standing.error
@@ -48,7 +49,7 @@ def reasons(standing: Freshness, now: float) -> list[dict[str, str]]:
 
 
 class Ready(JsonPage):
-    """200 while the peers can be relied on, otherwise 503; it never asks for them."""
+    """200 if the peers are reliable, otherwise 503. A request starts no refresh."""
 
     def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
@@ -56,16 +57,15 @@ class Ready(JsonPage):
         self._now = context.now
 
     def answer(self, request: Request) -> dict[str, object]:
-        """The status says the same."""
         found = reasons(self._network.telemetry.freshness[UP], self._now())
         request.setResponseCode(503 if found else 200)
         return {"ready": not found, "reasons": found}
 
 
 class AllReady(JsonPage):
-    """200 while one of several accounts is ready, or there is none to wait for.
+    """200 if any account is ready, or if there is no account.
 
-    A customer's dead token must not take the others out of service.
+    One customer's invalid token must not take the others out of service.
     """
 
     def __init__(self, accounts: Mapping[str, Network], context: SiteContext) -> None:
@@ -74,7 +74,6 @@ class AllReady(JsonPage):
         self._now = context.now
 
     def answer(self, request: Request) -> dict[str, object]:
-        """The status says the same."""
         now = self._now()
         found = {
             name: not reasons(network.telemetry.freshness[UP], now)

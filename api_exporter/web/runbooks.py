@@ -1,4 +1,4 @@
-"""`/runbooks`: what to do about each alert, for those who have no internet."""
+"""`/runbooks`: the steps for each alert, also for networks without internet."""
 
 import sys
 from pathlib import Path
@@ -9,19 +9,19 @@ from api_exporter.serving.page import TextPage
 from api_exporter.web.status import document
 
 RUNBOOKS = "runbooks"
-"""Its path, as it stands in the status page's links."""
+"""The path of the page, relative to the status page."""
 
 FILE = Path(__file__).parents[1] / "doc/runbooks.html"
-"""Made when the program is built; without style, which the page alone has."""
+"""The page as made by the build. It has no style; `Runbooks` adds it."""
 
 UNPACKED = str(getattr(sys, "_MEIPASS", ""))
-"""Where an executable has its files."""
+"""The folder of an executable's unpacked files, "" without one."""
 
 MISSING = "This build has no runbooks: `make run` makes them.\n"
 
 
 class Runbooks(TextPage):
-    """The file that came with the program."""
+    """The runbooks of the build."""
 
     def text(self, request: Request) -> str:
         if not FILE.exists():
@@ -34,7 +34,10 @@ class Runbooks(TextPage):
 
 
 def installed() -> str:
-    """Where they are on this machine. One file unpacks itself only while it runs."""
+    """Return their address on this machine.
+
+    A one-file executable removes its files when it ends, so the address is the page's.
+    """
     if not UNPACKED or Path(sys.executable).parent in Path(UNPACKED).parents:
         return str(FILE)
     return f"/{RUNBOOKS}"

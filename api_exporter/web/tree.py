@@ -1,4 +1,4 @@
-"""What is served: one `putChild` a page. It is given what it shows."""
+"""The tree of pages: one `putChild` a page. Its arguments have the pages' data."""
 
 from collections.abc import Callable, Mapping
 
@@ -21,7 +21,7 @@ from api_exporter.web.status.page import Status
 
 
 class SummaryPages(Struct, frozen=True, kw_only=True):
-    """What is shown of several accounts to whoever names none; see `accounts`."""
+    """The pages for requests without an account, if there are several accounts."""
 
     status: IResource
     health: IResource
@@ -37,10 +37,10 @@ def tree(
     context: SiteContext,
     summary: SummaryPages | None = None,
 ) -> Resource:
-    """All pages; whatever is not among them is 404.
+    """Return all pages; any other path is 404.
 
     Args:
-        summary: without it there is one account, whose pages these are.
+        summary: None for one account, whose pages these are.
     """
 
     def page(
@@ -85,11 +85,11 @@ def _put(root: IResource, path: str, page: IResource) -> None:
 
 
 class ByAccount(ReadOnlyPage):
-    """Leads to the page of the account that `?account=NAME` names.
+    """Delegates to the page of the account in `?account=NAME`.
 
     Args:
         pages: by the account's name.
-        without: what is shown to whoever names none.
+        without: the page for requests without an account.
     """
 
     def __init__(self, pages: Mapping[bytes, IResource], without: IResource) -> None:

@@ -11,8 +11,6 @@ CLIENT = IPv4Address("TCP", "10.1.2.3", 40000)
 
 
 class Connection:
-    """One connection."""
-
     def __init__(
         self,
         site: BoundedSite,
@@ -33,7 +31,7 @@ class Connection:
         self.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * times)
 
     def heard(self) -> bytes:
-        """What has been answered since it was last asked."""
+        """Return the bytes received since the last call."""
         answered: bytes = self.transport.value()
         self.transport.clear()
         return answered

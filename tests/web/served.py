@@ -1,4 +1,4 @@
-"""Pages as a client gets them, over HTTP in memory."""
+"""Requests to pages over HTTP in memory."""
 
 from treq import content
 from treq.testing import RequestTraversalAgent
@@ -9,14 +9,14 @@ from twisted.web.resource import Resource
 
 
 class ServedTestCase(SynchronousTestCase):
-    """Requests pages of `self.tree`."""
+    """Requests to the pages of `self.tree`."""
 
     tree: Resource
 
     def request(
         self, path: str, method: str = "GET", **headers: str
     ) -> tuple[int, Headers, bytes]:
-        """Status, headers and body, as they are on the wire."""
+        """Return status, headers and body as they are on the wire."""
         agent = RequestTraversalAgent(self.tree)
         sent = Headers({k.replace("_", "-"): [v] for k, v in headers.items()})
         url = f"http://exporter.example{path}".encode()
@@ -26,12 +26,12 @@ class ServedTestCase(SynchronousTestCase):
         body = content(response)
         agent.flush()
         received = response.headers.copy()
-        if isinstance(response.length, int):  # the client keeps it apart
+        if isinstance(response.length, int):  # the client removes this header
             received.setRawHeaders("content-length", [str(response.length)])
         return response.code, received, self.successResultOf(body)
 
 
 def header(headers: Headers, name: str) -> str:
-    """A header's only value, "" where there is none."""
+    """Return a header's only value, "" if it is missing."""
     [value] = headers.getRawHeaders(name) or [""]
     return value

@@ -1,4 +1,4 @@
-"""The pages of several accounts: each one's own, and those of all together."""
+"""The pages of several accounts, of each and of all together."""
 
 import json
 import re
@@ -26,7 +26,7 @@ PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
 
 
 class Knowing(Resource):
-    """The pages as somebody sees them who may know of these accounts."""
+    """The pages for a client that may see some accounts."""
 
     def __init__(self, tree: Resource, known: Accounts) -> None:
         super().__init__()
@@ -42,12 +42,12 @@ class Knowing(Resource):
 
 
 def several(accounts: Mapping[str, Network], context: SiteContext) -> Resource:
-    """The pages where there may be several accounts."""
+    """Return the pages for any number of accounts."""
     return tree(accounts, context, summary_pages(accounts, context))
 
 
 class AccountsTestCase(ServedTestCase):
-    """Three accounts: one that is well, one with a dead token, one not read yet."""
+    """Three accounts: one works, one has a refused token, one was never refreshed."""
 
     metrics_path = "/metrics"
 
@@ -72,7 +72,7 @@ class AccountsTestCase(ServedTestCase):
 
 class MetricsTests(AccountsTestCase):
     def test_of_one(self) -> None:
-        """An account's page tells of it and its upstream, not of the process."""
+        """An account's page has its metrics, not those of the process."""
         page = self.text("/metrics?account=acme")
         self.assertRegex(page, PEERS)
         self.assertIn("netbird_api_up 1.0", page)
@@ -89,7 +89,7 @@ class MetricsTests(AccountsTestCase):
         self.assertNotIn("netbird_api_up ", self.text("/metrics?account=gamma"))
 
     def test_of_the_process(self) -> None:
-        """Without a name the page tells of the process, and which accounts are up."""
+        """Without a name the page has metrics of the process and of each account."""
         page = self.text("/metrics")
         self.assertIn("api_exporter_build_info", page)
         self.assertIn("api_exporter_accounts 3.0", page)
@@ -100,14 +100,14 @@ class MetricsTests(AccountsTestCase):
         self.assertNotRegex(page, PEERS)
 
     def test_unknown(self) -> None:
-        """An unknown name is 404 everywhere and names none; two names are none."""
+        """An unknown name is 404 on every page, without a list; so are two names."""
         for path in ("/metrics", "/health", "/ready", "/"):
             for query in ("?account=x", "?account=", "?account=acme&account=beta"):
                 text = self.text(path + query, 404)
                 self.assertEqual("There is no such account.\n", text)
 
     def test_other_methods(self) -> None:
-        """Pages of accounts can only be read."""
+        """Methods other than GET and HEAD are refused."""
         for path in ("/metrics?account=acme", "/metrics", "/sd/accounts"):
             self.assertEqual(405, self.request(path, "POST")[0])
             self.assertEqual(200, self.request(path, "HEAD")[0])
@@ -115,7 +115,9 @@ class MetricsTests(AccountsTestCase):
 
 class StateTests(AccountsTestCase):
     def test_health(self) -> None:
-        """Health says of each account whether it is up; with a name, more of it."""
+        """The health of all accounts has the `up` of each; a name selects one
+        account's.
+        """
         found = json.loads(self.text("/health"))
         ups = {"acme": {"up": True}, "beta": {"up": False}, "gamma": {"up": None}}
         self.assertEqual(ups, found["accounts"])
@@ -124,16 +126,14 @@ class StateTests(AccountsTestCase):
         self.assertEqual("auth", one["resources"]["peers"]["last_error_reason"])
 
     def test_ready(self) -> None:
-        """One account that is ready is enough; with a name it is that one's."""
+        """One ready account is enough; a name selects the one to check."""
         found = json.loads(self.text("/ready"))
         each = {"acme": True, "beta": False, "gamma": False}
         self.assertEqual({"ready": True, "accounts": each}, found)
         self.text("/ready?account=beta", 503)
 
     def test_attention(self) -> None:
-        """The list counts what needs attention in each account; the account's page
-        names it, and its metrics count the same.
-        """
+        """The list, the account's page and its metrics count the same findings."""
         page = self.text("/")
         [acme] = re.findall(r"account=acme.*?</tr>", page)
         [gamma] = re.findall(r"account=gamma.*?</tr>", page)
@@ -152,12 +152,12 @@ class StateTests(AccountsTestCase):
         self.assertNotIn("_attention{", self.text("/metrics?account=gamma"))
 
     def test_none_is_ready(self) -> None:
-        """Where none is ready, nor is the exporter."""
+        """Without a ready account the exporter is not ready."""
         self.tree = several({"beta": self.beta}, Watched().context)
         self.assertFalse(json.loads(self.text("/ready", 503))["ready"])
 
     def test_empty_shard(self) -> None:
-        """A shard without accounts is ready, and says so."""
+        """A shard without accounts is ready."""
         self.tree = several({}, Watched().context)
         self.assertTrue(json.loads(self.text("/ready"))["ready"])
         self.assertIn("This shard has no account", self.text("/"))
@@ -165,7 +165,7 @@ class StateTests(AccountsTestCase):
         self.assertIn("api_exporter_accounts 0.0", self.text("/metrics"))
 
     def test_overview(self) -> None:
-        """The list has the worst first, each with a link and what is wrong."""
+        """The list has the worst account first, each with a link and its problem."""
         page = self.text("/")
         self.assertIn("1 of 3 accounts working", page)
         self.assertEqual(
@@ -177,7 +177,7 @@ class StateTests(AccountsTestCase):
             self.assertNotIn(of_account, page)
 
     def test_concerns(self) -> None:
-        """An account with a concern works: its metrics are there."""
+        """An account with a warning works: its metrics are published."""
         acme = Watched(name="acme")
         acme.faults["api/groups"] = REFUSED
         acme.start()
@@ -187,7 +187,7 @@ class StateTests(AccountsTestCase):
         self.assertIn("1 of 1 account working", page)
 
     def test_page_of_one(self) -> None:
-        """An account's page is named after it and leads to its own pages, and back."""
+        """An account's page has its name in title and links, and a link to `/`."""
         page = self.text("/?account=acme")
         self.assertIn("<title>Working – acme – api-exporter</title>", page)
         for link in ("metrics", "health", "ready"):
@@ -196,14 +196,14 @@ class StateTests(AccountsTestCase):
         self.assertNotIn("beta", page)
 
     def test_summary(self) -> None:
-        """The supervisor is told how many are up."""
+        """The supervisor's status has the number of accounts that are up."""
         accounts = (self.acme, self.beta, self.gamma)
         self.assertEqual("1 of 3 accounts up", summary([a.telemetry for a in accounts]))
 
 
 class TargetsTests(AccountsTestCase):
     def test_targets(self) -> None:
-        """Each account is a target at the address that was asked."""
+        """Each account is a target at the requested address."""
         status, headers, body = self.request("/sd/accounts")
         self.assertEqual(200, status)
         self.assertEqual("application/json", header(headers, "content-type"))
@@ -219,7 +219,7 @@ class TargetsTests(AccountsTestCase):
         )
 
     def test_address(self) -> None:
-        """Another address can be asked for; what is none is refused."""
+        """A valid address in the query is used; an invalid one is refused."""
         for good in ("exporter:8080", "10.0.0.1:1", "[fd00::1]:8080", "a_b"):
             found = json.loads(self.text(f"/sd/accounts?address={good}"))
             self.assertEqual([good], found[0]["targets"])
@@ -238,7 +238,7 @@ class TargetsTests(AccountsTestCase):
             self.assertIn("?address=HOST:PORT", self.text(f"/sd/accounts{query}", 400))
 
     def test_two_hosts(self) -> None:
-        """Of two addresses that were asked neither is believed."""
+        """A request with two Host headers is refused."""
         wire = StringTransport()
         channel = Site(self.tree, reactor=Clock()).buildProtocol(wire.getPeer())
         channel.makeConnection(wire)
@@ -249,7 +249,7 @@ class TargetsTests(AccountsTestCase):
         channel.connectionLost(Failure(ConnectionDone()))
 
     def test_other_paths(self) -> None:
-        """There is nothing else below `/sd`."""
+        """Other paths below `/sd` are 404."""
         for path in ("/sd/", "/sd/accounts/x"):
             self.text(path, 404)
 
@@ -263,7 +263,7 @@ class DiscoveryTests(AccountsTestCase):
         self.tree = several(accounts, self.context)
 
     def test_of_one(self) -> None:
-        """An account's list has its own peers, with its name in front."""
+        """An account's list has its own peers, labelled with its name."""
         found = json.loads(self.text("/sd?port=1&account=acme"))
         addresses = [f"{peer.ip}:1" for peer in self.acme.inventory.peers or ()]
         self.assertEqual(addresses, [entry["targets"][0] for entry in found])
@@ -271,7 +271,7 @@ class DiscoveryTests(AccountsTestCase):
         self.assertEqual({"acme"}, names)
 
     def test_name_is_missing(self) -> None:
-        """Without a name there is the line to type, which names nobody."""
+        """Without a name the error has the line to type, without any account's name."""
         for query in ("", "?port=1", "?port=1&group=here"):
             self.assertEqual(
                 "account is missing: ask for /sd?account=NAME&port=9100\n",
@@ -279,14 +279,14 @@ class DiscoveryTests(AccountsTestCase):
             )
 
     def test_unknown(self) -> None:
-        """A name that is none is 404, as on all pages."""
+        """An unknown name is 404, as on all pages."""
         for query in ("?port=1&account=x", "?port=1&account=acme&account=beta"):
             self.assertEqual(
                 "There is no such account.\n", self.text(f"/sd{query}", 404)
             )
 
     def test_wrong(self) -> None:
-        """What is wrong with a query is told with the account's name."""
+        """The error of an invalid query has the account's name."""
         self.assertEqual(
             "port is missing: ask for /sd?account=acme&port=9100 or another port of the"
             " targets\n",
@@ -298,7 +298,7 @@ class DiscoveryTests(AccountsTestCase):
         )
 
     def test_each_its_own(self) -> None:
-        """What is not known of one account takes nothing from another."""
+        """An account without known peers does not affect another one."""
         self.assertIn("401: token <invalid>", self.text("/sd?port=1&account=beta", 503))
         self.assertIn(
             "next refresh has not finished", self.text("/sd?port=1&account=gamma", 503)
@@ -314,7 +314,7 @@ class MetricsPathTests(AccountsTestCase):
     metrics_path = "/a/b"
 
     def test_metrics_path(self) -> None:
-        """Prometheus is told of a path that is not the usual one."""
+        """A metrics path other than the default is a label."""
         (found, *_) = json.loads(self.text("/sd/accounts"))
         self.assertEqual("/a/b", found["labels"]["__metrics_path__"])
         self.assertRegex(self.text("/a/b?account=acme"), PEERS)
@@ -322,7 +322,7 @@ class MetricsPathTests(AccountsTestCase):
 
 class LimitedTests(AccountsTestCase):
     def test_lists(self) -> None:
-        """Who may know of some accounts is told of these, and nothing of the rest."""
+        """A client sees only the accounts that it is allowed to see."""
         whole = self.tree
         self.tree = Knowing(self.pages, frozenset({"acme", "nobody"}))
         targets = json.loads(self.text("/sd/accounts"))
@@ -336,7 +336,7 @@ class LimitedTests(AccountsTestCase):
         self.assertEqual(3, len(json.loads(self.text("/sd/accounts"))))
 
     def test_nobody(self) -> None:
-        """Of whom nothing is said is told of no account."""
+        """A client without permissions sees no account."""
         self.tree = self.pages
         self.assertEqual([], json.loads(self.text("/sd/accounts")))
         self.assertNotRegex(self.text("/"), "acme|beta|gamma")

@@ -1,4 +1,4 @@
-"""What `collect[]` and `exclude[]` come to."""
+"""The effect of `collect[]` and `exclude[]`."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ NAMES = ("peers", "groups", "users")
 
 
 def of(query: str) -> CollectorFilter:
-    """Of a query such as `collect[]=peers exclude[]=exporter`."""
+    """Return the filter of a query such as `collect[]=peers exclude[]=exporter`."""
     found: dict[bytes, list[bytes]] = {}
     for pair in query.split():
         name, _, value = pair.partition("=")
@@ -24,7 +24,7 @@ def of(query: str) -> CollectorFilter:
 
 class ChosenTests(SynchronousTestCase):
     def test_good(self) -> None:
-        """Collectors are named one by one, ours comes along unless it is excluded."""
+        """Collectors are selected; the exporter's own metrics stay unless excluded."""
         for query, expected in {
             "": CollectorFilter(),
             "account=acme debug=1 collect=peers": CollectorFilter(),
@@ -48,7 +48,7 @@ class ChosenTests(SynchronousTestCase):
             self.assertEqual(expected, of(query), query)
 
     def test_bad(self) -> None:
-        """A name that there is not is told, with those that there are; so is both."""
+        """An unknown name is refused, with the allowed ones; so are both parameters."""
         both = "collect[] and exclude[] exclude each other, except exclude[]=exporter"
         for query, line in {
             "collect[]=pears": "collect[]: 'pears' is not one of peers, groups, users",
@@ -68,7 +68,7 @@ class ChosenTests(SynchronousTestCase):
             self.assertEqual(line, str(caught.exception), query)
 
     def test_no_collectors(self) -> None:
-        """A page without collectors has none to name."""
+        """A page without collectors accepts no name."""
         self.assertEqual(
             CollectorFilter(own=False),
             collector_filter({b"exclude[]": [b"exporter"]}, ()),
@@ -86,7 +86,7 @@ class ChosenTests(SynchronousTestCase):
         )
     )
     def test_any(self, query: dict[bytes, list[bytes]]) -> None:
-        """Any query gives collectors that there are, or a line."""
+        """Any query selects existing collectors or is refused in one line."""
         try:
             found = collector_filter(query, NAMES)
         except ValueError as error:

@@ -9,7 +9,7 @@ from tests.web.watched import Watched
 
 class FindingsTests(ServedTestCase):
     def watch(self, routes: int) -> None:
-        """An account with so many routes that lead to no peer."""
+        """Return an account with a number of routes without peers."""
         watched = Watched(collectors=("peers", "groups", "routes"))
         watched.bodies["api/routes"] = json.dumps(
             [
@@ -37,7 +37,7 @@ class FindingsTests(ServedTestCase):
         return re.findall(r"Route &lt;b&gt;(\d+)&lt;/b&gt; to 10", page)
 
     def test_all(self) -> None:
-        """Where the status page lists fifty, all are here, and it leads here."""
+        """The page has all findings, of which the status page lists fifty."""
         self.watch(51)
         status, every = self.page("/"), self.page()
         self.assertEqual(50, status.count("<li>"))
@@ -50,7 +50,7 @@ class FindingsTests(ServedTestCase):
         self.assertNotIn("<b>0</b>", every)
 
     def test_pages(self) -> None:
-        """Very many are on several pages; a number that is none is the first."""
+        """A thousand are on a page; an invalid number means the first one."""
         self.watch(2_500)
         found = [self.routes(self.page(f"/findings?page={n}")) for n in (1, 2, 3)]
         self.assertEqual(2_500, len({route for page in found for route in page}))
@@ -65,7 +65,7 @@ class FindingsTests(ServedTestCase):
         self.assertNotIn("Next", self.page("/findings?page=99"))
 
     def test_nothing(self) -> None:
-        """Before the first refresh, and where there is no finding, it says so."""
+        """Before the first refresh, and without findings, the page says so."""
         self.tree = Watched().tree
         self.assertIn("None yet.", self.page())
         quiet = Watched(peers=14)

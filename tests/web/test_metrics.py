@@ -1,4 +1,4 @@
-"""The metrics page over HTTP: formats, compression, methods, readers that go away."""
+"""The metrics page over HTTP: formats, compression, methods, disconnects."""
 
 import gzip
 import zlib
@@ -24,7 +24,7 @@ FAMILY = (
     'netbird_api_peers{connected="true"} 3\n'
 )
 
-# What Prometheus 3.x and 2.x send, to the letter.
+# The exact headers of Prometheus 3.x and 2.x.
 PROMETHEUS_3 = (
     "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
     "application/openmetrics-text;version=0.0.1;q=0.5,"
@@ -39,7 +39,7 @@ PROMETHEUS_2 = (
 
 
 def unread(clock: Clock, *collectors: str) -> Network:
-    """A network of which nothing is refreshed."""
+    """Return a network that is never refreshed."""
     return Network(
         fetch=lambda *_: fail(NotImplementedError()),
         quota=quota(collectors),
@@ -68,14 +68,14 @@ class MetricsTests(ServedTestCase):
         self.pages.publish("peers", (piece(FAMILY.encode()),))
 
     def test_before_the_first_refresh(self) -> None:
-        """The page holds our own metrics and nothing else, in both formats."""
+        """Before the first refresh the page has only the exporter's own metrics."""
         for accept in ("text/plain", PROMETHEUS_3):
             _, _, body = self.request("/metrics", accept=accept)
             self.assertNotIn("netbird", body.decode())
             self.assertIn("api_exporter_build_info", body.decode())
 
     def test_formats(self) -> None:
-        """Each client gets the format that it asks for first, and its name."""
+        """Each client gets its preferred format, and the format's name."""
         for accept, expected in (
             ("", "text/plain; version=0.0.4; charset=utf-8"),
             (
@@ -98,7 +98,7 @@ class MetricsTests(ServedTestCase):
             self.assertEqual(expected, header(headers, "content-type"))
 
     def test_parsed(self) -> None:
-        """The upstream's and our own metrics parse as one page in both formats."""
+        """All metrics parse as one page in both formats."""
         self.publish()
         peers = self.lives["peers"]
         peers.freshness = peers.awake.succeeded(records=3, rejected=0, seconds=1, at=1)
@@ -113,14 +113,14 @@ class MetricsTests(ServedTestCase):
             self.assertEqual(len(names), len(set(names)))
 
     def test_private(self) -> None:
-        """Nobody keeps the page or guesses its type."""
+        """Clients must not cache the page or sniff its type."""
         for method in ("GET", "HEAD"):
             _, headers, _ = self.request("/metrics", method)
             self.assertEqual("no-store", header(headers, "cache-control"))
             self.assertEqual("nosniff", header(headers, "x-content-type-options"))
 
     def test_gzip(self) -> None:
-        """The compressed page is the page, in one gzip member."""
+        """The compressed page equals the plain one, in one gzip member."""
         self.publish()
         _, plain_headers, plain = self.request("/metrics")
         _, headers, body = self.request("/metrics", accept_encoding="gzip")
@@ -132,7 +132,7 @@ class MetricsTests(ServedTestCase):
         self.assertEqual(str(len(body)), header(headers, "content-length"))
 
     def test_large(self) -> None:
-        """A page of many pieces arrives whole."""
+        """A page of many pieces is complete."""
         text = FAMILY.encode() * 10_000
         self.pages.publish("peers", tuple(piece(text) for _ in range(5)))
         _, headers, body = self.request("/metrics")
@@ -149,19 +149,18 @@ class MetricsTests(ServedTestCase):
             self.assertEqual(header(expected, name), header(headers, name))
 
     def test_other_methods(self) -> None:
-        """Anything but reading is 405 and says what is allowed."""
+        """Other methods are 405, with the allowed ones."""
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
             status, headers, _ = self.request("/metrics", method)
             self.assertEqual(405, status)
             self.assertEqual("GET, HEAD", header(headers, "allow"))
 
     def test_below(self) -> None:
-        """There is nothing below the page."""
         for path in ("/metrics/", "/metrics/x"):
             self.assertEqual(404, self.request(path)[0])
 
     def test_tail_is_kept(self) -> None:
-        """Our own metrics are rendered once a second at most."""
+        """The exporter's own metrics are rendered once a second at most."""
         _, _, first = self.request("/metrics")
         self.process.reactor_lag.observe(1)
         self.assertEqual(first, self.request("/metrics")[2])
@@ -169,7 +168,7 @@ class MetricsTests(ServedTestCase):
         self.assertNotEqual(first, self.request("/metrics")[2])
 
     def test_clock_set_back(self) -> None:
-        """A clock that jumps back does not freeze our own metrics."""
+        """A clock that jumps back does not freeze the exporter's own metrics."""
         self.clock.advance(1000)
         _, _, first = self.request("/metrics")
         self.process.reactor_lag.observe(1)
@@ -177,7 +176,6 @@ class MetricsTests(ServedTestCase):
         self.assertNotEqual(first, self.request("/metrics")[2])
 
     def test_in_flight(self) -> None:
-        """Every scrape that has ended is in flight no more."""
         self.request("/metrics")
         self.clock.advance(LIFE)
         _, _, body = self.request("/metrics")
@@ -211,7 +209,7 @@ class ChosenTests(ServedTestCase):
         self.tree.putChild(b"metrics", page)
 
     def families(self, query: str, accept: str = PROMETHEUS_3) -> set[str]:
-        """The names on a page, which says the same plain and in one gzip member."""
+        """Return the names on a page, after a comparison with its gzip form."""
         path = f"/metrics?{query}"
         _, _, plain = self.request(path, accept=accept)
         status, headers, packed = self.request(
@@ -230,7 +228,7 @@ class ChosenTests(ServedTestCase):
         return {family.name for family in parse(plain.decode())}
 
     def test_collect(self) -> None:
-        """A scrape gets the collectors that it names, and our own metrics."""
+        """The page has the named collectors and the exporter's own metrics."""
         for query in ("collect%5B%5D=groups", "collect[]=groups", "exclude[]=peers"):
             for accept in ("text/plain", PROMETHEUS_3):
                 names = self.families(query, accept)
@@ -239,7 +237,7 @@ class ChosenTests(ServedTestCase):
                 self.assertIn("api_exporter_build_info", names)
 
     def test_without_our_own(self) -> None:
-        """Our own metrics are left out where they are excluded, in both formats."""
+        """The exporter's own metrics can be excluded, in both formats."""
         for accept in ("text/plain", PROMETHEUS_3):
             for query, expected in {
                 "exclude[]=exporter": {"netbird_api_peers", "netbird_api_groups"},
@@ -249,7 +247,7 @@ class ChosenTests(ServedTestCase):
                 self.assertEqual(expected, self.families(query, accept))
 
     def test_refused(self) -> None:
-        """What cannot be meant is 400 in a line of plain text, and no page."""
+        """An invalid filter is 400 with a line of plain text."""
         for query, line in {
             "collect[]=pears": "collect[]: 'pears' is not one of peers, groups\n",
             "collect[]=users": "collect[]: 'users' is not one of peers, groups\n",
@@ -272,7 +270,7 @@ class ChosenTests(ServedTestCase):
         )
 
     def test_size(self) -> None:
-        """How many series and bytes there are of each collector is told."""
+        """The page has the series and bytes of each collector, and all cut labels."""
         _, _, body = self.request("/metrics?exclude[]=peers")
         lines = body.decode().splitlines()
         for line in (

@@ -1,4 +1,4 @@
-"""The tree of pages, and the small ones in it."""
+"""The tree of pages, and its smaller pages."""
 
 import json
 
@@ -17,7 +17,7 @@ class PagesTests(ServedTestCase):
         self.tree = watched.tree
 
     def test_status(self) -> None:
-        """The status page names the program and links to the others."""
+        """The status page names the program and has links to the other pages."""
         status, headers, body = self.request("/")
         self.assertEqual(200, status)
         self.assertEqual("text/html; charset=utf-8", header(headers, "content-type"))
@@ -25,19 +25,18 @@ class PagesTests(ServedTestCase):
             self.assertIn(text, body.decode())
 
     def test_metrics_path(self) -> None:
-        """The metrics are where the setting says, and only there."""
+        """The metrics are only at the path of the setting."""
         self.serve("/a/b/c")
         self.assertEqual(200, self.request("/a/b/c")[0])
         for path in ("/metrics", "/a", "/a/b", "/a/b/c/d", "/a/b/"):
             self.assertEqual(404, self.request(path)[0], path)
 
     def test_unknown(self) -> None:
-        """What is not there is 404."""
         for path in ("/nothing", "/health/", "/health/x", "//", "/..", "/debug/pprof/"):
             self.assertEqual(404, self.request(path)[0], path)
 
     def test_health_at_the_start(self) -> None:
-        """The process is healthy although nothing is known yet."""
+        """The process is healthy before the first refresh."""
         self.clock.advance(12.3456)
         status, headers, body = self.request("/health")
         self.assertEqual(200, status)
@@ -67,7 +66,7 @@ class PagesTests(ServedTestCase):
         )
 
     def test_health(self) -> None:
-        """Every resource tells how its newest refresh went."""
+        """Every resource shows the result of its last refresh."""
         peers, groups = self.lives["peers"], self.lives["groups"]
         peers.freshness = peers.awake.succeeded(
             records=0, rejected=0, seconds=1, at=1000.5
@@ -89,7 +88,7 @@ class PagesTests(ServedTestCase):
         self.assertNotIn("last_error_request_id", resources["groups"])
 
     def test_request_id(self) -> None:
-        """What finds a refused request in the server's log is told with it."""
+        """The request id of a failed refresh is shown."""
         error = UpstreamError("forbidden", "403", request_id="dc1djo5qmd2oq13d8pj0")
         groups = self.lives["groups"]
         groups.freshness = groups.awake.failed(error, 1, 1001)

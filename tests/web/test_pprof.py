@@ -1,4 +1,4 @@
-"""The profiles' pages, asked over HTTP in memory, on a clock of our own."""
+"""The profiles' pages over HTTP in memory, with a test clock."""
 
 import sys
 import threading
@@ -24,7 +24,7 @@ NOW = 1_800_000_000
 
 
 def at_once(work: Callable[[], bytes]) -> Deferred[bytes]:
-    """A thread that is none: does it here and now."""
+    """Run work at once, without a thread."""
     return execute(work)
 
 
@@ -49,7 +49,7 @@ class PprofTestCase(SynchronousTestCase):
         return cast(Deferred[IResponse], asked)
 
     def answer(self, asked: Deferred[IResponse]) -> tuple[int, bytes, dict[str, str]]:
-        """Status, body and the first of each header."""
+        """Return status, body and the first value of each header."""
         self.agent.flush()
         response = self.successResultOf(asked)
         body: bytes = self.successResultOf(treq.content(response))
@@ -59,7 +59,7 @@ class PprofTestCase(SynchronousTestCase):
         }
         return response.code, body, headers
 
-    def assertNothingRuns(self) -> None:  # noqa: N802 - as unittest names such things
+    def assertNothingRuns(self) -> None:  # noqa: N802 - named like unittest's methods
         self.assertEqual([], self.clock.getDelayedCalls())
         self.assertFalse(tracemalloc.is_tracing())
         self.assertNotIn("cpu-profiler", [t.name for t in threading.enumerate()])
@@ -67,7 +67,7 @@ class PprofTestCase(SynchronousTestCase):
 
 class IndexTests(PprofTestCase):
     def test_links(self) -> None:
-        """The index leads to every profile."""
+        """The index has a link to every profile."""
         status, body, headers = self.answer(self.ask("/"))
         self.assertEqual(200, status)
         self.assertEqual("text/html; charset=utf-8", headers["content-type"])
@@ -81,14 +81,13 @@ class IndexTests(PprofTestCase):
         self.assertEqual((302, "pprof/"), (status, headers["location"]))
 
     def test_unknown(self) -> None:
-        """What there is no profile of is 404."""
         for path in ("/allocs", "/block", "/mutex", "/profile/", "/heap/x"):
             self.assertEqual(404, self.answer(self.ask(path))[0], path)
 
 
 class ProfileTests(PprofTestCase):
     def test_kinds(self) -> None:
-        """Every path answers after its time, with its own types of samples."""
+        """Every path responds after its duration, with its own types of samples."""
         for path, seconds, kind in (
             ("/profile", 30, "cpu"),
             ("/profile?seconds=1", 1, "cpu"),
@@ -110,7 +109,7 @@ class ProfileTests(PprofTestCase):
             self.assertNothingRuns()
 
     def test_headers(self) -> None:
-        """A profile is a file, as browsers understand."""
+        """A profile has the headers of a file download."""
         _, _, headers = self.answer(self.ask("/goroutine"))
         self.assertEqual("application/octet-stream", headers["content-type"])
         self.assertEqual(
@@ -120,14 +119,14 @@ class ProfileTests(PprofTestCase):
         self.assertEqual("same-origin", headers["cross-origin-resource-policy"])
 
     def test_head(self) -> None:
-        """HEAD says what GET would, without making a profile."""
+        """HEAD has the headers of GET, without making a profile."""
         status, body, headers = self.answer(self.ask("/profile", "HEAD"))
         self.assertEqual((200, b""), (status, body))
         self.assertEqual("application/octet-stream", headers["content-type"])
         self.assertNothingRuns()
 
     def test_other_methods(self) -> None:
-        """A profile cannot be posted."""
+        """Methods other than GET and HEAD are refused."""
         for method in ("POST", "PUT", "DELETE"):
             status, _, headers = self.answer(self.ask("/profile", method))
             self.assertEqual((405, "GET, HEAD"), (status, headers["allow"]))
@@ -145,7 +144,7 @@ class BadQueryTests(PprofTestCase):
         self.assertNothingRuns()
 
     def test_seconds(self) -> None:
-        """Seconds are a whole number from 1 to 300; the answer quotes what is not."""
+        """Seconds are a whole number from 1 to 300; an error quotes other values."""
         for query, quoted in (
             ("0", "'0'"),
             ("301", "'301'"),
@@ -166,13 +165,13 @@ class BadQueryTests(PprofTestCase):
             self.assertRefused(f"seconds={query}", line)
 
     def test_debug(self) -> None:
-        """Go's textual forms are refused, as whoever asks for them cannot read ours."""
+        """Go's text forms are refused."""
         self.assertRefused("debug=2", "debug must be 0, not '2'")
 
 
 class OneAtATimeTests(PprofTestCase):
     def test_second(self) -> None:
-        """A second profile of a kind is told when to try; the first goes on."""
+        """A second profile of a kind gets 409 and Retry-After; the first continues."""
         first = self.ask("/profile?seconds=20")
         self.clock.advance(5.5)
         status, body, headers = self.answer(self.ask("/profile"))
@@ -184,7 +183,7 @@ class OneAtATimeTests(PprofTestCase):
         self.assertNothingRuns()
 
     def test_kinds_run_together(self) -> None:
-        """A profile of memory excludes another one, and not the CPU profile."""
+        """Profiles of memory exclude each other, but not the CPU profile."""
         heap = self.ask("/heap")
         self.assertEqual(409, self.answer(self.ask("/heap"))[0])
         cpu = self.ask("/profile?seconds=5")
@@ -194,7 +193,7 @@ class OneAtATimeTests(PprofTestCase):
         self.assertNothingRuns()
 
     def test_afterwards(self) -> None:
-        """When a profile has ended there is room for the next."""
+        """After the end of a profile the next one may start."""
         for _ in range(2):
             asked = self.ask("/heap?seconds=1")
             self.clock.advance(1)
@@ -203,7 +202,7 @@ class OneAtATimeTests(PprofTestCase):
 
 class EndTests(PprofTestCase):
     def test_client_gone(self) -> None:
-        """A client that goes away ends its profile at once and makes room."""
+        """A client that disconnects ends its profile at once."""
         switch_interval = sys.getswitchinterval()
         for path in ("/profile", "/heap"):
             asked = self.ask(path)
@@ -215,7 +214,7 @@ class EndTests(PprofTestCase):
         self.assertEqual(switch_interval, sys.getswitchinterval())
 
     def test_client_gone_while_encoding(self) -> None:
-        """A client that goes away while we encode leaves nothing behind."""
+        """A client that disconnects during encoding leaves nothing behind."""
         encoding: list[Deferred[bytes]] = []
 
         def in_thread(_work: Callable[[], bytes]) -> Deferred[bytes]:
@@ -227,14 +226,14 @@ class EndTests(PprofTestCase):
         asked.cancel()
         self.agent.flush()
         self.failureResultOf(asked, ResponseNeverReceived)
-        # The thread cannot be ended; nobody minds what it comes back with.
+        # The thread cannot be stopped; its result is ignored.
         encoding[0].callback(b"late")
         second = self.ask("/goroutine")
         encoding[1].callback(b"in time")
         self.assertEqual(b"in time", self.answer(second)[1])
 
     def test_stop(self) -> None:
-        """Shutdown ends all profiles, and their clients are told."""
+        """Shutdown ends all profiles, with a response for each client."""
         asked = [self.ask(path) for path in ("/profile", "/heap")]
         self.pprof.stop()
         self.assertNothingRuns()
@@ -243,12 +242,12 @@ class EndTests(PprofTestCase):
             self.assertEqual((503, b"the exporter is being stopped\n"), (status, body))
 
     def test_stop_idle(self) -> None:
-        """Shutdown without a profile is nothing special."""
+        """Shutdown without a profile works."""
         self.pprof.stop()
         self.assertNothingRuns()
 
     def test_failure(self) -> None:
-        """A profile that cannot be made is logged, and its client gets a line."""
+        """A profile that fails is logged, and the client gets a line."""
 
         def in_thread(_work: Callable[[], bytes]) -> Deferred[bytes]:
             return succeed(b"").addCallback(lambda _: 1 // 0).addCallback(bytes)

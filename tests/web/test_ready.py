@@ -18,7 +18,7 @@ class ReadyTests(ServedTestCase):
         self.tree = self.watched.tree
 
     def ready(self) -> tuple[int, list[str]]:
-        """Status and reasons, in one word each."""
+        """Return the status and one word for each reason."""
         status, headers, body = self.request("/ready")
         self.assertEqual("application/json", header(headers, "content-type"))
         self.assertEqual("no-store", header(headers, "cache-control"))
@@ -27,17 +27,17 @@ class ReadyTests(ServedTestCase):
         return status, [reason["reason"] for reason in answer["reasons"]]
 
     def test_start(self) -> None:
-        """Before the first peers it is not ready."""
+        """Before the first refresh of the peers the exporter is not ready."""
         self.assertEqual((503, ["never_read"]), self.ready())
 
     def test_fresh(self) -> None:
-        """Peers make it ready, whatever becomes of the other resources."""
+        """The exporter is ready with fresh peers, even if other resources fail."""
         self.watched.faults["api/groups"] = BROKEN
         self.watched.start()
         self.assertEqual((200, []), self.ready())
 
     def test_failing(self) -> None:
-        """A failed refresh of the peers ends it; a good one brings it back."""
+        """The exporter is ready or not by the last refresh of the peers."""
         self.watched.start()
         self.watched.faults["api/peers"] = BROKEN
         self.watched.advance(30)
@@ -49,7 +49,7 @@ class ReadyTests(ServedTestCase):
         self.assertEqual((200, []), self.ready())
 
     def test_words(self) -> None:
-        """A failure is told in the upstream's words, with what to do about it."""
+        """A failure has NetBird's error and advice."""
         self.watched.faults["api/peers"] = BROKEN
         self.watched.start()
         reason, _ = json.loads(self.request("/ready")[2])["reasons"]
@@ -57,7 +57,7 @@ class ReadyTests(ServedTestCase):
         self.assertEqual(advice(BROKEN), reason["advice"])
 
     def test_late(self) -> None:
-        """A refresh that takes long is waited for, for a period and no longer."""
+        """The exporter stays ready while a refresh is at most one interval late."""
         self.watched.start()
         self.watched.silent.add("api/peers")
         self.watched.advance(40)
@@ -66,7 +66,7 @@ class ReadyTests(ServedTestCase):
         self.assertEqual((503, ["too_old"]), self.ready())
 
     def test_withdrawn(self) -> None:
-        """Peers whose metrics have ended are not to be relied on, however young."""
+        """Peers whose metrics have expired are not reliable, however recent."""
         self.watched.start()
         self.watched.lives["peers"].freshness = replace(
             self.watched.lives["peers"].awake, withdrawn=True
@@ -74,7 +74,7 @@ class ReadyTests(ServedTestCase):
         self.assertEqual((503, ["too_old"]), self.ready())
 
     def test_asks_nobody(self) -> None:
-        """However often it is looked at, the upstream is not called."""
+        """A request sends none to NetBird."""
         self.watched.start()
         asked = len(self.watched.telemetry.recent)
         for _ in range(5):
@@ -82,6 +82,6 @@ class ReadyTests(ServedTestCase):
         self.assertEqual(asked, len(self.watched.telemetry.recent))
 
     def test_head(self) -> None:
-        """HEAD has the status without the reasons; other methods are refused."""
+        """HEAD has the status without the body; other methods are refused."""
         self.assertEqual((503, b""), self.request("/ready", "HEAD")[::2])
         self.assertEqual(405, self.request("/ready", "POST")[0])

@@ -1,4 +1,4 @@
-"""The runbooks, as they are served and as they are installed."""
+"""The runbooks, as served and as installed."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ class RunbooksTests(ServedTestCase):
         self.tree = Watched(collectors=["peers"]).tree
 
     def test_page(self) -> None:
-        """Each alert has its section, with an anchor of its name in small letters."""
+        """Each alert has a section, with an anchor of its name in lower case."""
         status, headers, body = self.request("/runbooks")
         self.assertEqual(200, status)
         self.assertEqual("text/html; charset=utf-8", header(headers, "content-type"))
@@ -26,7 +26,7 @@ class RunbooksTests(ServedTestCase):
         self.assertEqual(alerts, found, "make run makes the page anew")
 
     def test_plain(self) -> None:
-        """It runs nothing, and leads nowhere but to its own anchors."""
+        """The page has no script, and its links lead only to its own anchors."""
         page = self.request("/runbooks")[2].decode()
         self.assertNotIn("<script", page)
         self.assertEqual(1, page.count("<style>"))
@@ -37,7 +37,7 @@ class RunbooksTests(ServedTestCase):
             self.assertIn(link.removeprefix("#"), anchors)
 
     def test_missing(self) -> None:
-        """Where nobody has made it, a line says who does."""
+        """Without the built file a line says how to build it."""
         self.patch(runbooks, "FILE", Path(self.mktemp()))
         status, _, body = self.request("/runbooks")
         self.assertEqual((404, runbooks.MISSING), (status, body.decode()))
@@ -45,8 +45,10 @@ class RunbooksTests(ServedTestCase):
 
 class InstalledTests(ServedTestCase):
     def test_installed(self) -> None:
-        """What is installed is a file; where it is gone once the program ends, as that
-        of one executable file is, it is the exporter's page.
+        """The address is the installed file.
+
+        A one-file executable removes its files when it ends, so the address is the
+        page's.
         """
         self.assertEqual(str(runbooks.FILE), runbooks.installed())
         for unpacked, told in (

@@ -1,4 +1,4 @@
-"""Values that are made again when they are a second old, and go when they are older."""
+"""Cached values: they expire after a second and are removed."""
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -27,7 +27,7 @@ class TTLCacheTests(SynchronousTestCase):
         self.assertEqual([3, 3], [self.get("a"), self.get("a")])
 
     def test_old(self) -> None:
-        """What nobody asks for any more is not held."""
+        """Expired values are removed."""
         for number in range(100):
             self.get(f"a{number}")
             self.clock.advance(LIFE / 4)

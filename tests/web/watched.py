@@ -1,4 +1,4 @@
-"""An exporter of the simulated network, with its status page; a test moves its time."""
+"""An exporter of the simulated network, with its status page and a test clock."""
 
 from collections.abc import Container
 
@@ -23,13 +23,13 @@ VERSION = "1.0.0"
 
 
 class Watched(Network):
-    """All parts but the client and the sockets.
+    """All parts except the client and the sockets.
 
     Attributes:
-        faults: by path, what is answered in place of the network.
-        bodies: by path, what is answered instead of what the network says.
-        silent: paths on which nothing is answered at all.
-        down: what is answered on all other paths, if not the network.
+        faults: errors by path.
+        bodies: bodies by path, instead of those of the simulated network.
+        silent: paths without any response.
+        down: the error of all other paths, if any.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Watched(Network):
         return NOON + self.clock.seconds()
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[Body]:
-        """An answer after a time that grows with its length, or a fault at once."""
+        """Return a body after a time that grows with its length, or a fault."""
         fetched: Deferred[Body] = Deferred()
         if path in self.silent:
             return fetched
@@ -109,12 +109,12 @@ class Watched(Network):
         return fetched
 
     def start(self, seconds: float = 20) -> "Watched":
-        """Run the first round, and some time more."""
+        """Start and run for some time, with the first refreshes."""
         self.startService()
         return self.advance(seconds)
 
     def advance(self, seconds: float) -> "Watched":
-        """Let time pass, from one thing that is due to the next."""
+        """Advance the clock from one due call to the next."""
         end = self.clock.seconds() + seconds
         while due := [c.getTime() for c in self.clock.getDelayedCalls()]:
             if min(due) > end:

@@ -1,7 +1,7 @@
 """Memberships: the groups of each peer, as labels.
 
-Many peers are in the same groups and share one object, so that a hundred thousand of
-them leave hardly anything behind that the garbage collector would look through.
+Peers with the same groups share one object. So even for 100,000 peers, the garbage
+collector has few objects to examine.
 """
 
 import re
@@ -14,11 +14,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class GroupList:
-    """Some groups: those of `before`, and one more.
+    """The groups of `before`, and one more.
 
     Attributes:
-        names: as a list in a label.
-        ids: likewise.
+        names: a label with all names.
+        ids: a label with all ids.
     """
 
     def __init__(self, before: "GroupList | None" = None, last: Group | None = None):
@@ -41,13 +41,13 @@ class GroupList:
 
 
 NO_GROUPS = GroupList()
-"""Of a peer in no group."""
+"""The groups of a peer without groups."""
 
 
 def membership(
     groups: Iterable[Group], chosen: Container[str] | None
 ) -> Mapping[str, GroupList]:
-    """The groups of each chosen peer, or of all, by the peer's id."""
+    """Return the groups of each chosen peer by its id; None for all peers."""
     found: dict[str, GroupList] = {}
     for group in groups:
         longer: dict[GroupList, GroupList] = {}
@@ -61,11 +61,11 @@ def membership(
 
 
 def listing(values: Iterable[str]) -> str:
-    """`,a,b,`: so `.*,a,.*` finds an element wherever it stands."""
+    """Return `,a,b,`, so that `.*,a,.*` matches an element at any position."""
     present = sorted(set(map(line, values)) - {""})
     return f",{','.join(present)}," if present else ""
 
 
 def line(text: str) -> str:
-    """With a space for each control character: `.` does not match a line break."""
+    """Replace control characters by spaces: `.` does not match a line break."""
     return text if text.isprintable() else _CONTROL.sub(" ", text)

@@ -1,7 +1,7 @@
-"""`/sd`: what Prometheus is told, and 503 where that is not known.
+"""`/sd`: the targets, or 503 if the peers or groups are unknown.
 
-Never an empty list, or one without groups, for "I do not know": Prometheus would drop
-its targets, and with them their `up`. After a 503 it goes on with those that it has.
+An unknown list is never sent as an empty one: Prometheus would drop its targets, and
+with them their `up`. After a 503 Prometheus keeps the targets that it has.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _TOO_LONG = (
 
 
 class Discovery(ReadOnlyPage):
-    """The peers as targets, as `targets.answer` makes them of a `query.Query`."""
+    """The peers as targets, computed by `targets.answer` for a `query.Query`."""
 
     def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
@@ -47,7 +47,6 @@ class Discovery(ReadOnlyPage):
         self._now = context.now
 
     def render_GET(self, request: Request) -> bytes | int:
-        """The list, or why there is none."""
         keep_private(request)
         account = self._network.account
         try:
@@ -69,11 +68,11 @@ class Discovery(ReadOnlyPage):
         try:
             async with self._answers.turn:
                 made = await self._compute(answer, known, asked, self._network.account)
-        except CancelledError:  # the client has gone
+        except CancelledError:  # the connection is closed
             return
         except AnswerTooLong:
             _end(request, refuse(request, 400, _TOO_LONG))
-        except Exception:  # noqa: BLE001 - a defect of ours
+        except Exception:  # noqa: BLE001 - a bug
             _log.failure("internal error in service discovery")
             _end(request, refuse(request, 500, "the exporter has a bug: see its log"))
         else:
@@ -91,7 +90,7 @@ class Discovery(ReadOnlyPage):
 def unknown(
     inventory: Inventory, freshness: Mapping[str, Freshness], now: float
 ) -> str:
-    """Why there can be no answer, in a line; "" where there can."""
+    """Return why a required resource is unknown, in a line; "" if all are known."""
     for name in NEEDS:
         if getattr(inventory, name) is None:
             return f"the {name} are unknown: {_why(freshness[name], now)}"

@@ -1,6 +1,7 @@
-"""The query of service discovery: its parameters, checked. Nothing is guessed.
+"""The query of service discovery: its checked parameters.
 
-A misspelt `gruop` must not mean all peers, and there is no port that is right for all.
+An unknown parameter is an error: a misspelt `gruop` must not mean all peers. No port is
+right for all targets, so there is no default.
 """
 
 import re
@@ -12,25 +13,25 @@ from msgspec import Struct
 PATH = "/sd"
 
 ADDRESSES = ("ip", "ipv6", "dns")
-"""What of a peer may be the target's address; the first is the default."""
+"""The kinds of a peer's address that a target may have; the first is the default."""
 
 MOST_PORTS = 16
-"""Ports in one query: each is as many targets as there are peers."""
+"""The maximum number of ports in a query: each multiplies the targets."""
 
 _ALLOWED = ("port", "group", "address")
 
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 
 Arguments = Mapping[bytes, Sequence[bytes]]
-"""The values of each parameter, as they came."""
+"""The raw values of each parameter."""
 
 
 class Query(Struct, frozen=True):
-    """Which targets; two that ask for the same are equal.
+    """The selected targets; equivalent queries are equal.
 
     Attributes:
-        ports: one target of a peer for each.
-        groups: ids or names; a peer in any of them is meant. None: all peers.
+        ports: each gives one target per peer.
+        groups: ids or names; a peer in any of them is selected. Empty for all peers.
     """
 
     ports: tuple[int, ...]
@@ -39,14 +40,14 @@ class Query(Struct, frozen=True):
 
 
 class QueryError(Exception):
-    """What is wrong with a query, in one line that says what would be right."""
+    """An invalid query; the message is one line that says what is valid."""
 
 
 def query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
-    """The checked query; raises Wrong.
+    """Return the checked query; raise QueryError.
 
     Args:
-        others: parameters that are somebody else's business.
+        others: names of further parameters, which are ignored.
     """
     for name in arguments:
         if _text(name) not in (*_ALLOWED, *others):
@@ -92,5 +93,5 @@ def _port(text: str) -> int:
 
 
 def _text(raw: bytes) -> str:
-    """What is not UTF-8 becomes what it has become in the records, too."""
+    """Decode a value; invalid UTF-8 is replaced, as in the records."""
     return raw.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""Targets: one for each peer and port, with all that is known as labels.
+"""Targets: one for each peer and port, with all known properties as labels.
 
-Prometheus refuses the whole list for one value that is no string and for one key that
-it does not know, so the types here are all that can be written.
+Prometheus refuses the whole list for one value that is no string, and for one unknown
+key. So the types here allow nothing else.
 """
 
 import msgspec
@@ -24,16 +24,16 @@ from api_exporter.web.discovery.membership import (
 from api_exporter.web.discovery.query import Query
 
 READS = ("peers", "groups", "accounts")
-"""The resources that an answer is made of; it can do without the last."""
+"""The resources of a response; the last one is optional."""
 
 NEEDS = READS[:2]
-"""Those without which there is no answer."""
+"""The required resources."""
 
 LONGEST = 256 * 1024 * 1024
-"""Bytes of an answer: two ports of a hundred thousand peers."""
+"""The maximum bytes of a response: two ports of 100,000 peers."""
 
 MOST_TARGETS = 300_000
-"""Targets of an answer: so many are hardly shorter than that."""
+"""The maximum number of targets: that many have about the maximum length."""
 
 
 def _meta(name: str) -> str:
@@ -41,9 +41,9 @@ def _meta(name: str) -> str:
 
 
 class TargetLabels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=True):
-    """What is told of a peer. Empty ones are left out, as if they were not known.
+    """The labels of a peer. Empty ones are left out, like unknown ones.
 
-    No instants: a label that changes by itself makes Prometheus do its work again.
+    No label is an instant: Prometheus rebuilds a target whenever a label changes.
     """
 
     account: str = ""
@@ -74,9 +74,10 @@ class TargetLabels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=Tr
 
 
 def too_many(inventory: Inventory, query: Query) -> bool:
-    """Whether an answer would be too long, seen before anything of it is made.
+    """Return whether a response would be too long, before it is computed.
 
-    Each member of each chosen group counts, as far as there are so many peers.
+    The number of peers is estimated: all members of the chosen groups, but no more than
+    there are peers.
     """
     most = len(inventory.peers or ())
     if query.groups:
@@ -86,21 +87,19 @@ def too_many(inventory: Inventory, query: Query) -> bool:
 
 
 class _Entry(Struct, frozen=True, gc=False):
-    """An element of the list."""
-
     targets: tuple[str]
     labels: TargetLabels
 
 
 class AnswerTooLong(Exception):
-    """An answer that would take more memory than any is worth."""
+    """A response longer than the limit."""
 
 
 def answer(inventory: Inventory, query: Query, account: str = "") -> Payload:
-    """Return the JSON list; raises AnswerTooLong.
+    """Return the JSON list; raise AnswerTooLong.
 
     Args:
-        account: the name that the operator gave it, "" where there is but one.
+        account: its name in the configuration, "" if there is only one.
     """
     peers, groups = inventory.peers, inventory.groups
     assert peers is not None
@@ -128,8 +127,6 @@ def answer(inventory: Inventory, query: Query, account: str = "") -> Payload:
 
 
 class _Text:
-    """The list as far as it is written."""
-
     def __init__(self) -> None:
         self._slices: list[bytes] = []
         self._buffer = bytearray()
@@ -137,7 +134,7 @@ class _Text:
         self._length = 0
 
     def next(self) -> bytearray:
-        """Where the next target goes."""
+        """Return the buffer to which the next target is appended."""
         if len(self._buffer) >= (PIECE_BYTES if self._slices else FIRST_BYTES):
             self._cut()
         self._buffer += self._before
@@ -158,7 +155,7 @@ class _Text:
 
 
 def _host(peer: Peer, address: str) -> str:
-    """As it stands before a port, "" where the peer has none of this kind."""
+    """Return the address, in brackets for IPv6; "" if the peer has none."""
     host = {"ip": peer.ip, "ipv6": peer.ipv6, "dns": peer.dns_label}[address]
     return f"[{host}]" if ":" in host else host
 

@@ -1,1 +1,1 @@
-"""`/`: is it working, and if not, why? Pure but for the page itself."""
+"""`/`: the state of the exporter and the network. All but `page` is pure."""

@@ -1,6 +1,6 @@
 """The chart of connected and disconnected peers over the last hours, as SVG.
 
-The picture is stretched to its place; numbers and times stand around it, as text.
+The browser stretches the picture; numbers and times are text around it.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,23 +17,23 @@ _SPANS = (10 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE, 120 * _MINUTE, SPAN)
 
 
 def ceiling(most: int) -> int:
-    """The next even number of two digits and zeros, so that its half is round too."""
+    """Return the next even number of two digits and zeros; its half is round too."""
     unit: int = 2 * 10 ** max(0, len(str(most)) - 2)
     return max(1, -(-most // unit)) * unit
 
 
 def span(runs: Sequence[Sequence[Count]], now: float) -> float:
-    """Seconds that the picture shows: no more than there is something to show of."""
+    """Return the displayed seconds: the shortest span that holds the first count."""
     known = now - runs[0][0].at
     return next((seconds for seconds in _SPANS if seconds >= known), SPAN)
 
 
 def chart(runs: Sequence[Sequence[Count]], *, now: float, step: float) -> Tag:
-    """Areas that stand on each other: together they are as high as there are peers.
+    """Return a chart of stacked areas: their total height is the number of peers.
 
     Args:
-        runs: at least one; between two of them nothing is drawn.
-        step: seconds for which a run's last count still stands.
+        runs: at least one; the chart has a gap between two of them.
+        step: seconds for which the last count of a run is drawn.
     """
     seconds = span(runs, now)
     top = ceiling(max(count.peers for run in runs for count in run))
@@ -91,7 +91,7 @@ def _area(
     x: Callable[[float], str],
     y: Callable[[Count], str],
 ) -> str:
-    """In steps: a count stands until the next one."""
+    """Return the path of an area in steps: a count is drawn until the next one."""
     drawn = []
     for run in runs:
         drawn.append(f"M{x(run[0].at)},{HEIGHT}")

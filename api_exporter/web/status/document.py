@@ -1,7 +1,7 @@
-"""How the status page looks and keeps itself fresh; nothing comes from elsewhere.
+"""The document of the status page: style, script and their policy.
 
-Style and script are the only ones that the browser accepts: their hashes are in the
-policy. What is visible is asked for again every few seconds, a hidden page never.
+The browser accepts only this style and script: the policy has their hashes. The script
+reloads a visible page every few seconds, but never a hidden one.
 """
 
 from base64 import b64encode
@@ -42,29 +42,29 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""The Content-Security-Policy. The empty icon is an image of `data:`; it spares the
+"""The Content-Security-Policy. The empty icon is a `data:` image, which saves the
 request for a real one."""
 
 
 def protect(request: Request) -> None:
-    """Have the browser run nothing but the page's own script, and frame it nowhere."""
+    """Forbid other scripts and frames by headers."""
     request.setHeader(b"Content-Security-Policy", POLICY.encode())
     request.setHeader(b"Referrer-Policy", b"no-referrer")
     keep_at_home(request)
 
 
 def markup(tag: Tag) -> str:
-    """A tag as text. Nothing in it has to be waited for, so it is there at once."""
+    """Return a tag as text. It has no deferred parts, so it is rendered at once."""
     made: list[bytes] = []
     flattenString(None, tag).addCallback(made.append)
     return made[0].decode()
 
 
 class LivePage(TextPage):
-    """A page that keeps itself fresh, made once a second at most, for all who look.
+    """A page that reloads itself; rendered once a second at most, for all clients.
 
     Args:
-        footer: ready markup.
+        footer: markup.
         seconds: a clock.
     """
 
@@ -85,11 +85,10 @@ class LivePage(TextPage):
         self.kept = TTLCache[str](seconds)
 
     def document(self) -> str:
-        """The page, made anew; see `html`."""
+        """Render the page; see `html`."""
         raise NotImplementedError
 
     def render_GET(self, request: Request) -> bytes:
-        """The page, which runs nothing but its own script and stands in no frame."""
         protect(request)
         return super().render_GET(request)
 
@@ -105,7 +104,7 @@ class LivePage(TextPage):
         )
 
     def html(self, *, title: str, main: str) -> str:
-        """The whole page around what changes, which is ready markup."""
+        """Return the document around its variable part, which is markup."""
         return f"""<!DOCTYPE html>
 <html lang="en">
 <head>

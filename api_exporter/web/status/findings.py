@@ -14,15 +14,15 @@ FINDINGS = "findings"
 QUIET = "No known problem in the network."
 
 FIRST = 50
-"""Findings on the status page."""
+"""The maximum number of findings on the status page."""
 
 
 def section(found: FindingList, now: float, runbooks: str, account: str = "") -> str:
-    """The worst first; where something is not known, it says so. Ready markup.
+    """Return the section as markup: the worst findings first, then unchecked resources.
 
     Args:
-        runbooks: where they are.
-        account: its name, where there are several.
+        runbooks: their address.
+        account: its name, "" if there is only one.
     """
     if not found.counts and not found.findings:
         told = legend("No refresh of the network yet.")
@@ -40,7 +40,7 @@ def section(found: FindingList, now: float, runbooks: str, account: str = "") ->
 
 
 def address(account: str, page: int = 1) -> str:
-    """The link to the page of all, from another page."""
+    """Return the link to the page of all findings, from another page."""
     query = [
         *([f"account={account}"] if account else []),
         *([f"page={page}"] if page > 1 else []),
@@ -49,22 +49,22 @@ def address(account: str, page: int = 1) -> str:
 
 
 def missing(found: FindingList) -> str:
-    """Resources in which nothing could be found, "" where there is none."""
+    """Return the note on unchecked resources, "" if there are none."""
     return legend(escape(unknown(found))) if found.unknown else ""
 
 
 def unknown(found: FindingList) -> str:
-    """The same for a terminal."""
+    """Return the same as text for a terminal."""
     return f"Unknown and not checked: {', '.join(found.unknown)}."
 
 
 def numbers(found: FindingList) -> str | None:
-    """Such as `2 critical, 1 info`; None while nothing is known."""
+    """Return for example `2 critical, 1 info`; None before the first check."""
     return (", ".join(counts(found)) or "nothing") if found.counts else None
 
 
 def when(finding: Finding, now: float) -> str:
-    """Such as `since 12:03 UTC`, nothing where it is unknown or yet to come."""
+    """Return for example `since 12:03 UTC`, "" if unknown or in the future."""
     if finding.until is not None:
         return f"until {formatting.clock(finding.until, now)}"
     if finding.since is not None and finding.since <= now:
@@ -73,14 +73,14 @@ def when(finding: Finding, now: float) -> str:
 
 
 def line(finding: Finding, now: float) -> str:
-    """The same for a terminal."""
+    """Return a finding as a line for a terminal."""
     told = when(finding, now)
     time = f" ({told})" if told else ""
     runbook = f" [{finding.alert}]" if finding.alert else ""
     return f"{finding.severity}: {finding.text}{time}{runbook}"
 
 
-# Templates, not tags: those take 40 times as long.
+# Templates, not tags: tags take 40 times as long.
 _ITEM = (
     '<li><span class="state {tone}">{severity}</span><div>'
     '<b dir="ltr">{object}</b> {message} {when}{runbook}</div></li>'
@@ -90,7 +90,7 @@ _RUNBOOK = '<a href="{}" aria-label="What to do about {}">What to do</a>'
 
 
 def items(findings: Sequence[Finding], now: float, runbooks: str) -> str:
-    """A list of findings, ready markup."""
+    """Return a list of findings as markup."""
     shown = "".join(_item(finding, now, runbooks) for finding in findings)
     return f'<ul class="findings">{shown}</ul>'
 
@@ -109,5 +109,5 @@ def _item(finding: Finding, now: float, runbooks: str) -> str:
 
 
 def legend(markup: str) -> str:
-    """A note in soft colour."""
+    """Return a note in a soft colour."""
     return f'<p class="legend">{markup}</p>'

@@ -1,4 +1,4 @@
-"""Times and numbers as a person reads them; all times are told in UTC."""
+"""Times and numbers for people; all times are in UTC."""
 
 from datetime import UTC, datetime
 
@@ -7,13 +7,15 @@ from twisted.web.template import Tag, tags
 from api_exporter.plurals import counted
 
 NOTHING = "–"
-"""Stands where there is nothing to tell."""
+"""The text of a missing value."""
 
 _UNITS = (("day", "d", 86400), ("hour", "h", 3600), ("minute", "min", 60))
 
 
 def _in_units(seconds: float) -> tuple[int, str, str]:
-    """The largest unit of which there are at least two, else seconds."""
+    """Return a number of the largest unit of which there are at least two, else
+    seconds.
+    """
     for long, short, length in _UNITS:
         if seconds >= 2 * length:
             return int(seconds // length), long, short
@@ -21,24 +23,24 @@ def _in_units(seconds: float) -> tuple[int, str, str]:
 
 
 def lasting(seconds: float) -> str:
-    """Such as `3 seconds` or `5 hours`."""
+    """Return for example `3 seconds` or `5 hours`."""
     number, unit, _ = _in_units(seconds)
     return counted(number, unit)
 
 
 def short(seconds: float) -> str:
-    """Such as `3 s` or `5 h`."""
+    """Return for example `3 s` or `5 h`."""
     number, _, unit = _in_units(seconds)
     return f"{number} {unit}"
 
 
 def milliseconds(seconds: float) -> str:
-    """Such as `1,234`."""
+    """Return for example `1,234`."""
     return f"{1000 * seconds:,.0f}"
 
 
 _LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
-"""There are later instants, west of Greenwich, but no calendar for them."""
+"""The last instant in UTC; an instant with a western offset may be later."""
 
 
 def _utc(at: float) -> datetime:
@@ -46,18 +48,18 @@ def _utc(at: float) -> datetime:
 
 
 def day(at: float) -> str:
-    """Such as `2027-01-31`."""
+    """Return for example `2027-01-31`."""
     return f"{_utc(at):%Y-%m-%d}"
 
 
 def clock(at: float, now: float) -> str:
-    """Such as `12:03 UTC`, with the day where that is not today."""
+    """Return for example `12:03 UTC`, with the date if it is not today."""
     form = "%H:%M UTC" if day(at) == day(now) else "%Y-%m-%d %H:%M UTC"
     return _utc(at).strftime(form)
 
 
 def instant(at: float, shown: str) -> Tag:
-    """A time as it is shown, which tells exactly when to whoever points at it."""
+    """Return a time with its exact instant as a tooltip."""
     exact = _utc(at)
     return tags.time(
         shown,
@@ -67,10 +69,10 @@ def instant(at: float, shown: str) -> Tag:
 
 
 def ago(at: float, now: float) -> Tag:
-    """Such as `3 s ago`."""
+    """Return for example `3 s ago`."""
     return instant(at, f"{short(now - at)} ago")
 
 
 def second(at: float) -> Tag:
-    """Such as `12:03:59`."""
+    """Return for example `12:03:59`."""
     return instant(at, f"{_utc(at):%H:%M:%S}")

@@ -1,4 +1,4 @@
-"""`/`: can NetBird be read, does the network need help, and if so, why?"""
+"""`/`: the status page of an account."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ from api_exporter.web.status.document import LivePage
 from api_exporter.web.status.verdict import Verdict
 
 DOCUMENTATION = "https://forge.not-published.example/api-exporter/tree/main/docs"
-"""Nothing is there where it is a placeholder (deploy/addresses)."""
+"""An address in `.example` is a placeholder (deploy/addresses) and gets no link."""
 
 
 class Status(LivePage):
@@ -35,7 +35,7 @@ class Status(LivePage):
         self._uptime = context.uptime
 
     def document(self) -> str:
-        """Each section in its place: the answer comes first."""
+        """Render all sections, the most important first."""
         now, network = self._now(), self._network
         freshness, pages = network.telemetry.freshness, network.pages
         found = network.attention.found
@@ -105,7 +105,7 @@ class Status(LivePage):
 
 
 def _headline(facts: Sequence[Verdict], reading: Verdict) -> Tag:
-    """Two facts, the worst first; then why reading fails, and what to do."""
+    """Return two facts, the worst first; then why reading fails, and what to do."""
     return tags.section(
         tags.h1([tags.span(fact.headline, class_=fact.tone) for fact in facts]),
         tags.p(reading.why, class_="why") if reading.why else "",
@@ -121,7 +121,7 @@ def _fact(name: str, value: Flattenable, more: Flattenable = "") -> Tag:
 def _token_end(
     inventory: Inventory, freshness: Mapping[str, Freshness], now: float
 ) -> Flattenable:
-    """When our token ends; where it is refused by now, when that was told."""
+    """Return the token's expiry. For a refused token, add when the expiry was read."""
     end = verdict.token_end(inventory)
     if end is None:
         return ""
@@ -136,7 +136,7 @@ def _token_end(
 
 
 def footer(context: SiteContext, account: str = "") -> str:
-    """Where else to look; for an account, to what there is of it."""
+    """Return links to other pages, of this account if there are several."""
     query = f"?account={account}" if account else ""
     links = [
         *([("./", "All accounts")] if account else []),

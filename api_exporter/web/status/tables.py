@@ -1,6 +1,6 @@
 """The status page's tables: the state of each resource, and the newest requests.
 
-On a narrow screen a row becomes a few lines, and a cell says itself what it is.
+On a narrow screen a row becomes several lines, and each cell has its own label.
 """
 
 from collections.abc import Collection, Mapping, Reversible, Sequence
@@ -42,9 +42,9 @@ def resources(
     now: float,
     note: str = "",
 ) -> Tag:
-    """A row for each resource that is read, then a note. A line names the others.
+    """Return a row for each refreshed resource, then a note. A line names the others.
 
-    What to do about the peers the headline has told already.
+    The advice for the peers is not repeated: the headline has it.
     """
     rows: list[Tag] = []
     states: set[str] = set()
@@ -84,7 +84,9 @@ def resources(
 
 
 def _wait(freshness: Mapping[str, Freshness]) -> bool:
-    """Whether others are not asked for: the peers fail, and no other fared better."""
+    """Return whether other refreshes wait: the peers fail, and none has succeeded
+    since.
+    """
     since = freshness[UP].failing_since
     return since is not None and all(
         (standing.last_success or 0.0) <= since for standing in freshness.values()
@@ -121,7 +123,7 @@ def _row(
 def _failure(
     standing: Freshness, error: UpstreamError, advised: set[Reason], now: float
 ) -> Tag:
-    """What is wrong; and what to do about it, the first time it is told."""
+    """Return the error, with advice if the same reason had none above."""
     told = "" if error.reason in advised else advice(error)
     advised.add(error.reason)
     since = formatting.clock(standing.failing_since or now, now)
@@ -146,7 +148,7 @@ def _records(standing: Freshness) -> Flattenable:
 def collectors(
     on: Sequence[Collector], series: Mapping[str, int], lengths: Mapping[str, int]
 ) -> Tag:
-    """A row for each collector: how much of the metrics page is its own."""
+    """Return a row for each collector with its part of the metrics page."""
     rows = [
         tags.tr(
             tags.td(collector.name, class_="lead", role="rowheader"),
@@ -166,7 +168,7 @@ def collectors(
 
 
 def calls(recent: Reversible[Attempt]) -> Tag:
-    """The newest requests on the wire, the newest first."""
+    """Return the newest requests to the NetBird API, the newest first."""
     rows: list[Tag] = []
     above = ""
     for attempt in reversed(recent):
@@ -198,7 +200,7 @@ def calls(recent: Reversible[Attempt]) -> Tag:
 
 
 def _table(label: str, heads: Sequence[str], rows: list[Tag]) -> Tag:
-    """The first two columns are words, all others numbers."""
+    """Return a table whose first two columns are words and all others numbers."""
     return tags.div(
         tags.table(
             tags.thead(
@@ -219,7 +221,9 @@ def _table(label: str, heads: Sequence[str], rows: list[Tag]) -> Tag:
 def _number(
     shown: Flattenable | None = None, *, before: str = "", after: str = ""
 ) -> Tag:
-    """A cell; on a narrow screen, where there are no heads, with words around it."""
+    """Return a cell. On a narrow screen, where heads are hidden, it has words around
+    it.
+    """
     if shown is None:
         return tags.td(formatting.NOTHING, class_="n void")
     cell = tags.td(shown, class_="n")

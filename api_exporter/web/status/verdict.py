@@ -1,4 +1,4 @@
-"""The verdict: two facts. Can the exporter read NetBird? Does the network need help?"""
+"""The verdict: whether the exporter can read NetBird, and the state of the network."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -15,7 +15,7 @@ from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
 
 _NAMED = 5
-"""At most so many failing resources are listed by name."""
+"""The maximum number of failing resources that are listed by name."""
 
 Tone = Literal["good", "warn", "bad", "none"]
 
@@ -24,12 +24,12 @@ WORST_FIRST: tuple[Tone, ...] = ("bad", "warn", "none", "good")
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """A fact in a headline, with what else has to be said.
+    """A fact in a headline, with details.
 
     Attributes:
-        short: the same in a word or two.
-        why: the failure in the words of whoever told it, "" where there is none.
-        notes: sentences: what it means, what to do, what else is not as it should be.
+        short: the same in one or two words.
+        why: the error as it was reported, "" without one.
+        notes: sentences: the effect, the advice and further problems.
     """
 
     tone: Tone
@@ -42,7 +42,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 def verdict(
     freshness: Mapping[str, Freshness], inventory: Inventory, now: float
 ) -> Verdict:
-    """Whether NetBird can be read. The peers decide; other failures are notes."""
+    """Return the verdict on reading NetBird by the peers; other failures are notes."""
     peers = freshness[UP]
     state = peers.state(now)
     others = _others(freshness, now)
@@ -97,7 +97,7 @@ def verdict(
 
 
 def network(found: FindingList, peers: Freshness) -> Verdict:
-    """What the findings say about the network."""
+    """Return the verdict on the network by its findings."""
     if peers.up is False:
         return Verdict(
             tone="none", short="Unknown", headline="The network: unknown for now"
@@ -120,11 +120,11 @@ def network(found: FindingList, peers: Freshness) -> Verdict:
 
 
 TONES: Mapping[str, Tone] = {"critical": "bad", "warning": "warn", "info": "none"}
-"""Of severities."""
+"""The tone of each severity."""
 
 
 def counts(found: FindingList) -> list[str]:
-    """Such as `2 critical` and `1 info`, the worst first."""
+    """Return for example `2 critical` and `1 info`, the worst first."""
     return [
         counted(number, severity) if severity == "warning" else f"{number:,} {severity}"
         for severity, number in found.counts.items()
@@ -133,7 +133,6 @@ def counts(found: FindingList) -> list[str]:
 
 
 def _told(peers: Freshness, inventory: Inventory, now: float) -> str:
-    """What the metrics say of the peers in the meantime."""
     if peers.last_success is None:
         return "No refresh of the peers has succeeded since the start."
     when = formatting.clock(peers.last_success, now)
@@ -157,7 +156,7 @@ def _others(freshness: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
 
 
 def token_end(inventory: Inventory) -> float | None:
-    """When our token ends: of several of our user's, the one that was used last."""
+    """Return the expiry of the exporter's token: of several, the last used one."""
     tokens = inventory.access_tokens or ()
     newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
     if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
@@ -166,19 +165,19 @@ def token_end(inventory: Inventory) -> float | None:
 
 
 def ends(end: float, now: float) -> str:
-    """Such as `expires in 40 days`."""
+    """Return for example `expires in 40 days`."""
     if end <= now:
         return f"expired {formatting.lasting(now - end)} ago"
     return f"expires in {formatting.lasting(end - now)}"
 
 
 def refused(peers: Freshness) -> bool:
-    """Whether the upstream does not accept our token."""
+    """Return whether the NetBird API refuses the token."""
     return peers.error is not None and peers.error.reason == "auth"
 
 
 def token(peers: Freshness) -> tuple[Tone, str]:
-    """What the upstream thinks of our token, as far as it said."""
+    """Return the state of the token, as the last refreshes of the peers showed it."""
     if refused(peers):
         return "bad", "refused"
     if peers.error is not None and peers.error.reason == "forbidden":

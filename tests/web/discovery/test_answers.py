@@ -1,4 +1,4 @@
-"""How many answers of service discovery there are at once."""
+"""The limits of pending service discovery responses."""
 
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,7 +12,7 @@ from tests.web.watched import Watched
 
 
 class SlowTransport(StringTransport):
-    """The transport of a client that reads nothing after the first bytes."""
+    """The transport of a client that reads only the first bytes."""
 
     def write(self, data: bytes) -> None:
         super().write(data)
@@ -24,7 +24,7 @@ class SlowTransport(StringTransport):
 
 
 class SlowConnection(Connection):
-    """A connection whose client asks for targets, and does not read."""
+    """A connection whose client requests targets and does not read them."""
 
     def __init__(self, site: BoundedSite) -> None:
         super().__init__(site, transport=SlowTransport(peerAddress=CLIENT))
@@ -43,14 +43,14 @@ class AnswersTests(SynchronousTestCase):
         self.site = BoundedSite(self.watched.tree, self.watched.clock)
 
     def slow(self) -> SlowConnection:
-        """One more client, to which its answer is being sent."""
+        """Connect a client and begin to send its response."""
         connection = SlowConnection(self.site)
         while self.compute.waiting:
             self.compute.go()
         return connection
 
     def test_one_at_a_time(self) -> None:
-        """One answer is made at a time: a refresh waits for one at most."""
+        """One response is computed at a time, so a refresh waits for one at most."""
         for _ in range(3):
             SlowConnection(self.site)
         for _ in range(3):
@@ -59,14 +59,14 @@ class AnswersTests(SynchronousTestCase):
         self.assertEqual([], self.compute.waiting)
 
     def test_number(self) -> None:
-        """The oldest answer that is being sent makes room for one more."""
+        """Above the limit the oldest response in transfer is aborted."""
         clients = [self.slow() for _ in range(MOST_ANSWERS)]
         self.assertEqual(0, sum(client.aborted for client in clients))
         self.slow()
         self.assertEqual([0], [n for n, client in enumerate(clients) if client.aborted])
 
     def test_bytes(self) -> None:
-        """So it does where all of them together would be too long."""
+        """Above the limit of bytes the oldest response is aborted too."""
         self.patch(context, "MOST_BYTES", 1)
         first, second = self.slow(), self.slow()
         self.assertEqual((True, False), (first.aborted, second.aborted))

@@ -1,4 +1,4 @@
-"""`/sd` over HTTP, beside a whole exporter of the simulated network."""
+"""`/sd` over HTTP, with an exporter of the simulated network."""
 
 import json
 
@@ -29,7 +29,7 @@ ABSENT = UpstreamError("not_found", "404: page not found", unsupported=True)
 
 
 class Asked:
-    """A request whose answer may come later."""
+    """A request whose response may come later."""
 
     def __init__(self, watched: Watched, path: str, method: str = "GET") -> None:
         self._watched = watched
@@ -69,14 +69,14 @@ class DiscoveryTestCase(ServedTestCase):
         return self.finished(Asked(self.watched, f"/sd{query}", method))
 
     def listed(self, query: str = "?port=9100") -> list[str]:
-        """The targets of a good answer."""
+        """Return the targets of a 200 response."""
         status, headers, body = self.ask(query)
         self.assertEqual(200, status, body)
         self.assertEqual("application/json", header(headers, "content-type"))
         return [target for entry in json.loads(body) for target in entry["targets"]]
 
     def refused(self, query: str = "?port=9100") -> tuple[int, str]:
-        """Status and the line of an answer that is none."""
+        """Return the status and the line of an error response."""
         status, headers, body = self.ask(query)
         self.assertEqual("text/plain; charset=utf-8", header(headers, "content-type"))
         self.assertEqual("no-store", header(headers, "cache-control"))
@@ -90,7 +90,7 @@ class AnswerTests(DiscoveryTestCase):
         self.watched.start()
 
     def test_list(self) -> None:
-        """All peers are listed, as JSON that nobody keeps or guesses the type of."""
+        """All peers are listed as JSON, which clients must not cache or sniff."""
         _, headers, body = self.ask("?port=9100")
         peers = self.watched.inventory.peers or ()
         self.assertEqual([f"{p.ip}:9100" for p in peers], self.listed())
@@ -100,7 +100,7 @@ class AnswerTests(DiscoveryTestCase):
         self.assertEqual("", header(headers, "content-encoding"))
 
     def test_query(self) -> None:
-        """Groups, ports and addresses are heeded."""
+        """Groups, ports and addresses select the targets."""
         groups = {g.name: g for g in self.watched.inventory.groups or ()}
         routers = groups["routers"]
         members = len(routers.peers or ())
@@ -114,7 +114,7 @@ class AnswerTests(DiscoveryTestCase):
             self.assertRegex(target, r"^\[fd00:[0-9a-f:]+\]:1$")
 
     def test_wrong(self) -> None:
-        """A wrong query is 400 and says in a line what would be right."""
+        """An invalid query is 400, with a valid example or the allowed parameters."""
         for query, line in (
             (
                 "",
@@ -129,7 +129,7 @@ class AnswerTests(DiscoveryTestCase):
         self.assertEqual([], self.compute.waiting)
 
     def test_head(self) -> None:
-        """HEAD is GET without the body, for answers of all kinds."""
+        """HEAD is GET without the body, for all responses."""
         for query, status in (("?port=9100", 200), ("?port=9100", 200), ("", 400)):
             expected = self.ask(query)[1]
             answered, headers, nothing = self.ask(query, "HEAD")
@@ -138,7 +138,7 @@ class AnswerTests(DiscoveryTestCase):
                 self.assertEqual(header(expected, name), header(headers, name), name)
 
     def test_first_head(self) -> None:
-        """HEAD knows the length of an answer."""
+        """HEAD has the length of the response."""
         connection = Connection(BoundedSite(self.tree, self.watched.clock))
         connection.send(b"HEAD /sd?port=1 HTTP/1.1\r\nHost: x\r\n\r\n")
         self.assertEqual(b"", connection.heard())
@@ -149,17 +149,18 @@ class AnswerTests(DiscoveryTestCase):
         self.assertEqual(b"", nothing)
 
     def test_other_methods(self) -> None:
-        """Nothing can be done to it but reading."""
+        """Methods other than GET and HEAD are refused."""
         for method in ("POST", "PUT", "DELETE"):
             self.assertEqual(405, self.request("/sd?port=1", method)[0])
 
     def test_below(self) -> None:
-        """There is nothing below it."""
         for path in ("/sd/", "/sd/x"):
             self.assertEqual(404, self.request(path)[0])
 
     def test_gone(self) -> None:
-        """A client that goes away while its answer is made leaves nothing behind."""
+        """A client that disconnects while its response is computed leaves nothing
+        behind.
+        """
         for _ in range(2 * context.MOST_ANSWERS):
             asked = Asked(self.watched, "/sd?port=9100")
             asked.cancel()
@@ -168,7 +169,7 @@ class AnswerTests(DiscoveryTestCase):
         self.assertEqual(20, len(self.listed()))
 
     def test_many(self) -> None:
-        """Beyond so many answers that wait there is 503."""
+        """Above the limit of waiting responses the status is 503."""
         waiting = [
             Asked(self.watched, "/sd?port=9100") for _ in range(context.MOST_ANSWERS)
         ]
@@ -178,7 +179,9 @@ class AnswerTests(DiscoveryTestCase):
         self.assertEqual(20, len(self.listed()))
 
     def test_changed_meanwhile(self) -> None:
-        """An answer is of one moment, even if peers are withdrawn while it is made."""
+        """A response shows one instant, even if peers are withdrawn while it is
+        computed.
+        """
         asked = Asked(self.watched, "/sd?port=9100")
         pipeline = self.watched.pipeline
         pipeline.inventory = pipeline.inventory.with_("groups", None)
@@ -187,12 +190,12 @@ class AnswerTests(DiscoveryTestCase):
         self.assertEqual(503, self.refused()[0])
 
     def test_too_long(self) -> None:
-        """An answer beyond all measure is refused with what to do instead."""
+        """A response above the limit of bytes is 400, with advice."""
         self.patch(targets, "LONGEST", 10)
         self.assertEqual((400, TOO_LONG), self.refused())
 
     def test_too_many(self) -> None:
-        """One with too many targets is refused before anything of it is made."""
+        """A response with too many targets is refused before it is computed."""
         peers = len(self.watched.inventory.peers or ())
         ports = "&".join(f"port={port}" for port in range(1, 17))
         self.patch(targets, "MOST_TARGETS", 16 * peers - 1)
@@ -202,7 +205,7 @@ class AnswerTests(DiscoveryTestCase):
             self.assertEqual(200, self.ask(query)[0])
 
     def test_defect(self) -> None:
-        """A defect of ours is 500, is logged, and does not stay."""
+        """A bug is logged and is 500; the next request succeeds."""
 
         def broken(*_: object) -> Payload:
             raise ZeroDivisionError
@@ -216,7 +219,7 @@ class AnswerTests(DiscoveryTestCase):
 
 class UnknownTests(DiscoveryTestCase):
     def test_start(self) -> None:
-        """Before the first round nothing is known, and that is said."""
+        """Before the first refresh the status is 503."""
         self.assertEqual(
             (503, "the peers are unknown: the next refresh has not finished"),
             self.refused(),
@@ -224,7 +227,7 @@ class UnknownTests(DiscoveryTestCase):
         self.assertEqual((503, b""), self.ask("?port=1", "HEAD")[::2])
 
     def test_no_groups(self) -> None:
-        """Peers without their groups are no answer."""
+        """Without groups the peers are not listed."""
         self.watched.faults["api/groups"] = BROKEN
         self.watched.start()
         self.assertEqual((503, "the groups are unknown: 500: broken"), self.refused())
@@ -233,7 +236,7 @@ class UnknownTests(DiscoveryTestCase):
         self.assertEqual(20, len(self.listed()))
 
     def test_not_supported(self) -> None:
-        """An upstream that does not have groups has no service discovery."""
+        """Without support for groups the status is 503."""
         self.watched.faults["api/groups"] = ABSENT
         self.watched.start()
         self.assertEqual(
@@ -246,7 +249,7 @@ class UnknownTests(DiscoveryTestCase):
         )
 
     def test_withdrawn(self) -> None:
-        """Lists that have become too old are told no more, nor made of one half."""
+        """Expired lists are not listed, even if only one of two has expired."""
         for name, age in (("peers", 300), ("groups", 900)):
             watched = self.watched = Watched(compute=self.compute)
             watched.start()
@@ -266,7 +269,7 @@ class UnknownTests(DiscoveryTestCase):
             self.assertGreater(len(self.listed()), 10)
 
     def test_no_collectors(self) -> None:
-        """Whatever is published, peers and groups are there."""
+        """Peers and groups are listed with any collectors."""
         for collectors in (["users"], ["peers"], []):
             watched = Watched(collectors=collectors, compute=self.compute)
             self.watched = watched
@@ -274,7 +277,9 @@ class UnknownTests(DiscoveryTestCase):
             self.assertEqual(20, len(self.listed()), collectors)
 
     def test_no_accounts(self) -> None:
-        """The account is told where it is known, and nobody has to wait for it."""
+        """The account id is a label once it is known; the response does not wait for
+        it.
+        """
         self.watched.faults["api/accounts"] = BROKEN
         self.watched.start()
         for known in (False, True):
@@ -284,7 +289,7 @@ class UnknownTests(DiscoveryTestCase):
             self.watched.advance(60)
 
     def test_no_peers(self) -> None:
-        """A network without peers is an empty list, for that is known."""
+        """A network without peers is an empty list."""
         self.watched.bodies["api/peers"] = b"[]"
         self.watched.start()
         self.assertEqual([], self.listed())

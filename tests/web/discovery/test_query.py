@@ -7,7 +7,7 @@ from api_exporter.web.discovery.query import Query, QueryError, query
 
 
 def asked(text: str, others: tuple[str, ...] = ()) -> Query:
-    """As Twisted reads what stands behind the question mark."""
+    """Return the arguments as Twisted parses them."""
     return query(parse_qs(text.encode(), keep_blank_values=True), others)
 
 
@@ -18,7 +18,7 @@ class QueryTests(SynchronousTestCase):
         return str(caught.exception)
 
     def test_defaults(self) -> None:
-        """A port is enough: it means all peers by their IPv4 addresses."""
+        """A port alone means all peers by their IPv4 addresses."""
         self.assertEqual(Query((9100,), frozenset(), "ip"), asked("port=9100"))
 
     def test_all(self) -> None:
@@ -32,13 +32,13 @@ class QueryTests(SynchronousTestCase):
         )
 
     def test_same(self) -> None:
-        """Neither order nor repetition makes another query."""
+        """Order and repetition do not change a query."""
         first = asked("port=1&port=2&group=a&group=b&address=ip")
         second = asked("group=b&port=2&group=a&port=1&port=2")
         self.assertEqual((first, hash(first)), (second, hash(second)))
 
     def test_ports(self) -> None:
-        """Sixteen ports are many enough; one that repeats counts once."""
+        """Up to sixteen ports are allowed; a repeated one counts once."""
         ports = [f"port={n}" for n in range(1, 17)]
         self.assertEqual(16, len(asked("&".join(ports * 2)).ports))
         self.assertEqual(
@@ -47,7 +47,7 @@ class QueryTests(SynchronousTestCase):
         )
 
     def test_missing_port(self) -> None:
-        """Without a port the line to type is told, with all that was asked for."""
+        """Without a port the error has the line to type, with the given arguments."""
         for text, line in (
             ("", "/sd?port=9100"),
             ("group=a%26b&address=dns", "/sd?group=a%26b&address=dns&port=9100"),
@@ -70,7 +70,7 @@ class QueryTests(SynchronousTestCase):
                 )
 
     def test_unknown_parameter(self) -> None:
-        """A parameter that is not known is refused with those that are."""
+        """An unknown parameter is refused, with the allowed ones."""
         for text, name in (
             ("port=1&gruop=a", "gruop"),
             ("port=1&Group=a", "Group"),
@@ -86,7 +86,7 @@ class QueryTests(SynchronousTestCase):
             )
 
     def test_others(self) -> None:
-        """What is somebody else's business is let pass, and named."""
+        """A parameter in `others` is ignored, and named among the allowed ones."""
         self.assertEqual(asked("port=1"), asked("port=1&account=a", ("account",)))
         self.assertEqual(
             "'gruop' is not allowed: the parameters are account, port, group, address",
@@ -105,7 +105,7 @@ class QueryTests(SynchronousTestCase):
         self.assertIn("more than one", self.refusal("port=1&address=ip&address=ip"))
 
     def test_empty_group(self) -> None:
-        """An empty group, which a template may leave behind, does not mean all."""
+        """An empty group, as an unset template leaves it, does not mean all."""
         for text in ("port=1&group=", "port=1&group=a&group="):
             self.assertIn("it must be the id or name", self.refusal(text))
 
@@ -116,7 +116,7 @@ class QueryTests(SynchronousTestCase):
     def test_any(
         self, arguments: dict[bytes, list[bytes]], ports: tuple[bytes, ...]
     ) -> None:
-        """Whatever is asked, it is understood or refused in one line."""
+        """Any query is parsed or refused in one line."""
         try:
             found = query({**arguments, b"port": ports})
         except QueryError as wrong:

@@ -1,4 +1,4 @@
-"""Targets and labels, and that nothing is written which Prometheus would refuse."""
+"""Targets and labels, in the form that Prometheus accepts."""
 
 import json
 import re
@@ -90,14 +90,13 @@ def group(id_: str, name: str, *members: str) -> Group:
 
 
 def made(inventory: Inventory, query: Query = ALL, account: str = "") -> Payload:
-    """The answer once it has come to its end."""
     return answer(inventory, query, account)
 
 
 def listed(
     inventory: Inventory, query: Query = ALL, account: str = ""
 ) -> list[tuple[str, dict[str, str]]]:
-    """Targets and their labels without what all begin with, as strictly as Go reads."""
+    """Return targets and labels without their prefix, as strictly checked as in Go."""
     payload = made(inventory, query, account)
     text = b"".join(payload.slices)
     assert len(text) == payload.length
@@ -123,17 +122,17 @@ class LabelTests(SynchronousTestCase):
     groups = (group("g1", "servers", "p1", "p1", "gone"), group("g0", "All", "p1"))
 
     def test_everything(self) -> None:
-        """All that may be told stands in labels, exactly as it was sent."""
+        """All allowed properties are labels, exactly as received."""
         inventory = known([EVERYTHING], self.groups)
         self.assertEqual([("100.64.0.7:9100", TOLD)], listed(inventory))
 
     def test_account(self) -> None:
-        """An account's name stands first where accounts have names."""
+        """The account's name is the first label if accounts have names."""
         [(_, labels)] = listed(known([EVERYTHING], self.groups), account="acme")
         self.assertEqual({"account": "acme", **TOLD}, labels)
 
     def test_personal(self) -> None:
-        """Personal data is told by kind."""
+        """Each kind of personal data has its own permission."""
         values = {
             "hostname": "host",
             "city": "Berlin",
@@ -151,13 +150,13 @@ class LabelTests(SynchronousTestCase):
             self.assertEqual({**TOLD, **allowed}, labels)
 
     def test_no_connection_ip(self) -> None:
-        """Go's word for no address is none."""
+        """Go's text for no address is left out."""
         peer = Peer(id="p", ip="100.64.0.1", connection_ip="<nil>")
         [(_, labels)] = listed(known([peer], personal=frozenset(PERSONAL)))
         self.assertNotIn("connection_ip", labels)
 
     def test_empty(self) -> None:
-        """What is empty is left out, and what is no is told."""
+        """Empty properties are left out, false ones are not."""
         [(_, labels)] = listed(known([Peer(id="p", ip="100.64.0.1")], accounts=None))
         no = ("connected", "login_expired", "approval_required", "ssh_enabled")
         self.assertEqual(
@@ -167,7 +166,7 @@ class LabelTests(SynchronousTestCase):
         )
 
     def test_lists(self) -> None:
-        """Lists are sorted, wrapped in commas, and name nothing twice."""
+        """Lists are sorted, wrapped in commas, and have no duplicates."""
         groups = (
             group("g2", "z", "p1"),
             group("g1", "same", "p1"),
@@ -181,7 +180,7 @@ class LabelTests(SynchronousTestCase):
         self.assertEqual(",g0,g1,g2,g3,g4,", labels["group_ids"])
 
     def test_control_characters(self) -> None:
-        """A line break or another control character is a space: `.` matches it."""
+        """Control characters, such as line breaks, become spaces: `.` matches them."""
         peer = Peer(
             id="p1", ip="1", name="a\nb\tc\x7fd\x85", os="x\r\ny", city_name="\v"
         )
@@ -228,7 +227,6 @@ class TargetTests(SynchronousTestCase):
         self.assertEqual("100.64.0.1:1 100.64.0.2:1 100.64.0.3:1", self.of())
 
     def test_ports(self) -> None:
-        """Each port of each peer is a target of its own."""
         self.assertEqual(
             "100.64.0.1:1 100.64.0.1:65535 100.64.0.2:1 100.64.0.2:65535",
             self.of("servers", ports=(1, 65535)),
@@ -240,7 +238,9 @@ class TargetTests(SynchronousTestCase):
         self.assertEqual("a.x:1 b.x:1", self.of(address="dns"))
 
     def test_groups(self) -> None:
-        """A group is meant by id and by name, all of a name, and any of several."""
+        """Groups are selected by id or name; equal names and several groups are
+        combined.
+        """
         for groups, expected in (
             (("servers",), "100.64.0.1:1 100.64.0.2:1"),
             (("g2",), "100.64.0.2:1"),
@@ -254,19 +254,18 @@ class TargetTests(SynchronousTestCase):
             self.assertEqual(expected, self.of(*groups), groups)
 
     def test_other_groups(self) -> None:
-        """A peer that is asked for by one group tells of its others, too."""
+        """A peer selected by one group has its other groups as labels too."""
         groups = (group("g1", "servers", "a"), group("g2", "prod", "a", "b"))
         query = Query((1,), frozenset({"servers"}), "ip")
         [(_, labels)] = listed(known(self.peers, groups), query)
         self.assertEqual(",prod,servers,", labels["groups"])
 
     def test_none(self) -> None:
-        """No peers are an empty list, never null."""
+        """Without peers the response is an empty list, never null."""
         for inventory in (known([]), known(self.peers[3:])):
             self.assertEqual((b"[]\n",), made(inventory).slices)
 
     def test_a_line_each(self) -> None:
-        """Each target stands in a line of its own, for whoever looks at it."""
         [text] = made(known(self.peers)).slices
         lines = text.decode().splitlines()
         self.assertEqual(("[", "]", 5), (lines[0], lines[-1], len(lines)))
@@ -280,7 +279,7 @@ class LongTests(SynchronousTestCase):
         ]
 
     def test_slices(self) -> None:
-        """A long answer is made of slices, of which only the first is short."""
+        """A long response has slices, of which only the first is short."""
         payload = made(known(self.peers(5000)))
         first, *others, last = map(len, payload.slices)
         self.assertLess(first, 2 * FIRST_BYTES)
@@ -289,7 +288,7 @@ class LongTests(SynchronousTestCase):
         self.assertEqual(5000, len(listed(known(self.peers(5000)))))
 
     def test_too_long(self) -> None:
-        """An answer beyond all measure ends while it is made."""
+        """A response above the limit ends while it is computed."""
         self.patch(targets, "LONGEST", 1_000_000)
         self.assertRaises(AnswerTooLong, made, known(self.peers(5000)))
 
@@ -310,7 +309,7 @@ class PropertyTests(SynchronousTestCase):
         )
     )
     def test_any_text(self, peers: list[dict[str, str]]) -> None:
-        """Whatever the upstream sends arrives as valid JSON, each name in one line."""
+        """Any NetBird data gives valid JSON, with each name in one line."""
         decoded = decode(Listing(Peer), json.dumps(peers).encode())
         records = [record for record in decoded.records if isinstance(record, Peer)]
         found = listed(known(records))
@@ -320,7 +319,7 @@ class PropertyTests(SynchronousTestCase):
         )
 
     def test_lone_surrogates(self) -> None:
-        """A lone surrogate, which UTF-8 cannot write, is U+FFFD by then."""
+        """A lone surrogate, which UTF-8 cannot encode, becomes U+FFFD."""
         for raw in (rb'"\ud800"', rb'"\udc00x"', rb'"\ud800A"', b'"\xed\xa0\x80"'):
             body = b'[{"id":"a","ip":"1"},{"id":"b","ip":"1","name":' + raw + b"}]"
             records = decode(Listing(Peer), body).records

@@ -1,4 +1,4 @@
-"""The picture of the peers: inside its frame, in proportion, with gaps left empty."""
+"""The chart of the peers: in its frame, in proportion, with gaps left empty."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -27,7 +27,7 @@ class ChartTests(SynchronousTestCase):
         return path.attrib["d"]
 
     def test_ceiling(self) -> None:
-        """The top is round, even, not lower than what is drawn, and not far above."""
+        """The top is round, even, at least the maximum and little more."""
         for most, top in ((0, 2), (1, 2), (7, 8), (15, 16), (99, 100), (218, 220)):
             self.assertEqual(top, chart.ceiling(most))
         for most in range(1, 3000):
@@ -35,12 +35,12 @@ class ChartTests(SynchronousTestCase):
             self.assertEqual(0, chart.ceiling(most) % 2)
 
     def test_span(self) -> None:
-        """A young exporter shows minutes, an old one six hours."""
+        """A new exporter shows minutes, an old one six hours."""
         for ago, span in ((0, 600), (601, 1800), (5000, 7200), (21000, 21600)):
             self.assertEqual(span, chart.span([[count(ago, 1, 1)]], NOW))
 
     def test_proportion(self) -> None:
-        """Both areas together are as high as there are peers."""
+        """Both areas together are as high as the number of peers."""
         figure = self.drawn([count(300, 25, 25), count(240, 50, 50)])
         self.assertEqual(
             "M360.0,160V120.0H432.0V80.0H504.0V160Z", self.path(figure, "connected")
@@ -50,12 +50,12 @@ class ChartTests(SynchronousTestCase):
         )
 
     def test_gap(self) -> None:
-        """Runs are areas of their own."""
+        """Each run is an area of its own."""
         figure = self.drawn([count(590, 1, 0)], [count(120, 1, 0), count(60, 2, 0)])
         self.assertEqual(2, self.path(figure, "connected").count("Z"))
 
     def test_frame(self) -> None:
-        """Nothing is drawn outside of the frame, whatever there is to draw."""
+        """Nothing is drawn outside of the frame."""
         figure = self.drawn(
             [count(21600, 0, 0), count(21500, 0, 7)], [count(0, 100_000, 3)]
         )
@@ -67,14 +67,14 @@ class ChartTests(SynchronousTestCase):
                 self.assertTrue(0 <= float(y) <= chart.HEIGHT, y)
 
     def test_old(self) -> None:
-        """Numbers that are not of now say of when they are."""
+        """Old numbers are shown with their time."""
         for ago, old in ((100, False), (600, True)):
             text = " ".join(self.drawn([count(ago, 1, 1)]).itertext())
             self.assertEqual(old, " UTC" in text)
 
     def test_words(self) -> None:
-        """Numbers and times stand around the picture, and in it for those who cannot
-        see it.
+        """Numbers and times are text around the chart, and in its label for screen
+        readers.
         """
         figure = self.drawn([count(60, 1200, 34)])
         text = " ".join(figure.itertext())

@@ -1,4 +1,4 @@
-"""The section of what needs attention: what it lists, and what it says of the rest."""
+"""The section of findings: its list and its notes."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -23,16 +23,14 @@ class SectionTests(SynchronousTestCase):
         return findings.section(found, NOW, "runbooks")
 
     def test_nothing(self) -> None:
-        """Where nothing needs attention, a quiet line says so; before anything is
-        known, that nothing is.
-        """
+        """Without findings a note says so; before the first refresh another one."""
         self.assertIn(findings.QUIET, self.markup(of(critical=0)))
         starting = self.markup(of(unknown=("peers",)))
         self.assertIn("No refresh of the network yet.", starting)
         self.assertIn("Unknown and not checked: peers.", starting)
 
     def test_most(self) -> None:
-        """Fifty are listed; a link leads to all of an account."""
+        """Fifty findings are listed; a link leads to all of the account."""
         many = of(*map(finding, range(1_051)), warning=1_051)
         markup = self.markup(many)
         self.assertEqual(50, markup.count("<li>"))
@@ -44,7 +42,7 @@ class SectionTests(SynchronousTestCase):
         self.assertIn('<a href="findings?account=acme">', acme)
 
     def test_markup(self) -> None:
-        """Names stay text; the runbook is a link that says what it is about."""
+        """Markup in names is escaped; the link to the runbook names its object."""
         markup = self.markup(of(finding(object="<b>x</b>", alert="NetBirdX")))
         self.assertIn("&lt;b&gt;x&lt;/b&gt;", markup)
         self.assertIn('href="runbooks#netbirdx"', markup)
@@ -52,7 +50,7 @@ class SectionTests(SynchronousTestCase):
         self.assertNotIn("<a", self.markup(of(finding())))
 
     def test_when(self) -> None:
-        """Since when, until when, or that it is over."""
+        """A finding shows since when or until when it holds."""
         cases: tuple[tuple[dict[str, object], str], ...] = (
             ({"since": NOW - 60}, "since 07:59 UTC"),
             ({"until": NOW + 60}, "until 08:01 UTC"),
@@ -63,7 +61,6 @@ class SectionTests(SynchronousTestCase):
         self.assertIn("Since 07:59 UTC.", self.markup(of(finding(since=NOW - 60))))
 
     def test_counts(self) -> None:
-        """In a few words, for the list of accounts."""
         self.assertEqual("2 critical, 1 info", findings.numbers(of(critical=2, info=1)))
         self.assertEqual("nothing", findings.numbers(of(critical=0, info=0)))
         self.assertIsNone(findings.numbers(of()))

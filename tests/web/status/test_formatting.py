@@ -27,7 +27,7 @@ class WordsTests(SynchronousTestCase):
             self.assertEqual(short, formatting.short(seconds))
 
     def test_numbers(self) -> None:
-        """Thousands are set apart, and one is one."""
+        """Thousands are separated; 1 is singular."""
         self.assertEqual("1 peer", counted(1, "peer"))
         self.assertEqual("0 peers", counted(0, "peer"))
         self.assertEqual("1,234,567 peers", counted(1_234_567, "peer"))
@@ -42,7 +42,7 @@ class WordsTests(SynchronousTestCase):
         self.assertEqual("1,235", formatting.milliseconds(1.2346))
 
     def test_instants(self) -> None:
-        """A time has its day where that is not today, and tells exactly when."""
+        """A time has its date if that is not today, and a tooltip with the instant."""
         self.assertEqual("12:00 UTC", formatting.clock(NOON, NOON + 3600))
         self.assertEqual("2027-01-15 12:00 UTC", formatting.clock(NOON, NOON + 86400))
         self.assertEqual(
@@ -53,5 +53,5 @@ class WordsTests(SynchronousTestCase):
         self.assertIn(">12:00:00<", self.shown(formatting.second(NOON)))
 
     def test_last_days(self) -> None:
-        """An instant for which no calendar has a day is told as the last one."""
+        """An instant after the last date of the calendar is shown as the last one."""
         self.assertEqual("9999-12-31", formatting.day(253402300799 + 12 * 3600))

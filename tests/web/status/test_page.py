@@ -1,4 +1,4 @@
-"""The status page as HTML: what it tells, that it is safe, and that it asks nobody."""
+"""The status page as HTML: its content, its safety, and no requests to NetBird."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class StatusTests(ServedTestCase):
         return body.decode()
 
     def main(self) -> ET.Element:
-        """What changes of the page; it is well-formed."""
+        """Return the variable part of the page, parsed as XML."""
         page = self.page()
         main = page[page.index("<main>") : page.index("</main>") + len("</main>")]
         return ET.fromstring(main)  # noqa: S314 - our own
@@ -43,7 +43,7 @@ class StatusTests(ServedTestCase):
         return " ".join("".join(self.main().itertext()).split())
 
     def rows(self, heading: str) -> dict[str, list[str]]:
-        """The cells of a table's rows by the first; rows of explanation left out."""
+        """Return the cells of a table's rows by the first cell, without error rows."""
         [table] = [
             section
             for section in self.main().iter("section")
@@ -57,7 +57,7 @@ class StatusTests(ServedTestCase):
         return found
 
     def test_kept(self) -> None:
-        """However many look at it, it is made once a second."""
+        """The page is rendered once a second at most."""
         _, _, first = self.request("/")
         self.watched.clock.advance(0.9)
         self.assertEqual(first, self.request("/")[2])
@@ -65,7 +65,7 @@ class StatusTests(ServedTestCase):
         self.assertNotEqual(first, self.request("/")[2])
 
     def test_facts(self) -> None:
-        """Version, upstream, whether it is reachable, token and uptime are there."""
+        """The page shows version, address, reachability, token and uptime."""
         text = self.text()
         for shown in (
             f"api-exporter {VERSION}",
@@ -79,13 +79,13 @@ class StatusTests(ServedTestCase):
             self.assertIn(shown, text)
 
     def test_simulated(self) -> None:
-        """A network that is none says so; its address is of no interest."""
+        """A simulated network is called so; its address is not shown."""
         self.watch(Watched(simulated=True).start())
         self.assertIn("a simulated network", self.text())
         self.assertNotIn(URL, self.text())
 
     def test_before_the_start(self) -> None:
-        """A page of nothing yet is a page too."""
+        """Before the first refresh the page shows empty sections."""
         self.watch(Watched())
         text = self.text()
         for shown in (
@@ -99,7 +99,7 @@ class StatusTests(ServedTestCase):
         self.assertEqual("starting", self.rows("Resources")["peers"][0])
 
     def test_resources(self) -> None:
-        """A row tells all there is to tell of a resource."""
+        """A row shows all states of a resource."""
         rows = self.rows("Resources")
         peers = self.watched.telemetry.freshness["peers"].records
         self.assertEqual(["fresh", "19 s ago", "30 s", str(peers)], rows["peers"][:4])
@@ -108,7 +108,7 @@ class StatusTests(ServedTestCase):
         self.assertRegex(self.text(), r"off \(no enabled collector .*\): .*, events")
 
     def test_collectors(self) -> None:
-        """A row tells how much of the metrics page is a collector's own."""
+        """A row shows a collector's part of the metrics page."""
         rows = self.rows("Collectors")
         self.assertEqual(["peers", "groups", "users"], list(rows))
         self.assertEqual("peers, accounts", rows["peers"][0])
@@ -121,7 +121,7 @@ class StatusTests(ServedTestCase):
             self.assertEqual(whole, sum(told))
 
     def test_nothing_published(self) -> None:
-        """Where nothing is wanted, peers are still watched, and the page says so."""
+        """Without metrics the peers are still refreshed, and the page says so."""
         self.watch(Watched(choice=MetricFilter(deny=("*",))).start())
         self.assertIn("CollectorsNo collector is enabled.", self.text())
         self.assertIn("Reading NetBird: yes, ", self.text())
@@ -129,7 +129,7 @@ class StatusTests(ServedTestCase):
         self.assertEqual(200, self.request("/ready")[0])
 
     def test_missing_groups(self) -> None:
-        """Groups that do not exist are named, as text."""
+        """Groups that do not exist are named, escaped."""
         choice = MetricFilter(detail=frozenset({"servers", "<b>gone</b>"}))
         self.watch(Watched(choice=choice).start())
         self.assertIn("Group <b>gone</b> does not exist, ", self.text())
@@ -137,7 +137,7 @@ class StatusTests(ServedTestCase):
         self.assertNotIn("<b>gone", self.page())
 
     def test_stretched(self) -> None:
-        """By how much a stated limit stretches the intervals stands below them."""
+        """A note below the table shows the lengthened intervals."""
         words = "refresh intervals are lengthened to fit 120 requests a minute"
         self.assertNotIn("lengthened", self.page())
         self.watched.stretched = words
@@ -145,7 +145,7 @@ class StatusTests(ServedTestCase):
         self.assertIn(f"R{words[1:]}.", self.page())
 
     def test_states(self) -> None:
-        """Each state has its word; what needs explaining is explained once."""
+        """Each state has its word; each word that needs it is explained once."""
         watched = Watched(collectors=("peers", "groups", "users", "routes"))
         watched.bodies["api/users"] = b'[{"id":"somebody"}]'
         watched.faults |= {"api/groups": MARKUP, "api/routes": ABSENT}
@@ -167,7 +167,7 @@ class StatusTests(ServedTestCase):
             self.assertIn(f"{word}: ", text)
 
     def test_restricted(self) -> None:
-        """What the token's user may read only in part has a word of its own."""
+        """A resource that the token's user may read only in part is restricted."""
         watched = Watched(collectors=("peers", "reverse_proxy"))
         watched.bodies["api/users/current"] = permissions("network_admin")
         self.watch(watched.start())
@@ -179,7 +179,7 @@ class StatusTests(ServedTestCase):
         self.assertIn("The exporter withholds proxy_services", text)
 
     def test_dormant(self) -> None:
-        """What needs a provider of the Agent Network is not off but dormant."""
+        """Without a provider, resources of the Agent Network are dormant, not off."""
         self.watch(Watched(collectors=("peers", "agent_network")))
         self.watched.bodies["api/agent-network/providers"] = b"[]"
         self.watched.start(60)
@@ -192,8 +192,8 @@ class StatusTests(ServedTestCase):
         self.assertNotIn("agent_policies", off)
 
     def test_worst_first(self) -> None:
-        """Of two facts the worse one stands first, and in the title; all is green only
-        if both are.
+        """The worse fact is first, and in the title; the page is green only if both
+        are.
         """
         self.watch(Watched(collectors=("peers", "groups", "routes")))
         self.watched.bodies["api/routes"] = (
@@ -215,7 +215,7 @@ class StatusTests(ServedTestCase):
         self.assertIn('class="verdict bad"', self.page())
 
     def test_failing(self) -> None:
-        """A failure is told in plain words, with what to do about it, said once."""
+        """A failure is shown with advice, which is not repeated."""
         self.watched.down = UpstreamError(
             "auth", "401: the NetBird API rejects the token"
         )
@@ -227,7 +227,7 @@ class StatusTests(ServedTestCase):
         self.assertIn("refused", text)
 
     def test_request_id(self) -> None:
-        """What finds a refused request in the server's log is told with it."""
+        """A failure is shown with the request id of the server."""
         self.watched.faults["api/groups"] = UpstreamError(
             "http_5xx", "500: broken", request_id="dc1djo5qmd2oq13d8pj0"
         )
@@ -235,7 +235,7 @@ class StatusTests(ServedTestCase):
         self.assertIn("500: broken (request id dc1djo5qmd2oq13d8pj0)", self.text())
 
     def test_failing_alike(self) -> None:
-        """What to do about one reason is said once, however many fail for it."""
+        """The advice for one reason is shown once for all resources."""
         fault = UpstreamError("http_5xx", "500: broken")
         self.watched.faults.update({"api/groups": fault, "api/users": fault})
         self.watched.advance(700)
@@ -243,7 +243,7 @@ class StatusTests(ServedTestCase):
         self.assertEqual(1, text.count(advice(fault)))
 
     def test_not_asked(self) -> None:
-        """What nobody asks for while the peers fail is not late but waits for them."""
+        """A resource that waits because the peers fail is not shown as late."""
         self.watch(Watched(collectors=parsers.collectors("default")).start())
         self.watched.down = UpstreamError("http_5xx", "500: broken")
         self.watched.advance(440)
@@ -254,7 +254,7 @@ class StatusTests(ServedTestCase):
         self.assertIn("no refresh while the refresh of the peers fails", self.text())
 
     def test_refused_token(self) -> None:
-        """What was told of a token before it was refused is told as old."""
+        """For a refused token the page shows when its expiry was read."""
         self.watched.down = UpstreamError(
             "auth", "401: the NetBird API rejects the token"
         )
@@ -264,7 +264,7 @@ class StatusTests(ServedTestCase):
         self.assertRegex(text, r"expires in 61 days\s*, as of 12:00 UTC")
 
     def test_all_say_the_same(self) -> None:
-        """Page, probes, metrics and supervisor know of a failure in the same moment."""
+        """Page, probes, metrics and supervisor show a failure at the same time."""
         told: list[str] = []
         telemetry = self.watched.telemetry
         telemetry.changed = lambda: told.append(telemetry.summary(self.watched.now()))
@@ -290,13 +290,13 @@ class StatusTests(ServedTestCase):
         self.assertIn("netbird_api_up 0.0\n", self.request("/metrics")[2].decode())
 
     def test_left_out(self) -> None:
-        """Records that could not be read are told beside those that could."""
+        """Records that could not be decoded are counted beside the others."""
         self.watched.bodies["api/peers"] = b'[{"id":"a"},{"id":7}]'
         self.watched.advance(30)
         self.assertEqual("1 left out, 1", self.rows("Resources")["peers"][3])
 
     def test_calls(self) -> None:
-        """The newest twenty calls are there, the newest first, with all figures."""
+        """The newest twenty requests are shown, the newest first, with all figures."""
         for number in range(30):
             self.watched.telemetry.attempted(
                 Attempt(
@@ -313,7 +313,7 @@ class StatusTests(ServedTestCase):
         self.assertEqual(["200", "12:00:29", "12,345", "250", "3"], calls["/api/x29"])
 
     def test_no_answer(self) -> None:
-        """A call without an answer says so; the connectivity test needs a good one."""
+        """A missing response is shown; for the connection test any response is good."""
         for path, status, error in (
             ("api/health", 404, "404: the NetBird API does not have this path"),
             ("api/peers", None, "no connection"),
@@ -339,7 +339,7 @@ class StatusTests(ServedTestCase):
         )
 
     def test_markup(self) -> None:
-        """Markup in what the upstream says stays text, in all places."""
+        """Markup in NetBird's errors is escaped everywhere."""
         self.watched.down = MARKUP
         self.watched.advance(700)
         self.assertEqual(1, self.page().count("<script>"))
@@ -347,7 +347,7 @@ class StatusTests(ServedTestCase):
         self.assertIn(str(MARKUP), self.text())
 
     def test_partial(self) -> None:
-        """A person's token that sees only their own peers is told of."""
+        """A token that may see only its user's peers is a finding."""
         self.watched.bodies["api/users"] = (
             b'[{"id":"me","role":"user","is_current":true}]'
         )
@@ -355,7 +355,7 @@ class StatusTests(ServedTestCase):
         self.assertIn("The list of peers may be incomplete", self.text())
 
     def test_policy(self) -> None:
-        """The browser runs and loads nothing but what stands in the page."""
+        """The browser runs and loads only the page's own style and script."""
         _, headers, body = self.request("/")
         policy = header(headers, "content-security-policy")
         self.assertTrue(policy.startswith("default-src 'none'; "))
@@ -372,7 +372,7 @@ class StatusTests(ServedTestCase):
         self.assertNotRegex(body.decode(), r'src="|url\(')
 
     def test_links(self) -> None:
-        """The footer leads to all pages, to profiles only where they are served."""
+        """The footer has links to all pages, to profiles only if they are enabled."""
         for pprof in (False, True):
             self.watch(Watched(pprof=pprof))
             links = re.findall(r'<a href="([^"]+)"', self.page())
@@ -381,7 +381,7 @@ class StatusTests(ServedTestCase):
             self.assertEqual("runbooks", links[-1])
 
     def test_documentation(self) -> None:
-        """It leads to the documentation where that is published, else into no void."""
+        """The footer has a link to the documentation only if that is published."""
         for forge, told in (("forge.x.example", False), ("git.example.org", True)):
             address = f"https://{forge}/api-exporter/tree/main/docs"
             self.patch(page, "DOCUMENTATION", address)
@@ -389,7 +389,7 @@ class StatusTests(ServedTestCase):
             self.assertEqual(told, f'href="{address}"' in self.page())
 
     def test_asks_nobody(self) -> None:
-        """Looking does not call the upstream, nor does it leave anything behind."""
+        """A request for the page sends none to NetBird and leaves no timer behind."""
         calls = list(self.watched.telemetry.recent)
         timers = len(self.watched.clock.getDelayedCalls())
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Is it working, and if not, why: the words for every way in which things can stand."""
+"""The verdict: the words for each state of the exporter and the network."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ def failing(reason: str = "401: the NetBird API rejects the token") -> Freshness
 
 
 def access_token(name: str, *, days: float, used: float | None) -> AccessToken:
-    """A token that ends after some days and was used some seconds ago."""
+    """Return a token that expires after some days and was used some seconds ago."""
     return AccessToken(
         id=name,
         expiration_date=datetime.fromtimestamp(NOON + days * DAY, UTC),
@@ -54,13 +54,13 @@ class VerdictTests(SynchronousTestCase):
         return verdict.verdict({"peers": peers, **others}, found, now)
 
     def test_working(self) -> None:
-        """Fresh peers are all it takes."""
+        """With fresh peers the verdict is good."""
         found = self.verdict(FRESH)
         self.assertEqual("Reading NetBird: yes, 3 seconds ago", found.headline)
         self.assertEqual(("good", "", ()), (found.tone, found.why, found.notes))
 
     def test_starting(self) -> None:
-        """Before the first answer there is nothing to judge."""
+        """Before the first refresh the verdict is neutral."""
         found = self.verdict(Freshness(period=30))
         self.assertEqual(
             ("none", "Reading NetBird: not yet, first refresh of the peers"),
@@ -68,7 +68,7 @@ class VerdictTests(SynchronousTestCase):
         )
 
     def test_late(self) -> None:
-        """Overdue peers are told as such."""
+        """Overdue peers are a warning."""
         found = self.verdict(FRESH, now=NOON + 50)
         self.assertEqual(
             "Reading NetBird: late, last refresh of the peers 50 seconds ago",
@@ -77,7 +77,7 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual("warn", found.tone)
 
     def test_failing(self) -> None:
-        """It says since when, why, what to do, and what the metrics tell meanwhile."""
+        """A failure has its time, reason, advice and the state of the metrics."""
         found = self.verdict(failing())
         self.assertEqual("Reading NetBird: no, since 11:55 UTC", found.headline)
         self.assertEqual("401: the NetBird API rejects the token", found.why)
@@ -86,12 +86,12 @@ class VerdictTests(SynchronousTestCase):
         self.assertIn("as they were at 11:54 UTC", told)
 
     def test_withdrawn(self) -> None:
-        """Metrics that have ended are no longer promised."""
+        """A failure whose metrics have expired says so."""
         *_, told = self.verdict(failing(), Inventory()).notes
         self.assertIn("metrics of the peers have expired", told)
 
     def test_ended(self) -> None:
-        """Peers that ended without a failure are no good news either."""
+        """Expired peers are bad even without a failure."""
         found = self.verdict(
             Freshness(period=30, ended=NOON, last_success=NOON - 77, withdrawn=True),
             Inventory(),
@@ -101,13 +101,13 @@ class VerdictTests(SynchronousTestCase):
         self.assertIn("metrics of the peers have expired", found.notes[0])
 
     def test_never_read(self) -> None:
-        """A start that fails tells of no earlier success."""
+        """A failure without an earlier success says so."""
         never = Freshness(period=30, ended=NOON, error=failing().error)
         *_, told = self.verdict(never).notes
         self.assertEqual("No refresh of the peers has succeeded since the start.", told)
 
     def test_others(self) -> None:
-        """Other failing resources are named, or counted where they are many."""
+        """Other failing resources are named, or counted if they are many."""
         found = self.verdict(FRESH, others={"groups": failing(), "routes": FRESH})
         self.assertEqual("warn", found.tone)
         self.assertEqual("Reading NetBird: in part, 3 seconds ago", found.headline)
@@ -120,7 +120,9 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual("1 other resource fails too.", note)
 
     def test_network(self) -> None:
-        """The second fact: the number of findings, with the colour of the worst."""
+        """The verdict on the network has the number of findings and the worst one's
+        colour.
+        """
         for counts, tone, short, headline in (
             ({}, "none", "Unknown", "not known yet"),
             ({"critical": 0, "warning": 0}, "good", "Working", "no known problem"),
@@ -140,7 +142,7 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual("The network: unknown for now", blind.headline)
 
     def test_token_end(self) -> None:
-        """Of several tokens ours is the one that was used last."""
+        """The last used one of several tokens is the exporter's."""
         for tokens, days in (
             ((), None),
             ((access_token("a", days=5, used=None),), 5),
@@ -164,7 +166,7 @@ class VerdictTests(SynchronousTestCase):
             self.assertEqual(days, None if end is None else (end - NOON) / DAY)
 
     def test_concerns(self) -> None:
-        """What the network needs is a finding, and told among those alone."""
+        """Findings are not repeated in the verdict on reading NetBird."""
         token = access_token("a", days=1, used=1)
         concerned = Inventory(
             peers=(),
@@ -177,11 +179,10 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual(("good", ()), (found.tone, found.notes))
 
     def test_token_ends(self) -> None:
-        """When a token ends is told from now."""
         self.assertEqual("expired 2 days ago", verdict.ends(NOON - 2 * DAY, NOON))
 
     def test_token(self) -> None:
-        """What the upstream thinks of the token follows from the peers' refreshes."""
+        """The state of the token follows from the refreshes of the peers."""
         slow = UpstreamError("timeout", "no answer within 30 s")
         denied = UpstreamError("forbidden", "403: permission denied")
         for standing, words in (
