@@ -24,10 +24,10 @@ from api_exporter.exposition.text import (
 
 Records = tuple[Record, ...]
 
-FEW = 1 / 8
+MAX_COMPARED_SHARE = 1 / 8
 """The share of changed records in a block above which searching lines is cheaper."""
 
-ENOUGH = 1 / 4
+MIN_SHARED_SHARE = 1 / 4
 """The share of unchanged records from which splitting a block's text pays off."""
 
 
@@ -37,21 +37,21 @@ class BlockDiff(Struct, frozen=True):
     Attributes:
         pairs: changed records before and after, if they are few and none was added or
             removed; else None.
-        alike: if enough records are the same to search for their lines.
+        is_similar: if enough records are the same to search for their lines.
     """
 
     pairs: tuple[Records, Records] | None
-    alike: bool
+    is_similar: bool
 
     @classmethod
     def between(cls, old: Records, new: Records) -> "BlockDiff":
         if len(old) == len(new):
-            places = [n for n, record in enumerate(new) if record is not old[n]]
-            if len(places) <= FEW * len(new):
-                before = tuple([old[place] for place in places])
-                return cls((before, tuple([new[place] for place in places])), True)
+            indexes = [n for n, record in enumerate(new) if record is not old[n]]
+            if len(indexes) <= MAX_COMPARED_SHARE * len(new):
+                before = tuple([old[index] for index in indexes])
+                return cls((before, tuple([new[index] for index in indexes])), True)
         same = set(map(id, old)).intersection(map(id, new))
-        return cls(None, len(same) >= ENOUGH * len(new))
+        return cls(None, len(same) >= MIN_SHARED_SHARE * len(new))
 
 
 class RenderedFamily(Struct, frozen=True, gc=False):
@@ -123,35 +123,35 @@ def render_page(
     Args:
         room: the maximum bytes of text; PageTooLong is raised beyond it.
     """
-    making = _PageBuilder(before, room)
+    builder = _PageBuilder(before, room)
     for family in families:
         if isinstance(family, PerRecordFamily):
-            making.add(family)
+            builder.add_blocks(family)
         elif isinstance(family, UnchangedFamily):
-            making.keep(family.metric.name)
+            builder.copy(family.metric.name)
         else:
             texts = map(str.encode, render(family))
-            making.gather(family.metric.name, family.edition, texts)
-    return making.made()
+            builder.add_texts(family.metric.name, family.edition, texts)
+    return builder.build()
 
 
 class _PageBuilder:
     def __init__(self, before: RenderedPage, room: float) -> None:
-        self._room = room
-        self._known = before.families
-        self._texts = {piece.text: piece for piece in before.gathered}
-        self._before = {(old.name, old.block[0].id): old for old in before.lines}
-        self._changes: dict[tuple[int, int], BlockDiff] = {}
+        self._free_bytes = room
+        self._old_families = before.families
+        self._old_pieces = {piece.text: piece for piece in before.gathered}
+        self._old_blocks = {(old.name, old.block[0].id): old for old in before.lines}
+        self._diffs: dict[tuple[int, int], BlockDiff] = {}
         self._page: list[Piece] = []
         self._gathered: list[Piece] = []
         self._lines: list[RenderedBlock] = []
-        self._waiting: list[bytes] = []
-        self._size = 0
-        self._begun: list[tuple[str, Edition, int, int]] = []
+        self._pending_texts: list[bytes] = []
+        self._length = 0
+        self._pending: list[tuple[str, Edition, int, int]] = []
         self._families: dict[str, RenderedFamily] = {}
 
-    def made(self) -> RenderedPage:
-        self._cut()
+    def build(self) -> RenderedPage:
+        self._end_piece()
         return RenderedPage(
             page=tuple(self._page),
             gathered=tuple(self._gathered),
@@ -159,53 +159,53 @@ class _PageBuilder:
             lines=tuple(self._lines),
         )
 
-    def gather(
+    def add_texts(
         self, name: str, edition: Edition | None, texts: Iterable[bytes]
     ) -> None:
-        start, pieces = self._size, len(self._gathered)
+        start, pieces = self._length, len(self._gathered)
         for text in texts:
-            self._waiting.append(text)
-            self._size += len(text)
-            if self._size >= PIECE_BYTES:
-                self._cut()
+            self._pending_texts.append(text)
+            self._length += len(text)
+            if self._length >= PIECE_BYTES:
+                self._end_piece()
         if edition is not None and pieces == len(self._gathered):
-            self._begun.append((name, edition, start, self._size))
+            self._pending.append((name, edition, start, self._length))
 
-    def keep(self, name: str) -> None:
-        known = self._known[name]
-        start, self._size = self._size, self._size + known.end - known.start
-        self._waiting.append(known.text)
-        self._begun.append((name, known.edition, start, self._size))
-        if self._size >= PIECE_BYTES:
-            self._cut()
+    def copy(self, name: str) -> None:
+        known = self._old_families[name]
+        start, self._length = self._length, self._length + known.end - known.start
+        self._pending_texts.append(known.text)
+        self._pending.append((name, known.edition, start, self._length))
+        if self._length >= PIECE_BYTES:
+            self._end_piece()
 
-    def _cut(self) -> None:
-        if self._size:
-            text = b"".join(self._waiting)
-            gathered = self._texts.get(text) or piece(text)
+    def _end_piece(self) -> None:
+        if self._length:
+            text = b"".join(self._pending_texts)
+            gathered = self._old_pieces.get(text) or piece(text)
             self._gathered.append(gathered)
             self._put(gathered)
-            for name, edition, start, end in self._begun:
+            for name, edition, start, end in self._pending:
                 family = RenderedFamily(edition, gathered, start, end)
                 self._families[name] = family
-            self._waiting, self._size, self._begun = [], 0, []
+            self._pending_texts, self._length, self._pending = [], 0, []
 
-    def _put(self, new: Piece) -> None:
-        self._page.append(new)
-        self._room -= len(new.text)
-        if self._room < 0:
+    def _put(self, added: Piece) -> None:
+        self._page.append(added)
+        self._free_bytes -= len(added.text)
+        if self._free_bytes < 0:
             raise PageTooLong
 
-    def add(self, family: PerRecordFamily[Record]) -> None:
-        self._cut()
+    def add_blocks(self, family: PerRecordFamily[Record]) -> None:
+        self._end_piece()
         before = heading(family.metric)
         for block in family.blocks:
-            old = self._before.get((family.metric.name, block[0].id))
+            old = self._old_blocks.get((family.metric.name, block[0].id))
             if old is not None and old.given != family.given:
                 old = None
             lines = self._unchanged(family, old, block, before)
             if lines is None:
-                lines = self._fresh(family, old, block, before)
+                lines = self._rendered(family, old, block, before)
             if lines is not None:
                 self._lines.append(lines)
                 self._put(lines.piece)
@@ -221,19 +221,19 @@ class _PageBuilder:
         """Return the previous lines if all changed records have equal ones, or None."""
         if old is None or old.head != len(before):
             return None
-        change = self._change(old.block, block)
-        if change.pairs is None:
+        diff = self._diff(old.block, block)
+        if diff.pairs is None:
             return None
-        said, say = (family.lines(records, {}) for records in change.pairs)
+        said, say = (family.lines(records, {}) for records in diff.pairs)
         if said != say:
             return None
         told = block
         if old.told is not old.block:
-            now = dict(zip(map(id, change.pairs[0]), change.pairs[1], strict=True))
-            told = tuple([now.get(id(record), record) for record in old.told])
+            replacements = dict(zip(map(id, diff.pairs[0]), diff.pairs[1], strict=True))
+            told = tuple([replacements.get(id(record), record) for record in old.told])
         return replace(old, block=block, told=told)
 
-    def _fresh(
+    def _rendered(
         self,
         family: PerRecordFamily[Record],
         old: RenderedBlock | None,
@@ -242,17 +242,17 @@ class _PageBuilder:
     ) -> RenderedBlock | None:
         """Render a block's lines, but copy known ones; return None without lines."""
         known: dict[int, str] = {}
-        if old is not None and self._change(old.block, block).alike:
+        if old is not None and self._diff(old.block, block).is_similar:
             # Both blocks hold their records, so no two records have the same id().
             texts = old.piece.text[old.head :].decode().split("\n")
             known = dict(zip(map(id, old.told), texts, strict=False))
-        told, made = block, family.lines(block, known)
-        if not all(made):
-            told = tuple([r for r, line in zip(block, made, strict=True) if line])
-            made = list(filter(None, made))
+        told, lines = block, family.lines(block, known)
+        if not all(lines):
+            told = tuple([r for r, line in zip(block, lines, strict=True) if line])
+            lines = list(filter(None, lines))
         if not told:
             return None
-        text = (before + "\n".join(made) + "\n").encode()
+        text = (before + "\n".join(lines) + "\n").encode()
         return RenderedBlock(
             piece=piece(text, series=len(told)),
             name=family.metric.name,
@@ -262,9 +262,9 @@ class _PageBuilder:
             head=len(before),
         )
 
-    def _change(self, old: Records, new: Records) -> BlockDiff:
+    def _diff(self, old: Records, new: Records) -> BlockDiff:
         key = id(old), id(new)
-        found = self._changes.get(key)
+        found = self._diffs.get(key)
         if found is None:
-            found = self._changes[key] = BlockDiff.between(old, new)
+            found = self._diffs[key] = BlockDiff.between(old, new)
         return found

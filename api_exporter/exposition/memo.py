@@ -18,8 +18,8 @@ class MemoIterable(Generic[T]):
         self._items = iter(items)
 
     def __iter__(self) -> Iterator[T]:
-        self._items, mine = tee(self._items)
-        return mine
+        self._items, copy = tee(self._items)
+        return copy
 
 
 class MemoFunction(Generic[R, T]):
@@ -27,11 +27,11 @@ class MemoFunction(Generic[R, T]):
 
     def __init__(self, function: Callable[[R], T]) -> None:
         self._function = function
-        self._made: dict[int, tuple[T, R]] = {}
+        self._results: dict[int, tuple[T, R]] = {}
 
     def __call__(self, record: R) -> T:
         """Return the result by identity; a record is held, so its id() stays unique."""
-        made = self._made.get(id(record))
-        if made is None:
-            made = self._made[id(record)] = self._function(record), record
-        return made[0]
+        result = self._results.get(id(record))
+        if result is None:
+            result = self._results[id(record)] = self._function(record), record
+        return result[0]

@@ -42,54 +42,54 @@ class ContentType(Struct, frozen=True):
         return text.encode("ascii")
 
 
-class _Wish(Struct, frozen=True):
+class _Element(Struct, frozen=True):
     media: str
     parameters: dict[str, str]
     quality: float
 
 
 def content_type(accept: str | None) -> ContentType:
-    best: tuple[float, int, ContentType] | None = None
-    for wish in _wishes(accept or ""):
-        if wish.quality == 0:
+    chosen: tuple[float, int, ContentType] | None = None
+    for element in _elements(accept or ""):
+        if element.quality == 0:
             continue
         for rank, format_ in enumerate(Format):
-            if _fits(wish, format_) and (
-                best is None or (wish.quality, -rank) > best[:2]
+            if _matches(element, format_) and (
+                chosen is None or (element.quality, -rank) > chosen[:2]
             ):
-                best = (wish.quality, -rank, _answer(wish, format_))
+                chosen = (element.quality, -rank, _chosen(element, format_))
                 break
-    return best[2] if best else ContentType(Format.TEXT_0)
+    return chosen[2] if chosen else ContentType(Format.TEXT_0)
 
 
 def accepts_gzip(accept_encoding: str | None) -> bool:
     """Return whether gzip is accepted: by its name or `*`, with a quality above 0."""
-    qualities = {w.media: w.quality for w in _wishes(accept_encoding or "")}
+    qualities = {w.media: w.quality for w in _elements(accept_encoding or "")}
     quality = qualities.get("gzip", qualities.get("x-gzip", qualities.get("*", 0.0)))
     return quality > 0
 
 
-def _fits(wish: _Wish, format_: Format) -> bool:
+def _matches(element: _Element, format_: Format) -> bool:
     media, version = format_.value
-    if wish.media in {"*/*", "text/*"}:
+    if element.media in {"*/*", "text/*"}:
         # A wildcard gets the format that every client can read.
         return format_ is Format.TEXT_0
-    if wish.media != media:
+    if element.media != media:
         return False
     # Without a version, the oldest one of the media type is meant.
     oldest = "0.0.1" if format_.openmetrics else "0.0.4"
-    return wish.parameters.get("version", oldest) == version
+    return element.parameters.get("version", oldest) == version
 
 
-def _answer(wish: _Wish, format_: Format) -> ContentType:
+def _chosen(element: _Element, format_: Format) -> ContentType:
     if format_.value[1] != "1.0.0":
         return ContentType(format_)
-    escaping = wish.parameters.get("escaping", "")
+    escaping = element.parameters.get("escaping", "")
     return ContentType(format_, escaping if escaping in ESCAPINGS else "underscores")
 
 
-def _wishes(header: str) -> list[_Wish]:
-    wishes = []
+def _elements(header: str) -> list[_Element]:
+    elements = []
     for element in header.split(","):
         media, *rest = (part.strip() for part in element.split(";"))
         parameters = {}
@@ -98,8 +98,8 @@ def _wishes(header: str) -> list[_Wish]:
             parameters[name.strip().lower()] = value.strip().strip('"')
         quality = _quality(parameters.pop("q", "1"))
         if media and quality is not None:
-            wishes.append(_Wish(media.lower(), parameters, quality))
-    return wishes
+            elements.append(_Element(media.lower(), parameters, quality))
+    return elements
 
 
 def _quality(text: str) -> float | None:

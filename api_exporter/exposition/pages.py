@@ -103,7 +103,7 @@ class JoinedPages(Struct, frozen=True, dict=True):
     @cached_property
     def text(self) -> tuple[bytes, ...]:
         """The slices of the plain form."""
-        return _with_short_start(p.text for p in self.pieces)
+        return _split_first(p.text for p in self.pieces)
 
     @cached_property
     def text_length(self) -> int:
@@ -118,7 +118,7 @@ class JoinedPages(Struct, frozen=True, dict=True):
         else:
             packed = [p.deflated for p in self.pieces]
         start, *rest = packed
-        return _with_short_start([_GZIP_HEADER + start, *rest])
+        return _split_first([_GZIP_HEADER + start, *rest])
 
     @cached_property
     def deflated_length(self) -> int:
@@ -136,7 +136,7 @@ class JoinedPages(Struct, frozen=True, dict=True):
         return Payload((*self.deflated, end), self.deflated_length + len(end))
 
 
-def _with_short_start(slices: Iterable[bytes]) -> tuple[bytes, ...]:
+def _split_first(slices: Iterable[bytes]) -> tuple[bytes, ...]:
     start, rest = b"", iter(slices)
     for slice_ in rest:
         start += slice_
@@ -145,7 +145,7 @@ def _with_short_start(slices: Iterable[bytes]) -> tuple[bytes, ...]:
     return tuple(filter(None, (start[:FIRST_BYTES], start[FIRST_BYTES:], *rest)))
 
 
-_KEPT = 16
+_MAX_CACHED_FILTERS = 16
 """The maximum number of cached collector filters. Each takes 1 MiB."""
 
 
@@ -184,11 +184,11 @@ class Pages:
         Args:
             names: the selected collectors; None for all.
         """
-        found = self._wholes.get(names)
-        if found is None:
-            if len(self._wholes) >= _KEPT:
+        joined = self._wholes.get(names)
+        if joined is None:
+            if len(self._wholes) >= _MAX_CACHED_FILTERS:
                 self._wholes.clear()
-            found = self._wholes[names] = _joined(
+            joined = self._wholes[names] = _joined(
                 tuple(
                     p
                     for name, page in self._pages.items()
@@ -196,11 +196,11 @@ class Pages:
                     for p in page
                 )
             )
-        return found
+        return joined
 
 
-def _joined(every: tuple[Piece, ...]) -> JoinedPages:
+def _joined(pieces: tuple[Piece, ...]) -> JoinedPages:
     checksum = 0
-    for p in every:
+    for p in pieces:
         checksum = crc.combine(checksum, p.crc, p.shift)
-    return JoinedPages(pieces=every, crc=checksum)
+    return JoinedPages(pieces=pieces, crc=checksum)

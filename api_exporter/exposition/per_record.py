@@ -35,17 +35,17 @@ class Blocks(MemoIterable[tuple[R, ...]]):
     """
 
     def __init__(self, records: Iterable[R]) -> None:
-        super().__init__(_cut(records))
+        super().__init__(_split(records))
 
 
-def _cut(found: Iterable[R]) -> Iterator[tuple[R, ...]]:
-    records, start = tuple(found), 0
+def _split(all_records: Iterable[R]) -> Iterator[tuple[R, ...]]:
+    records, start = tuple(all_records), 0
     while start < len(records):
         end = start + LONGEST
         candidates = records[start + SHORTEST : end]
-        for place, record in enumerate(candidates, start + SHORTEST):
+        for index, record in enumerate(candidates, start + SHORTEST):
             if crc32(record.id.encode()) % SPARSE == 0:
-                end = place
+                end = index
                 break
         yield records[start:end]
         start = end
@@ -81,12 +81,12 @@ class PerRecordFamily(Family, Generic[R]):
         Args:
             known: rendered lines by the id() of their records.
         """
-        name, labelled, valued = self.metric.name, self._labelled, self._value
+        name, labelled, value_of = self.metric.name, self._labelled, self._value
         return [
             known.get(id(record))
             or (
                 ""
-                if (value := valued(record)) is None
+                if (value := value_of(record)) is None
                 else f"{name}{labelled(record)}"
                 f" {value if isinstance(value, int) else number(value)}"
             )
@@ -97,9 +97,9 @@ class PerRecordFamily(Family, Generic[R]):
 def _samples(
     blocks: Blocks[R],
     labelled: Callable[[R], Labels],
-    valued: Callable[[R], float | None],
+    value_of: Callable[[R], float | None],
 ) -> Iterator[Sample]:
     for block in blocks:
         for record in block:
-            if (value := valued(record)) is not None:
+            if (value := value_of(record)) is not None:
                 yield labelled(record), value

@@ -73,7 +73,7 @@ LONGEST_LABEL = 4096
 SHORT = LONGEST_LABEL // 4
 """Characters up to which no text is too long: each takes at most four bytes."""
 
-_CUT = "…"
+_DOTS = "…"
 
 
 def cut(value: str) -> str:
@@ -83,7 +83,7 @@ def cut(value: str) -> str:
     raw = value[: LONGEST_LABEL + 1].encode()
     if len(raw) <= LONGEST_LABEL:
         return value
-    return raw[: LONGEST_LABEL - len(_CUT.encode())].decode(errors="ignore") + _CUT
+    return raw[: LONGEST_LABEL - len(_DOTS.encode())].decode(errors="ignore") + _DOTS
 
 
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
@@ -91,13 +91,13 @@ _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 
 def cut_labels(text: bytes) -> int:
     """Return the number of cut labels: hardly any other is so long and ends in `…`."""
-    mark = _CUT.encode()
-    if mark[0] not in text:  # the usual case, found quickly
+    ellipsis = _DOTS.encode()
+    if ellipsis[0] not in text:  # the usual case, found quickly
         return 0
-    values = (part.rpartition(b'="')[2] for part in text.split(mark + b'"')[:-1])
-    shortest = LONGEST_LABEL - 2 * len(mark)
+    values = (part.rpartition(b'="')[2] for part in text.split(ellipsis + b'"')[:-1])
+    min_length = LONGEST_LABEL - 2 * len(ellipsis)
     return sum(
-        len(value) >= shortest and len(_ESCAPED.sub(b".", value)) >= shortest
+        len(value) >= min_length and len(_ESCAPED.sub(b".", value)) >= min_length
         for value in values
     )
 
@@ -149,7 +149,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def count_true(metric: Metric, which: Iterable[bool]) -> Family:
-    return _counting(metric, which, lambda counts: [("", counts[True])])
+    return _count(metric, which, lambda counts: [("", counts[True])])
 
 
 def counted(
@@ -165,27 +165,27 @@ def counted(
             counts[labelled(key)] += count
         return sorted(counts.items())
 
-    return _counting(metric, keys, samples)
+    return _count(metric, keys, samples)
 
 
 def halves(label: str, metric: Metric, which: Iterable[bool]) -> Family:
     """Return the numbers of true and false items, both always."""
-    return _counting(
+    return _count(
         metric,
         which,
         lambda counts: [
-            (labels(**{label: boolean(half)}), counts[half]) for half in (True, False)
+            (labels(**{label: boolean(key)}), counts[key]) for key in (True, False)
         ],
     )
 
 
-def _counting(
+def _count(
     metric: Metric,
     keys: Iterable[K],
-    made: Callable[[Counter[K]], Iterable[Sample]],
+    to_samples: Callable[[Counter[K]], Iterable[Sample]],
 ) -> Family:
     def samples() -> Iterator[Sample]:
-        yield from made(Counter(keys))
+        yield from to_samples(Counter(keys))
 
     return Family(metric, samples())
 
@@ -212,10 +212,10 @@ def states(
 
 def number(value: float) -> str:
     """Return the shortest text that is exactly this float, as Go's `'g', -1` does."""
-    written = repr(value)
-    if written[-2:] == ".0":
-        return written[:-2]
-    return written if written[-1].isdecimal() else _NOT_FINITE[written]
+    text = repr(value)
+    if text[-2:] == ".0":
+        return text[:-2]
+    return text if text[-1].isdecimal() else _NOT_FINITE[text]
 
 
 _NOT_FINITE = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
@@ -234,7 +234,7 @@ def heading(metric: Metric) -> str:
     """Return the lines before the samples. In the text format UNIT is a comment."""
     name = metric.name
     lines = f"# HELP {name} {metric.help}\n# TYPE {name} gauge\n"
-    return f"{lines}# UNIT {name} {of}\n" if (of := unit(name)) else lines
+    return f"{lines}# UNIT {name} {unit_name}\n" if (unit_name := unit(name)) else lines
 
 
 def render(family: Family) -> Iterator[str]:

@@ -27,10 +27,8 @@ LONG = st.builds(
 
 class CutTests(SynchronousTestCase):
     def test_border(self) -> None:
-        """Up to 4,096 bytes are kept; a longer value ends in an ellipsis between
-        characters.
-        """
-        for value, told in (
+        """Up to 4,096 bytes are kept; a longer value is cut between characters."""
+        for value, expected in (
             ("x" * 4096, "x" * 4096),
             ("x" * 4097, "x" * 4093 + "…"),
             ("電" * 1365, "電" * 1365),
@@ -39,27 +37,25 @@ class CutTests(SynchronousTestCase):
             ("x" * 100_000, "x" * 4093 + "…"),
             ("", ""),
         ):
-            self.assertEqual(told, cut(value))
-            self.assertEqual(f'{{name="{told}"}}', labels(name=value))
+            self.assertEqual(expected, cut(value))
+            self.assertEqual(f'{{name="{expected}"}}', labels(name=value))
 
     @settings(deadline=None)
     @given(LONG)
     @example("x" * 4094 + "…")
     @example("xx" + "😀" * 1024)  # the minimum length of a cut value
     def test_any(self, value: str) -> None:
-        """A cut value has at most 4,096 bytes before escaping and begins like the
-        original.
-        """
-        told = cut(value)
-        self.assertLessEqual(len(told.encode()), LONGEST_LABEL)
-        if told != value:
+        """A cut value has at most 4,096 bytes, unescaped, and is a prefix."""
+        found = cut(value)
+        self.assertLessEqual(len(found.encode()), LONGEST_LABEL)
+        if found != value:
             self.assertGreater(len(value.encode()), LONGEST_LABEL)
-            self.assertGreaterEqual(len(told.encode()), LONGEST_LABEL - 3)
-            self.assertEqual("…", told[-1])
-            self.assertTrue(value.startswith(told[:-1]))
+            self.assertGreaterEqual(len(found.encode()), LONGEST_LABEL - 3)
+            self.assertEqual("…", found[-1])
+            self.assertTrue(value.startswith(found[:-1]))
         other = labels(id="a", name=value, other="b…")
         text = f"{METRIC.name}{other} 1\n" * 2
-        self.assertEqual(2 * (told != value), piece(text.encode()).cut)
+        self.assertEqual(2 * (found != value), piece(text.encode()).cut)
 
     def test_none(self) -> None:
         """A page with short labels has no label that was cut."""
@@ -75,10 +71,10 @@ class CutTests(SynchronousTestCase):
 
     def test_states(self) -> None:
         """An unknown state is cut too."""
-        told = "".join(
+        found = "".join(
             render(states(METRIC, "state", ("on",), [('{id="a"}', "x" * 5000)]))
         )
-        self.assertIn(f'{{id="a",state="{cut("x" * 5000)}"}} 1', told)
+        self.assertIn(f'{{id="a",state="{cut("x" * 5000)}"}} 1', found)
 
     def test_pages(self) -> None:
         """The cut labels of all current pages are counted."""

@@ -38,14 +38,14 @@ def things(*ids: str) -> tuple[Thing, ...]:
     return tuple(map(Thing, ids))
 
 
-class Counting:
+class CountingFamilies:
     """Families of things that count how often a label is rendered."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.rendered_count = 0
 
     def labels(self, thing: Thing) -> str:
-        self.asked += 1
+        self.rendered_count += 1
         return labels(id=thing.id, name=thing.name)
 
     def families(self, records: Iterable[Thing], given: str = "") -> list[Family]:
@@ -64,12 +64,12 @@ class Counting:
     ) -> RenderedPage:
         """Render a page and compare it with one rendered without a previous page."""
         after = render_page(self.families(records, given), before)
-        self.asked, asked = 0, self.asked
+        self.rendered_count, rendered_count = 0, self.rendered_count
         whole = rendered(self.families(records, given))
         assert whole.encode() == joined(after)
         for found in after.page:
             assert found == piece(found.text)
-        self.asked = asked
+        self.rendered_count = rendered_count
         return after
 
 
@@ -143,11 +143,11 @@ class EachTests(SynchronousTestCase):
         self.patch(per_record, "SHORTEST", 4)
         self.patch(per_record, "LONGEST", 12)
         self.patch(per_record, "SPARSE", 4)
-        self.patch(incremental, "FEW", 0.5)
-        self.making = Counting()
+        self.patch(incremental, "MAX_COMPARED_SHARE", 0.5)
+        self.making = CountingFamilies()
         self.many = things(*(f"t{number}" for number in range(100)))
         self.before = self.making.made(self.many)
-        self.making.asked = 0
+        self.making.rendered_count = 0
 
     def blocks(self) -> int:
         return len(self.before.page) // 2
@@ -161,14 +161,14 @@ class EachTests(SynchronousTestCase):
         """Unchanged records keep their pieces, and no label is rendered."""
         after = self.making.made(self.many, self.before)
         self.assertEqual(len(after.page), shared(self.before, after))
-        self.assertEqual(0, self.making.asked)
+        self.assertEqual(0, self.making.rendered_count)
 
     def test_changed(self) -> None:
         """A changed record costs its own lines, and a piece if its lines differ."""
         changed = (Thing("t0", name="new"), *self.many[1:])
         after = self.making.made(changed, self.before)
         self.assertEqual(1, len(self.before.page) - shared(self.before, after))
-        self.assertLessEqual(self.making.asked, 3)
+        self.assertLessEqual(self.making.rendered_count, 3)
 
     def test_the_same_said(self) -> None:
         """A changed record with an equal line keeps the piece; the old record is not
@@ -207,13 +207,13 @@ class EachTests(SynchronousTestCase):
             back = self.making.made(self.many, gone)
             for first, second in ((self.before, gone), (gone, back)):
                 self.assertLessEqual(len(first.page) - shared(first, second), 4)
-            self.assertLess(self.making.asked, 40)
+            self.assertLess(self.making.rendered_count, 40)
 
     def test_given(self) -> None:
         """All lines of a family are rendered again when `given` changes."""
         after = self.making.made(self.many, self.before, given="other")
         self.assertEqual(self.blocks(), shared(self.before, after))
-        self.assertEqual(100, self.making.asked)
+        self.assertEqual(100, self.making.rendered_count)
 
     def test_nothing_left(self) -> None:
         """No record of a removed family is kept."""
@@ -266,9 +266,9 @@ class DiffTests(SynchronousTestCase):
     def test_alike(self) -> None:
         """Lines are searched for if at least a quarter of the records is unchanged."""
         old = things(*map(str, range(100)))
-        for same, alike in ((24, False), (25, True)):
+        for same, is_similar in ((24, False), (25, True)):
             new = old[:same] + things(*map(str, range(same, 100)))
-            self.assertIs(alike, BlockDiff.between(old, new).alike)
+            self.assertIs(is_similar, BlockDiff.between(old, new).is_similar)
 
 
 class CutTests(SynchronousTestCase):
