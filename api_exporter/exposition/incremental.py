@@ -72,7 +72,6 @@ class RenderedBlock(Struct, frozen=True, gc=False):
 
     Attributes:
         given: all values besides the record on which the lines depend.
-        told: the records that have a line, in line order.
         head: the number of characters before the first line.
     """
 
@@ -81,6 +80,7 @@ class RenderedBlock(Struct, frozen=True, gc=False):
     given: Hashable
     block: Records
     told: Records
+    """The records that have a line, in line order."""
     head: int
 
 

@@ -22,9 +22,7 @@ from api_exporter.web.tree import SummaryPages
 def summary_pages(
     accounts: Mapping[str, Network], context: SiteContext
 ) -> SummaryPages:
-    """Return the pages. Their metrics are those of the process and the `up` of
-    accounts.
-    """
+    """Return the pages; the metrics are of the process, with the `up` of accounts."""
     telemetries = {name: network.telemetry for name, network in accounts.items()}
     account_gauges(context.process.registry, telemetries)
     return SummaryPages(
@@ -57,37 +55,37 @@ class AccountTargets(TextPage):
     def __init__(self, accounts: Iterable[str], *, metrics_path: str) -> None:
         super().__init__()
         self._accounts = tuple(accounts)
-        self._path = metrics_path
+        self._metrics_path = metrics_path
 
     def text(self, request: Request) -> str:
         """Return a JSON list; the address is the Host header's, or the query's."""
         hosts = request.requestHeaders.getRawHeaders(b"host", [])
-        wanted = request.args.get(b"address") or hosts
-        address = b",".join(wanted).decode("ascii", "replace")
-        if set(request.args) - {b"address"} or not _is(address):
+        addresses = request.args.get(b"address") or hosts
+        address = b",".join(addresses).decode("ascii", "replace")
+        if set(request.args) - {b"address"} or not _is_address(address):
             return refuse(
                 request,
                 400,
                 "Ask for /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
                 " address is that of this exporter.",
             ).decode()
-        known, usual = may_know(request), {}
-        if self._path != "/metrics":
-            usual["__metrics_path__"] = self._path
+        visible, extra_labels = may_know(request), {}
+        if self._metrics_path != "/metrics":
+            extra_labels["__metrics_path__"] = self._metrics_path
         if request.isSecure():
-            usual["__scheme__"] = "https"
+            extra_labels["__scheme__"] = "https"
         targets = [
             {
                 "targets": [address],
-                "labels": {"__param_account": name, "account": name, **usual},
+                "labels": {"__param_account": name, "account": name, **extra_labels},
             }
             for name in self._accounts
-            if name in known
+            if name in visible
         ]
         return json.dumps(targets) + "\n"
 
 
-def _is(address: str) -> bool:
+def _is_address(address: str) -> bool:
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match["port"] or 80) < 65536:
         return False

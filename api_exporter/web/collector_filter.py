@@ -13,11 +13,11 @@ class CollectorFilter(Struct, frozen=True):
 
     Attributes:
         collectors: names; None for all.
-        own: if the exporter's own metrics are included.
+        has_own: if the exporter's own metrics are included.
     """
 
     collectors: frozenset[str] | None = None
-    own: bool = True
+    has_own: bool = True
 
 
 def collector_filter(
@@ -29,20 +29,20 @@ def collector_filter(
         query: its parameters; unrelated ones are ignored.
         names: of the existing collectors.
     """
-    wanted = _named(query, "collect[]", names)
-    unwanted = _named(query, "exclude[]", (*names, EXPORTER))
-    if wanted and unwanted - {EXPORTER}:
+    included = _parse(query, "collect[]", names)
+    excluded = _parse(query, "exclude[]", (*names, EXPORTER))
+    if included and excluded - {EXPORTER}:
         raise ValueError(
             "collect[] and exclude[] exclude each other, except exclude[]=exporter"
         )
-    own = EXPORTER not in unwanted
-    if wanted:
-        return CollectorFilter(wanted, own)
-    left = frozenset(names) - unwanted
-    return CollectorFilter(None if len(left) == len(names) else left, own)
+    has_own = EXPORTER not in excluded
+    if included:
+        return CollectorFilter(included, has_own)
+    remaining = frozenset(names) - excluded
+    return CollectorFilter(None if len(remaining) == len(names) else remaining, has_own)
 
 
-def _named(
+def _parse(
     query: Mapping[bytes, Sequence[bytes]], parameter: str, allowed: Sequence[str]
 ) -> frozenset[str]:
     values = [value.decode("latin-1") for value in query.get(parameter.encode(), ())]

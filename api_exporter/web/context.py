@@ -18,12 +18,12 @@ from api_exporter.version import Build
 
 T = TypeVar("T")
 
-LIFE = 1.0
+TTL = 1.0
 """The lifetime of a cached value in seconds."""
 
 
 class TTLCache(Generic[T]):
-    """A cache whose values expire after `LIFE`.
+    """A cache whose values expire after `TTL`.
 
     Expired values are removed when a new one is computed: with a thousand accounts, the
     ends of their pages would take 25 MB.
@@ -31,58 +31,57 @@ class TTLCache(Generic[T]):
 
     def __init__(self, seconds: Callable[[], float]) -> None:
         self._seconds = seconds
-        self._made: dict[Hashable, tuple[float, T]] = {}
+        self._values: dict[Hashable, tuple[float, T]] = {}
 
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         now = self._seconds()
-        made = self._made.get(key)
-        if made is None or not 0 <= now - made[0] < LIFE:
-            made = now, make()
-            young = {k: m for k, m in self._made.items() if 0 <= now - m[0] < LIFE}
-            self._made = {**young, key: made}
-        return made[1]
+        cached = self._values.get(key)
+        if cached is None or not 0 <= now - cached[0] < TTL:
+            cached = now, compute()
+            fresh = {k: m for k, m in self._values.items() if 0 <= now - m[0] < TTL}
+            self._values = {**fresh, key: cached}
+        return cached[1]
 
 
 PROFILES = "debug/pprof"
 """The path of the profiles, if they are enabled."""
 
 
-MOST_ANSWERS = 16
+MAX_PENDING = 16
 """The maximum number of pending service discovery responses, for all accounts."""
 
-MOST_BYTES = 256 * 1024 * 1024
+MAX_PENDING_BYTES = 256 * 1024 * 1024
 """The maximum bytes of such responses that are being sent."""
 
 
-class Answers:
+class PendingResponses:
     """The pending responses of service discovery.
 
     Above one of the limits, the connection of the oldest response in transfer is
     aborted: a client that does not read must not block the others.
 
     Attributes:
-        turn: a lock; one response is computed at a time, so a refresh waits for one at
-            most.
+        lock: one response is computed at a time, so a refresh waits for one at most.
     """
 
     def __init__(self) -> None:
-        self.turn = DeferredLock()
+        self.lock = DeferredLock()
         self._bytes: dict[Request, int] = {}
 
     def begin(self, request: Request) -> bool:
         """Count a request until it has ended. Return False at the limit."""
-        if len(self._bytes) >= MOST_ANSWERS and not self._make_room():
+        if len(self._bytes) >= MAX_PENDING and not self._make_room():
             return False
         self._bytes[request] = 0
         request.notifyFinish().addBoth(lambda _: self._bytes.pop(request, None))
         return True
 
-    def send(self, request: Request, answer: Payload) -> None:
-        while sum(self._bytes.values()) + answer.length > MOST_BYTES:
+    def send(self, request: Request, response: Payload) -> None:
+        while sum(self._bytes.values()) + response.length > MAX_PENDING_BYTES:
             if not self._make_room():
                 break
-        self._bytes[request] = answer.length
-        Sender(request, iter(answer.slices)).start()
+        self._bytes[request] = response.length
+        Sender(request, iter(response.slices)).start()
 
     def _make_room(self) -> bool:
         oldest = next((r for r, length in self._bytes.items() if length), None)
@@ -116,8 +115,8 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     now: Now
 
     @cached_property
-    def discovery(self) -> Answers:
-        return Answers()
+    def discovery(self) -> PendingResponses:
+        return PendingResponses()
 
     @cached_property
     def tails(self) -> TTLCache[Piece]:

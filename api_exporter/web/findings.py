@@ -12,7 +12,7 @@ from api_exporter.web.status import findings, verdict
 from api_exporter.web.status.document import LivePage, markup
 from api_exporter.web.status.page import footer
 
-AT_ONCE = 1_000
+FINDINGS_PER_PAGE = 1_000
 """Findings on a page. The page is rendered at once, which takes 10 ms."""
 
 
@@ -30,30 +30,30 @@ class Findings(LivePage):
         self._runbooks = context.runbooks
 
     def text(self, request: Request) -> str:
-        """Return the page with that number, limited to the last one; the first by
-        default.
-        """
+        """Return the page with that number: the last at most, the first by default."""
         found = self._network.attention.found
-        last = max(1, -(-len(found.findings) // AT_ONCE))
+        last = max(1, -(-len(found.findings) // FINDINGS_PER_PAGE))
         number = request.args.get(b"page", [b""])[0]
-        wanted = int(number) if number.isdigit() and len(number) < 6 else 1
-        page = min(max(1, wanted), last)
-        return self.kept.get(page, lambda: self._page(found, page, last))
+        requested = int(number) if number.isdigit() and len(number) < 6 else 1
+        page = min(max(1, requested), last)
+        return self.cache.get(page, lambda: self._page(found, page, last))
 
     def _page(self, found: FindingList, page: int, last: int) -> str:
         now, account = self._now(), self._network.account
         fact = verdict.network(found, self._network.telemetry.freshness[UP])
-        begin = (page - 1) * AT_ONCE
-        some = found.findings[begin : begin + AT_ONCE]
-        shown = findings.items(some, now, self._runbooks)
-        if not some:
+        begin = (page - 1) * FINDINGS_PER_PAGE
+        listed = found.findings[begin : begin + FINDINGS_PER_PAGE]
+        shown = findings.items(listed, now, self._runbooks)
+        if not listed:
             shown = findings.legend(findings.QUIET if found.counts else "None yet.")
         links = [
             f'<a href="{findings.address(account, at)}">{word}</a>'
             for word, at in (("Previous", page - 1), ("Next", page + 1))
             if 1 <= at <= last
         ]
-        range_ = f"{begin + 1:,} to {begin + len(some):,} of {len(found.findings):,}. "
+        range_ = (
+            f"{begin + 1:,} to {begin + len(listed):,} of {len(found.findings):,}. "
+        )
         status = escape(f"./?account={account}" if account else "./")
         main = (
             f"<main>{markup(self.top(now, account))}"

@@ -59,14 +59,14 @@ def _process(context: SiteContext) -> dict[str, object]:
     }
 
 
-def _entry(standing: Freshness) -> dict[str, object]:
+def _entry(freshness: Freshness) -> dict[str, object]:
     entry: dict[str, object] = {
-        "up": standing.up,
-        "supported": standing.supported,
-        "last_success_timestamp_seconds": standing.last_success,
-        "records": standing.records if standing.last_success else None,
-        "last_error_reason": standing.error.reason if standing.error else None,
+        "up": freshness.up,
+        "supported": freshness.supported,
+        "last_success_timestamp_seconds": freshness.last_success,
+        "records": freshness.records if freshness.last_success else None,
+        "last_error_reason": freshness.error.reason if freshness.error else None,
     }
-    if standing.error is not None and standing.error.request_id:
-        entry["last_error_request_id"] = standing.error.request_id
+    if freshness.error is not None and freshness.error.request_id:
+        entry["last_error_request_id"] = freshness.error.request_id
     return entry

@@ -11,7 +11,7 @@ from api_exporter.telemetry.text import text
 from api_exporter.web.collector_filter import collector_filter
 from api_exporter.web.context import SiteContext
 
-_NOTHING = {
+_EMPTY_TAIL = {
     openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
     for openmetrics in (False, True)
 }
@@ -42,19 +42,19 @@ class Metrics(ReadOnlyPage):
         request.notifyFinish().addBoth(lambda _: self._in_flight.dec())
         keep_private(request)
         try:
-            choice = collector_filter(request.args, self._pages.names)
+            chosen = collector_filter(request.args, self._pages.names)
         except ValueError as error:
             return Refusal(400, str(error)).render(request)
-        wanted = negotiation.content_type(_header(request, b"accept"))
-        whole = self._pages.whole(choice.collectors)
-        openmetrics = wanted.format.openmetrics
-        tail = self._tail(openmetrics) if choice.own else _NOTHING[openmetrics]
+        content_type = negotiation.content_type(_header(request, b"accept"))
+        whole = self._pages.whole(chosen.collectors)
+        openmetrics = content_type.format.openmetrics
+        tail = self._tail(openmetrics) if chosen.has_own else _EMPTY_TAIL[openmetrics]
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
             request.setHeader(b"Content-Encoding", b"gzip")
         else:
             body = whole.plain(tail)
-        request.setHeader(b"Content-Type", wanted.header())
+        request.setHeader(b"Content-Type", content_type.header())
         request.setHeader(b"Content-Length", b"%d" % body.length)
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         if request.method == b"HEAD":

@@ -28,12 +28,12 @@ from api_exporter.serving.page import (
 )
 
 InThread = Callable[[Callable[[], bytes]], Awaitable[bytes]]
-"""Runs work in another thread that would block the event loop."""
+"""A function that runs blocking work in another thread."""
 
-SECONDS = range(1, 301)
+DURATIONS = range(1, 301)
 """The allowed duration of a profile in seconds."""
 
-FORMATS = range(1)
+DEBUG_VALUES = range(1)
 """The supported values of Go's `debug` parameter: 0 is the binary format."""
 
 _INDEX = """<!DOCTYPE html>
@@ -68,7 +68,7 @@ class ProfileKind(Struct, frozen=True, kw_only=True):
     record: Callable[[IReactorTime, int], Awaitable[Callable[[], Profile]]]
 
 
-KINDS = {
+PROFILE_KINDS = {
     "profile": ProfileKind(
         title="CPU time of the next 30 seconds",
         uses="the CPU sampler",
@@ -93,7 +93,7 @@ KINDS = {
 
 
 class ProfilePage(ReadOnlyPage):
-    """Records a profile of one kind, until the client disconnects at the latest."""
+    """A page that records a profile of one kind; a disconnect cancels it."""
 
     def __init__(
         self,
@@ -108,40 +108,40 @@ class ProfilePage(ReadOnlyPage):
         self._now = now
         self._in_thread = in_thread
         self._running: Deferred[bytes] | None = None
-        self._until = 0.0
+        self._ends_at = 0.0
 
     def render_GET(self, request: Request) -> bytes | int:
         keep_at_home(request)
         try:
-            _whole_number(request, "debug", FORMATS, 0)
-            seconds = _whole_number(request, "seconds", SECONDS, self._kind.seconds)
+            _whole_number(request, "debug", DEBUG_VALUES, 0)
+            seconds = _whole_number(request, "seconds", DURATIONS, self._kind.seconds)
         except ValueError as error:
             return _refuse(request, 400, str(error))
         if self._running is not None:
-            wait = max(1, ceil(self._until - self._clock.seconds()))
+            wait = max(1, ceil(self._ends_at - self._clock.seconds()))
             request.setHeader(b"Retry-After", b"%d" % wait)
             return _refuse(request, 409, f"{self._kind.uses} is in use; retry later")
         if request.method == b"HEAD":
             return _attach(request, b"")
-        self._until = self._clock.seconds() + seconds
+        self._ends_at = self._clock.seconds() + seconds
         running = self._running = Deferred.fromCoroutine(self._make(seconds))
-        gone = request.notifyFinish()
-        gone.addErrback(lambda _: running.cancel())
+        disconnected = request.notifyFinish()
+        disconnected.addErrback(lambda _: running.cancel())
 
-        def ended(failure: Failure) -> bytes:
+        def on_failed(failure: Failure) -> bytes:
             if failure.check(CancelledError):
                 return _refuse(request, 503, "the exporter is being stopped")
             kind = _name(request).decode()
             _log.failure("No {kind} profile", failure, kind=kind)
             return _refuse(request, 500, "no profile could be made; see the log")
 
-        def answer(body: bytes) -> None:
-            if not gone.called:
+        def send(body: bytes) -> None:
+            if not disconnected.called:
                 request.write(body)
                 request.finish()
 
-        running.addBoth(self._end)
-        running.addCallbacks(partial(_attach, request), ended).addCallback(answer)
+        running.addBoth(self._on_ended)
+        running.addCallbacks(partial(_attach, request), on_failed).addCallback(send)
         return NOT_DONE_YET
 
     async def _make(self, seconds: int) -> bytes:
@@ -149,7 +149,7 @@ class ProfilePage(ReadOnlyPage):
         profile = await self._kind.record(self._clock, seconds)
         return await self._in_thread(lambda: encode(profile(), started))
 
-    def _end(self, result: bytes | Failure) -> bytes | Failure:
+    def _on_ended(self, result: bytes | Failure) -> bytes | Failure:
         self._running = None
         return result
 
@@ -167,7 +167,7 @@ class Pprof(TextPage):
         super().__init__()
         self._pages = [
             (name, ProfilePage(kind, clock, now, in_thread))
-            for name, kind in KINDS.items()
+            for name, kind in PROFILE_KINDS.items()
         ]
         self.putChild(b"", self)
         for name, page in self._pages:
@@ -187,7 +187,7 @@ class Pprof(TextPage):
     def text(self, _request: Request) -> str:
         items = "".join(
             f'<li><a href="{name}">{name}</a>: {kind.title}</li>\n'
-            for name, kind in KINDS.items()
+            for name, kind in PROFILE_KINDS.items()
         )
         return _INDEX.format(items=items)
 

@@ -12,14 +12,14 @@ from api_exporter.upstream.advice import advice
 from api_exporter.web.context import SiteContext
 
 
-def reasons(standing: Freshness, now: float) -> list[dict[str, str]]:
+def reasons(freshness: Freshness, now: float) -> list[dict[str, str]]:
     """Return why the peers are not reliable; none if their last refresh is good and
     recent.
 
     Their metrics stay longer: they are withdrawn only after METRICS_MAX_AGE.
     """
     found = []
-    error = standing.error
+    error = freshness.error
     if error is not None:
         found.append(
             {
@@ -28,7 +28,7 @@ def reasons(standing: Freshness, now: float) -> list[dict[str, str]]:
                 "advice": advice(error),
             }
         )
-    if standing.last_success is None:
+    if freshness.last_success is None:
         found.append(
             {
                 "reason": "never_read",
@@ -36,13 +36,13 @@ def reasons(standing: Freshness, now: float) -> list[dict[str, str]]:
             }
         )
     elif (
-        age := now - standing.last_success
-    ) > UNRELIABLE * standing.period or standing.withdrawn:
+        age := now - freshness.last_success
+    ) > UNRELIABLE * freshness.period or freshness.withdrawn:
         found.append(
             {
                 "reason": "too_old",
                 "message": f"the last refresh of the peers was {age:.0f} s ago,"
-                f" the interval is {standing.period:g} s",
+                f" the interval is {freshness.period:g} s",
             }
         )
     return found

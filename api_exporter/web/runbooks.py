@@ -11,26 +11,26 @@ from api_exporter.web.status import document
 RUNBOOKS = "runbooks"
 """The path of the page, relative to the status page."""
 
-FILE = Path(__file__).parents[1] / "doc/runbooks.html"
+RUNBOOKS_FILE = Path(__file__).parents[1] / "doc/runbooks.html"
 """The page as made by the build. It has no style; `Runbooks` adds it."""
 
 UNPACKED = str(getattr(sys, "_MEIPASS", ""))
 """The folder of an executable's unpacked files, "" without one."""
 
-MISSING = "This build has no runbooks: `make run` makes them.\n"
+MISSING_MESSAGE = "This build has no runbooks: `make run` makes them.\n"
 
 
 class Runbooks(TextPage):
     """The runbooks of the build."""
 
     def text(self, request: Request) -> str:
-        if not FILE.exists():
+        if not RUNBOOKS_FILE.exists():
             request.setResponseCode(404)
-            return MISSING
-        document.protect(request)
+            return MISSING_MESSAGE
+        document.set_security_headers(request)
         request.setHeader(b"Content-Type", b"text/html; charset=utf-8")
         style = f"<style>{document.STYLE}</style>\n</head>"
-        return FILE.read_text(encoding="utf-8").replace("</head>", style, 1)
+        return RUNBOOKS_FILE.read_text(encoding="utf-8").replace("</head>", style, 1)
 
 
 def installed() -> str:
@@ -39,5 +39,5 @@ def installed() -> str:
     A one-file executable removes its files when it ends, so the address is the page's.
     """
     if not UNPACKED or Path(sys.executable).parent in Path(UNPACKED).parents:
-        return str(FILE)
+        return str(RUNBOOKS_FILE)
     return f"/{RUNBOOKS}"

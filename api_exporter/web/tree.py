@@ -45,13 +45,13 @@ def tree(
 
     def page(
         make: Callable[[Network], IResource],
-        of_all: Callable[[SummaryPages], IResource],
+        of_summary: Callable[[SummaryPages], IResource],
     ) -> IResource:
         if summary is None:
             (only,) = accounts.values()
             return make(only)
         pages = {name.encode(): make(network) for name, network in accounts.items()}
-        return ByAccount(pages, of_all(summary))
+        return ByAccount(pages, of_summary(summary))
 
     def metrics(network: Network) -> Metrics:
         process = () if summary else (context.process.registry,)
@@ -64,8 +64,8 @@ def tree(
     root.putChild(b"ready", page(lambda v: Ready(v, context), lambda s: s.ready))
     discovery = page(lambda v: Discovery(v, context), lambda s: s.discovery)
     root.putChild(b"sd", discovery)
-    every = page(lambda v: Findings(v, context), lambda s: s.findings)
-    root.putChild(FINDINGS.encode(), every)
+    findings_page = page(lambda v: Findings(v, context), lambda s: s.findings)
+    root.putChild(FINDINGS.encode(), findings_page)
     if summary is not None:
         discovery.putChild(b"accounts", summary.targets)
     root.putChild(RUNBOOKS.encode(), Runbooks())
@@ -85,22 +85,22 @@ def _put(root: IResource, path: str, page: IResource) -> None:
 
 
 class ByAccount(ReadOnlyPage):
-    """Delegates to the page of the account in `?account=NAME`.
+    """A page that delegates to the page of the account in `?account=NAME`.
 
     Args:
         pages: by the account's name.
-        without: the page for requests without an account.
+        summary: the page for requests without an account.
     """
 
-    def __init__(self, pages: Mapping[bytes, IResource], without: IResource) -> None:
+    def __init__(self, pages: Mapping[bytes, IResource], summary: IResource) -> None:
         super().__init__()
         self._pages = pages
-        self._without = without
+        self._summary = summary
         self._unknown = Refusal(404, NO_ACCOUNT)
 
     def render(self, request: Request) -> bytes | int:
         named = request.args.get(b"account")
-        page: IResource | None = self._without
+        page: IResource | None = self._summary
         if named is not None:
             page = self._pages.get(named[0]) if len(named) == 1 else None
         answer: bytes | int = (page or self._unknown).render(request)

@@ -144,10 +144,10 @@ class EachTests(SynchronousTestCase):
         self.patch(per_record, "LONGEST", 12)
         self.patch(per_record, "SPARSE", 4)
         self.patch(incremental, "MAX_COMPARED_SHARE", 0.5)
-        self.making = CountingFamilies()
+        self.families = CountingFamilies()
         self.many = things(*(f"t{number}" for number in range(100)))
-        self.before = self.making.made(self.many)
-        self.making.rendered_count = 0
+        self.before = self.families.made(self.many)
+        self.families.rendered_count = 0
 
     def blocks(self) -> int:
         return len(self.before.page) // 2
@@ -159,25 +159,23 @@ class EachTests(SynchronousTestCase):
 
     def test_unchanged(self) -> None:
         """Unchanged records keep their pieces, and no label is rendered."""
-        after = self.making.made(self.many, self.before)
+        after = self.families.made(self.many, self.before)
         self.assertEqual(len(after.page), shared(self.before, after))
-        self.assertEqual(0, self.making.rendered_count)
+        self.assertEqual(0, self.families.rendered_count)
 
     def test_changed(self) -> None:
         """A changed record costs its own lines, and a piece if its lines differ."""
         changed = (Thing("t0", name="new"), *self.many[1:])
-        after = self.making.made(changed, self.before)
+        after = self.families.made(changed, self.before)
         self.assertEqual(1, len(self.before.page) - shared(self.before, after))
-        self.assertLessEqual(self.making.rendered_count, 3)
+        self.assertLessEqual(self.families.rendered_count, 3)
 
-    def test_the_same_said(self) -> None:
-        """A changed record with an equal line keeps the piece; the old record is not
-        kept.
-        """
+    def test_equal_line(self) -> None:
+        """A changed record with an equal line keeps the piece, not the old record."""
         old = self.many[7]
         held = sys.getrefcount(old)
         changed = (*self.many[:7], Thing("t7"), *self.many[8:])
-        after = self.making.made(changed, self.before)
+        after = self.families.made(changed, self.before)
         self.assertEqual(len(after.page), shared(self.before, after))
         self.before, self.many = after, changed
         self.assertLess(sys.getrefcount(old), held)
@@ -185,10 +183,10 @@ class EachTests(SynchronousTestCase):
     def test_without_line(self) -> None:
         """Lines stay with their records if one record of a block has no line."""
         many = (Thing("t0", size=None), *self.many[1:])
-        page = self.making.made(many)
+        page = self.families.made(many)
         for new in (Thing("t1"), Thing("t1", size=2)):
             many = (many[0], new, *many[2:])
-            page = self.making.made(many, page)
+            page = self.families.made(many, page)
             for lines in page.lines:
                 self.assertLessEqual({*map(id, lines.told)}, {*map(id, many)})
 
@@ -196,24 +194,24 @@ class EachTests(SynchronousTestCase):
         """The heading is in the first block with a line, and moves back to it."""
         [first, *_] = Blocks(self.many)
         without = tuple(replace(thing, size=None) for thing in first)
-        gone = self.making.made((*without, *self.many[len(first) :]), self.before)
-        self.making.made(self.many, gone)
+        gone = self.families.made((*without, *self.many[len(first) :]), self.before)
+        self.families.made(self.many, gone)
 
     def test_comes_and_goes(self) -> None:
         """An added or removed record costs one block, or two if it was the border."""
         for record in (self.many[3], self.many[50], self.many[99]):
             without = tuple(r for r in self.many if r is not record)
-            gone = self.making.made(without, self.before)
-            back = self.making.made(self.many, gone)
+            gone = self.families.made(without, self.before)
+            back = self.families.made(self.many, gone)
             for first, second in ((self.before, gone), (gone, back)):
                 self.assertLessEqual(len(first.page) - shared(first, second), 4)
-            self.assertLess(self.making.rendered_count, 40)
+            self.assertLess(self.families.rendered_count, 40)
 
     def test_given(self) -> None:
         """All lines of a family are rendered again when `given` changes."""
-        after = self.making.made(self.many, self.before, given="other")
+        after = self.families.made(self.many, self.before, given="other")
         self.assertEqual(self.blocks(), shared(self.before, after))
-        self.assertEqual(100, self.making.rendered_count)
+        self.assertEqual(100, self.families.rendered_count)
 
     def test_nothing_left(self) -> None:
         """No record of a removed family is kept."""
@@ -247,7 +245,7 @@ class EachTests(SynchronousTestCase):
         for there, changes, other in rounds:
             known |= {n: Thing(str(n), *changed) for n, changed in changes.items()}
             records = [known[n] for n in there]
-            before = self.making.made(records, before, other)
+            before = self.families.made(records, before, other)
             alive = set(map(id, records))
             for lines in before.lines:
                 self.assertLessEqual({*map(id, lines.block + lines.told)}, alive)

@@ -32,9 +32,7 @@ def joined(body: Payload) -> bytes:
 
 
 def gunzipped(body: Payload) -> bytes:
-    """Return the text of a single gzip member without trailing data; zlib checks its
-    sum.
-    """
+    """Return the text of exactly one gzip member; zlib checks its checksum."""
     member = zlib.decompressobj(31)
     text = member.decompress(joined(body))
     assert member.eof
@@ -111,9 +109,7 @@ class PagesTests(SynchronousTestCase):
             self.assertEqual(b"x" * sum(sizes), b"".join(slices))
 
     def test_small(self) -> None:
-        """A small page is compressed as a whole, so equal parts of its pieces take no
-        room.
-        """
+        """A small page is compressed as a whole, so repeated text is saved."""
         lines = "".join(f"{n:x}{n * n:x} {n}\n" for n in range(1000))
         for name in NAMES:
             self.pages.publish(name, page(lines))

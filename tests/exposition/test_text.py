@@ -63,7 +63,7 @@ def seconds(instant: datetime) -> float:
 
 
 class UnitTests(SynchronousTestCase):
-    def test_told(self) -> None:
+    def test_units(self) -> None:
         """A family named for seconds or bytes has a unit line; others have none."""
         for end in ("seconds", "bytes"):
             metric = Metric(name=f"things_{end}", help="Things.", source="things")

@@ -115,9 +115,7 @@ class MetricsTests(AccountsTestCase):
 
 class StateTests(AccountsTestCase):
     def test_health(self) -> None:
-        """The health of all accounts has the `up` of each; a name selects one
-        account's.
-        """
+        """The health of all accounts has the `up` of each; a name selects one."""
         found = json.loads(self.text("/health"))
         ups = {"acme": {"up": True}, "beta": {"up": False}, "gamma": {"up": None}}
         self.assertEqual(ups, found["accounts"])
@@ -137,14 +135,14 @@ class StateTests(AccountsTestCase):
         page = self.text("/")
         [acme] = re.findall(r"account=acme.*?</tr>", page)
         [gamma] = re.findall(r"account=gamma.*?</tr>", page)
-        told = re.search(r"attention:\">([^<]+)<", acme)
-        assert told is not None
+        shown = re.search(r"attention:\">([^<]+)<", acme)
+        assert shown is not None
         metrics = self.text("/metrics?account=acme")
         counts = re.findall(r'api_exporter_attention{severity="(\w+)"} (\d+)', metrics)
         self.assertEqual(["critical", "warning", "info"], [s for s, _ in counts])
         self.assertEqual(
             ", ".join(f"{number} {name}" for name, number in counts if number != "0"),
-            told[1],
+            shown[1],
         )
         own = self.text("/?account=acme")
         self.assertEqual(sum(int(number) for _, number in counts), own.count("<li>"))
@@ -335,7 +333,7 @@ class LimitedTests(AccountsTestCase):
         self.assertIn("beta", self.text("/"))
         self.assertEqual(3, len(json.loads(self.text("/sd/accounts"))))
 
-    def test_nobody(self) -> None:
+    def test_no_accounts(self) -> None:
         """A client without permissions sees no account."""
         self.tree = self.pages
         self.assertEqual([], json.loads(self.text("/sd/accounts")))

@@ -37,12 +37,12 @@ class ChosenTests(SynchronousTestCase):
             "exclude[]=peers exclude[]=users exclude[]=groups": CollectorFilter(
                 frozenset()
             ),
-            "exclude[]=exporter": CollectorFilter(own=False),
+            "exclude[]=exporter": CollectorFilter(has_own=False),
             "exclude[]=exporter exclude[]=users": CollectorFilter(
-                frozenset({"groups", "peers"}), own=False
+                frozenset({"groups", "peers"}), has_own=False
             ),
             "collect[]=peers exclude[]=exporter": CollectorFilter(
-                frozenset({"peers"}), own=False
+                frozenset({"peers"}), has_own=False
             ),
         }.items():
             self.assertEqual(expected, of(query), query)
@@ -70,7 +70,7 @@ class ChosenTests(SynchronousTestCase):
     def test_no_collectors(self) -> None:
         """A page without collectors accepts no name."""
         self.assertEqual(
-            CollectorFilter(own=False),
+            CollectorFilter(has_own=False),
             collector_filter({b"exclude[]": [b"exporter"]}, ()),
         )
         with self.assertRaises(ValueError) as caught:

@@ -12,7 +12,7 @@ from twisted.web.resource import Resource
 
 from api_exporter.exposition.pages import piece
 from api_exporter.refresh.network import Network
-from api_exporter.web.context import LIFE
+from api_exporter.web.context import TTL
 from api_exporter.web.metrics import Metrics
 from api_exporter.world import World
 from tests.parts import quota, site_context
@@ -164,7 +164,7 @@ class MetricsTests(ServedTestCase):
         _, _, first = self.request("/metrics")
         self.process.reactor_lag.observe(1)
         self.assertEqual(first, self.request("/metrics")[2])
-        self.clock.advance(LIFE)
+        self.clock.advance(TTL)
         self.assertNotEqual(first, self.request("/metrics")[2])
 
     def test_clock_set_back(self) -> None:
@@ -177,10 +177,10 @@ class MetricsTests(ServedTestCase):
 
     def test_in_flight(self) -> None:
         self.request("/metrics")
-        self.clock.advance(LIFE)
+        self.clock.advance(TTL)
         _, _, body = self.request("/metrics")
         self.assertIn("api_exporter_scrapes_in_flight 1.0\n", body.decode() + "\n")
-        self.clock.advance(LIFE)
+        self.clock.advance(TTL)
         gauge = self.process.scrapes_in_flight
         [sample] = [s for family in gauge.collect() for s in family.samples]
         self.assertEqual(0, sample.value)

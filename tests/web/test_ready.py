@@ -73,13 +73,13 @@ class ReadyTests(ServedTestCase):
         )
         self.assertEqual((503, ["too_old"]), self.ready())
 
-    def test_asks_nobody(self) -> None:
+    def test_no_requests(self) -> None:
         """A request sends none to NetBird."""
         self.watched.start()
-        asked = len(self.watched.telemetry.recent)
+        requests = len(self.watched.telemetry.recent)
         for _ in range(5):
             self.ready()
-        self.assertEqual(asked, len(self.watched.telemetry.recent))
+        self.assertEqual(requests, len(self.watched.telemetry.recent))
 
     def test_head(self) -> None:
         """HEAD has the status without the body; other methods are refused."""

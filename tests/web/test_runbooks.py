@@ -38,9 +38,9 @@ class RunbooksTests(ServedTestCase):
 
     def test_missing(self) -> None:
         """Without the built file a line says how to build it."""
-        self.patch(runbooks, "FILE", Path(self.mktemp()))
+        self.patch(runbooks, "RUNBOOKS_FILE", Path(self.mktemp()))
         status, _, body = self.request("/runbooks")
-        self.assertEqual((404, runbooks.MISSING), (status, body.decode()))
+        self.assertEqual((404, runbooks.MISSING_MESSAGE), (status, body.decode()))
 
 
 class InstalledTests(ServedTestCase):
@@ -50,11 +50,11 @@ class InstalledTests(ServedTestCase):
         A one-file executable removes its files when it ends, so the address is the
         page's.
         """
-        self.assertEqual(str(runbooks.FILE), runbooks.installed())
-        for unpacked, told in (
-            ("/usr/lib/api-exporter/_internal", str(runbooks.FILE)),
+        self.assertEqual(str(runbooks.RUNBOOKS_FILE), runbooks.installed())
+        for unpacked, expected in (
+            ("/usr/lib/api-exporter/_internal", str(runbooks.RUNBOOKS_FILE)),
             ("/scratch/_MEI123", "/runbooks"),
         ):
             self.patch(sys, "executable", "/usr/lib/api-exporter/api-exporter")
             self.patch(runbooks, "UNPACKED", unpacked)
-            self.assertEqual(told, runbooks.installed())
+            self.assertEqual(expected, runbooks.installed())

@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.web.context import LIFE, TTLCache
+from api_exporter.web.context import TTL, TTLCache
 
 
 class TTLCacheTests(SynchronousTestCase):
@@ -21,14 +21,14 @@ class TTLCacheTests(SynchronousTestCase):
 
     def test_life(self) -> None:
         self.assertEqual([1, 1, 2], [self.get("a"), self.get("a"), self.get("b")])
-        self.clock.advance(0.9 * LIFE)
+        self.clock.advance(0.9 * TTL)
         self.assertEqual([1, 2], [self.get("a"), self.get("b")])
-        self.clock.advance(0.1 * LIFE)
+        self.clock.advance(0.1 * TTL)
         self.assertEqual([3, 3], [self.get("a"), self.get("a")])
 
     def test_old(self) -> None:
         """Expired values are removed."""
         for number in range(100):
             self.get(f"a{number}")
-            self.clock.advance(LIFE / 4)
-        self.assertEqual(4, len(self.cache._made))
+            self.clock.advance(TTL / 4)
+        self.assertEqual(4, len(self.cache._values))

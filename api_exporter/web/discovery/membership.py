@@ -27,17 +27,17 @@ class GroupList:
 
     @cached_property
     def names(self) -> str:
-        return listing(group.name for group in self._groups())
+        return label_list(group.name for group in self._groups())
 
     @cached_property
     def ids(self) -> str:
-        return listing(group.id for group in self._groups())
+        return label_list(group.id for group in self._groups())
 
     def _groups(self) -> Iterator[Group]:
-        some: GroupList | None = self
-        while some is not None and some._last is not None:
-            yield some._last
-            some = some._before
+        groups: GroupList | None = self
+        while groups is not None and groups._last is not None:
+            yield groups._last
+            groups = groups._before
 
 
 NO_GROUPS = GroupList()
@@ -50,17 +50,17 @@ def membership(
     """Return the groups of each chosen peer by its id; None for all peers."""
     found: dict[str, GroupList] = {}
     for group in groups:
-        longer: dict[GroupList, GroupList] = {}
+        extended: dict[GroupList, GroupList] = {}
         for member in group.peers or ():
             if chosen is None or member.id in chosen:
                 before = found.get(member.id, NO_GROUPS)
-                if before not in longer:
-                    longer[before] = GroupList(before, group)
-                found[member.id] = longer[before]
+                if before not in extended:
+                    extended[before] = GroupList(before, group)
+                found[member.id] = extended[before]
     return found
 
 
-def listing(values: Iterable[str]) -> str:
+def label_list(values: Iterable[str]) -> str:
     """Return `,a,b,`, so that `.*,a,.*` matches an element at any position."""
     present = sorted(set(map(line, values)) - {""})
     return f",{','.join(present)}," if present else ""

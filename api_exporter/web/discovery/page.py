@@ -18,12 +18,12 @@ from api_exporter.telemetry.freshness import Freshness
 from api_exporter.web.context import SiteContext
 from api_exporter.web.discovery.query import Query, QueryError, query
 from api_exporter.web.discovery.targets import (
-    LONGEST,
-    MOST_TARGETS,
-    NEEDS,
-    AnswerTooLong,
+    MAX_RESPONSE_BYTES,
+    MAX_TARGETS,
+    REQUIRED,
+    ResponseTooLong,
     answer,
-    too_many,
+    has_too_many,
 )
 
 _log = Logger()
@@ -31,8 +31,8 @@ _log = Logger()
 _FULL = "too many answers are being made: retry later"
 
 _TOO_LONG = (
-    f"the answer has more than {LONGEST >> 20} MB or {MOST_TARGETS:,} targets:"
-    " ask for groups, or for fewer ports"
+    f"the answer has more than {MAX_RESPONSE_BYTES >> 20} MB or {MAX_TARGETS:,}"
+    " targets: ask for groups, or for fewer ports"
 )
 
 
@@ -42,7 +42,7 @@ class Discovery(ReadOnlyPage):
     def __init__(self, network: Network, context: SiteContext) -> None:
         super().__init__()
         self._network = network
-        self._answers = context.discovery
+        self._responses = context.discovery
         self._compute = context.compute
         self._now = context.now
 
@@ -50,60 +50,60 @@ class Discovery(ReadOnlyPage):
         keep_private(request)
         account = self._network.account
         try:
-            asked = query(request.args, ("account",) if account else ())
-        except QueryError as wrong:
-            return refuse(request, 400, str(wrong))
+            parsed = query(request.args, ("account",) if account else ())
+        except QueryError as error:
+            return refuse(request, 400, str(error))
         known = self._network.inventory
-        if why := unknown(known, self._network.telemetry.freshness, self._now()):
-            return refuse(request, 503, why)
-        if too_many(known, asked):
+        if reason := unknown(known, self._network.telemetry.freshness, self._now()):
+            return refuse(request, 503, reason)
+        if has_too_many(known, parsed):
             return refuse(request, 400, _TOO_LONG)
-        if not self._answers.begin(request):
+        if not self._responses.begin(request):
             return refuse(request, 503, _FULL)
-        work = Deferred.fromCoroutine(self._answer(request, known, asked))
+        work = Deferred.fromCoroutine(self._answer(request, known, parsed))
         request.notifyFinish().addErrback(lambda _: work.cancel())
         return NOT_DONE_YET
 
-    async def _answer(self, request: Request, known: Inventory, asked: Query) -> None:
+    async def _answer(self, request: Request, known: Inventory, parsed: Query) -> None:
         try:
-            async with self._answers.turn:
-                made = await self._compute(answer, known, asked, self._network.account)
+            async with self._responses.lock:
+                body = await self._compute(answer, known, parsed, self._network.account)
         except CancelledError:  # the connection is closed
             return
-        except AnswerTooLong:
+        except ResponseTooLong:
             _end(request, refuse(request, 400, _TOO_LONG))
         except Exception:  # noqa: BLE001 - a bug
             _log.failure("internal error in service discovery")
             _end(request, refuse(request, 500, "the exporter has a bug: see its log"))
         else:
-            self._send(request, made)
+            self._send(request, body)
 
-    def _send(self, request: Request, made: Payload) -> None:
+    def _send(self, request: Request, body: Payload) -> None:
         request.setHeader(b"Content-Type", b"application/json")
-        request.setHeader(b"Content-Length", b"%d" % made.length)
+        request.setHeader(b"Content-Length", b"%d" % body.length)
         if request.method == b"HEAD":
             request.finish()
         else:
-            self._answers.send(request, made)
+            self._responses.send(request, body)
 
 
 def unknown(
     inventory: Inventory, freshness: Mapping[str, Freshness], now: float
 ) -> str:
     """Return why a required resource is unknown, in a line; "" if all are known."""
-    for name in NEEDS:
+    for name in REQUIRED:
         if getattr(inventory, name) is None:
-            return f"the {name} are unknown: {_why(freshness[name], now)}"
+            return f"the {name} are unknown: {_reason(freshness[name], now)}"
     return ""
 
 
-def _why(standing: Freshness, now: float) -> str:
+def _reason(freshness: Freshness, now: float) -> str:
     since = ""
-    if standing.last_success is not None:
-        since = f"last refresh {now - standing.last_success:.0f} s ago; "
-    if standing.error is not None:
-        return since + " ".join(str(standing.error).split())
-    if standing.supported is False:
+    if freshness.last_success is not None:
+        since = f"last refresh {now - freshness.last_success:.0f} s ago; "
+    if freshness.error is not None:
+        return since + " ".join(str(freshness.error).split())
+    if freshness.supported is False:
         return f"{since}the NetBird API does not offer them to this token"
     return f"{since}the next refresh has not finished"
 

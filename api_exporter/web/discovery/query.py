@@ -12,13 +12,13 @@ from msgspec import Struct
 
 PATH = "/sd"
 
-ADDRESSES = ("ip", "ipv6", "dns")
+ADDRESS_KINDS = ("ip", "ipv6", "dns")
 """The kinds of a peer's address that a target may have; the first is the default."""
 
 MOST_PORTS = 16
 """The maximum number of ports in a query: each multiplies the targets."""
 
-_ALLOWED = ("port", "group", "address")
+_PARAMETERS = ("port", "group", "address")
 
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 
@@ -50,8 +50,8 @@ def query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
         others: names of further parameters, which are ignored.
     """
     for name in arguments:
-        if _text(name) not in (*_ALLOWED, *others):
-            allowed = ", ".join((*others, *_ALLOWED))
+        if _text(name) not in (*_PARAMETERS, *others):
+            allowed = ", ".join((*others, *_PARAMETERS))
             raise QueryError(
                 f"{_text(name)!r} is not allowed: the parameters are {allowed}"
             )
@@ -76,8 +76,8 @@ def query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
         raise QueryError(
             "address: more than one is not allowed: only port and group may repeat"
         )
-    if addresses[0] not in ADDRESSES:
-        allowed = ", ".join(ADDRESSES)
+    if addresses[0] not in ADDRESS_KINDS:
+        allowed = ", ".join(ADDRESS_KINDS)
         raise QueryError(
             f"address: {addresses[0]!r} is not allowed: it must be {allowed}"
         )

@@ -17,8 +17,8 @@ from api_exporter.netbird.records import Peer
 from api_exporter.web.discovery.membership import (
     NO_GROUPS,
     GroupList,
+    label_list,
     line,
-    listing,
     membership,
 )
 from api_exporter.web.discovery.query import Query
@@ -26,13 +26,13 @@ from api_exporter.web.discovery.query import Query
 READS = ("peers", "groups", "accounts")
 """The resources of a response; the last one is optional."""
 
-NEEDS = READS[:2]
+REQUIRED = READS[:2]
 """The required resources."""
 
-LONGEST = 256 * 1024 * 1024
+MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 """The maximum bytes of a response: two ports of 100,000 peers."""
 
-MOST_TARGETS = 300_000
+MAX_TARGETS = 300_000
 """The maximum number of targets: that many have about the maximum length."""
 
 
@@ -73,17 +73,17 @@ class TargetLabels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=Tr
     serial_number: str = ""
 
 
-def too_many(inventory: Inventory, query: Query) -> bool:
+def has_too_many(inventory: Inventory, query: Query) -> bool:
     """Return whether a response would be too long, before it is computed.
 
     The number of peers is estimated: all members of the chosen groups, but no more than
     there are peers.
     """
-    most = len(inventory.peers or ())
+    peer_count = len(inventory.peers or ())
     if query.groups:
         chosen = named(inventory.groups, query.groups)
-        most = min(most, sum(len(group.peers or ()) for group in chosen))
-    return most * len(query.ports) > MOST_TARGETS
+        peer_count = min(peer_count, sum(len(group.peers or ()) for group in chosen))
+    return peer_count * len(query.ports) > MAX_TARGETS
 
 
 class _Entry(Struct, frozen=True, gc=False):
@@ -91,12 +91,12 @@ class _Entry(Struct, frozen=True, gc=False):
     labels: TargetLabels
 
 
-class AnswerTooLong(Exception):
+class ResponseTooLong(Exception):
     """A response longer than the limit."""
 
 
 def answer(inventory: Inventory, query: Query, account: str = "") -> Payload:
-    """Return the JSON list; raise AnswerTooLong.
+    """Return the JSON list; raise ResponseTooLong.
 
     Args:
         account: its name in the configuration, "" if there is only one.
@@ -107,42 +107,42 @@ def answer(inventory: Inventory, query: Query, account: str = "") -> Payload:
     chosen: set[str] | None = None
     if query.groups:
         chosen = member_ids(named(groups, query.groups))
-    found = membership(groups, chosen)
+    group_lists = membership(groups, chosen)
     account_id = inventory.accounts[0].id if inventory.accounts else ""
     encode = msgspec.json.Encoder().encode_into
-    text = _Text()
+    writer = _TargetWriter()
     for peer in peers:
         host = _host(peer, query.address)
         if host and (chosen is None or peer.id in chosen):
             labels = _labels(
                 peer,
-                found.get(peer.id, NO_GROUPS),
+                group_lists.get(peer.id, NO_GROUPS),
                 account=account,
                 account_id=account_id,
                 kinds=inventory.personal,
             )
             for port in query.ports:
-                encode(_Entry((f"{host}:{port}",), labels), text.next(), -1)
-    return text.end()
+                encode(_Entry((f"{host}:{port}",), labels), writer.next(), -1)
+    return writer.end()
 
 
-class _Text:
+class _TargetWriter:
     def __init__(self) -> None:
         self._slices: list[bytes] = []
         self._buffer = bytearray()
-        self._before = b"[\n"
+        self._separator = b"[\n"
         self._length = 0
 
     def next(self) -> bytearray:
         """Return the buffer to which the next target is appended."""
         if len(self._buffer) >= (PIECE_BYTES if self._slices else FIRST_BYTES):
             self._cut()
-        self._buffer += self._before
-        self._before = b",\n"
+        self._buffer += self._separator
+        self._separator = b",\n"
         return self._buffer
 
     def end(self) -> Payload:
-        self._buffer += b"[]\n" if self._before == b"[\n" else b"\n]\n"
+        self._buffer += b"[]\n" if self._separator == b"[\n" else b"\n]\n"
         self._cut()
         return Payload(tuple(self._slices), self._length)
 
@@ -150,8 +150,8 @@ class _Text:
         self._slices.append(bytes(self._buffer))
         self._length += len(self._buffer)
         self._buffer.clear()
-        if self._length > LONGEST:
-            raise AnswerTooLong
+        if self._length > MAX_RESPONSE_BYTES:
+            raise ResponseTooLong
 
 
 def _host(peer: Peer, address: str) -> str:
@@ -174,7 +174,7 @@ def _labels(
         peer_id=peer.id,
         peer=line(peer.name),
         dns_name=peer.dns_label,
-        extra_dns_names=listing(peer.extra_dns_labels or ()),
+        extra_dns_names=label_list(peer.extra_dns_labels or ()),
         ip=peer.ip,
         ipv6=peer.ipv6,
         os=line(peer.os),

@@ -16,10 +16,10 @@ _MINUTE = 60.0
 _SPANS = (10 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE, 120 * _MINUTE, SPAN)
 
 
-def ceiling(most: int) -> int:
+def ceiling(count: int) -> int:
     """Return the next even number of two digits and zeros; its half is round too."""
-    unit: int = 2 * 10 ** max(0, len(str(most)) - 2)
-    return max(1, -(-most // unit)) * unit
+    unit: int = 2 * 10 ** max(0, len(str(count)) - 2)
+    return max(1, -(-count // unit)) * unit
 
 
 def span(runs: Sequence[Sequence[Count]], now: float) -> float:

@@ -19,11 +19,11 @@ from api_exporter.web.context import TTLCache
 from api_exporter.web.status import formatting
 
 
-def _file(name: str) -> str:
+def _read(name: str) -> str:
     return (get_data("api_exporter.web.status", name) or b"").decode()
 
 
-STYLE, SCRIPT = _file("page.css"), _file("page.js")
+STYLE, SCRIPT = _read("page.css"), _read("page.js")
 
 
 def _hash(text: str) -> str:
@@ -46,7 +46,7 @@ POLICY = "; ".join(
 request for a real one."""
 
 
-def protect(request: Request) -> None:
+def set_security_headers(request: Request) -> None:
     """Forbid other scripts and frames by headers."""
     request.setHeader(b"Content-Security-Policy", POLICY.encode())
     request.setHeader(b"Referrer-Policy", b"no-referrer")
@@ -55,9 +55,9 @@ def protect(request: Request) -> None:
 
 def markup(tag: Tag) -> str:
     """Return a tag as text. It has no deferred parts, so it is rendered at once."""
-    made: list[bytes] = []
-    flattenString(None, tag).addCallback(made.append)
-    return made[0].decode()
+    parts: list[bytes] = []
+    flattenString(None, tag).addCallback(parts.append)
+    return parts[0].decode()
 
 
 class LivePage(TextPage):
@@ -82,18 +82,18 @@ class LivePage(TextPage):
         self._version = version
         self._footer = footer
         self._now = now
-        self.kept = TTLCache[str](seconds)
+        self.cache = TTLCache[str](seconds)
 
     def document(self) -> str:
         """Render the page; see `html`."""
         raise NotImplementedError
 
     def render_GET(self, request: Request) -> bytes:
-        protect(request)
+        set_security_headers(request)
         return super().render_GET(request)
 
     def text(self, _request: Request) -> str:
-        return self.kept.get(None, self.document)
+        return self.cache.get(None, self.document)
 
     def top(self, now: float, account: str = "") -> Tag:
         return tags.div(

@@ -13,7 +13,7 @@ FINDINGS = "findings"
 
 QUIET = "No known problem in the network."
 
-FIRST = 50
+MAX_SHOWN = 50
 """The maximum number of findings on the status page."""
 
 
@@ -25,16 +25,16 @@ def section(found: FindingList, now: float, runbooks: str, account: str = "") ->
         account: its name, "" if there is only one.
     """
     if not found.counts and not found.findings:
-        told = legend("No refresh of the network yet.")
+        body = legend("No refresh of the network yet.")
     elif not found.findings:
-        told = legend(QUIET)
+        body = legend(QUIET)
     else:
-        told = items(found.findings[:FIRST], now, runbooks)
-    number = len(found.findings)
-    more = f'<a href="{address(account)}">Show all {number:,}</a>'
+        body = items(found.findings[:MAX_SHOWN], now, runbooks)
+    count = len(found.findings)
+    more = f'<a href="{address(account)}">Show all {count:,}</a>'
     return (
-        f"<section><h2>Needs attention</h2>{told}"
-        f"{f'<p>{more}</p>' if number > FIRST else ''}"
+        f"<section><h2>Needs attention</h2>{body}"
+        f"{f'<p>{more}</p>' if count > MAX_SHOWN else ''}"
         f"{missing(found)}</section>"
     )
 
@@ -74,10 +74,10 @@ def when(finding: Finding, now: float) -> str:
 
 def line(finding: Finding, now: float) -> str:
     """Return a finding as a line for a terminal."""
-    told = when(finding, now)
-    time = f" ({told})" if told else ""
+    time = when(finding, now)
+    suffix = f" ({time})" if time else ""
     runbook = f" [{finding.alert}]" if finding.alert else ""
-    return f"{finding.severity}: {finding.text}{time}{runbook}"
+    return f"{finding.severity}: {finding.text}{suffix}{runbook}"
 
 
 # Templates, not tags: tags take 40 times as long.
@@ -96,14 +96,14 @@ def items(findings: Sequence[Finding], now: float, runbooks: str) -> str:
 
 
 def _item(finding: Finding, now: float, runbooks: str) -> str:
-    told, runbook = when(finding, now), finding.runbook(runbooks)
+    time, runbook = when(finding, now), finding.runbook(runbooks)
     object_ = escape(finding.object)
     return _ITEM.format(
         tone=TONES[finding.severity],
         severity=finding.severity,
         object=object_,
         message=escape(finding.message),
-        when=_WHEN.format(f"{told[0].upper()}{told[1:]}") if told else "",
+        when=_WHEN.format(f"{time[0].upper()}{time[1:]}") if time else "",
         runbook=_RUNBOOK.format(escape(runbook), object_) if runbook else "",
     )
 

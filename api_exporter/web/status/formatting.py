@@ -6,16 +6,14 @@ from twisted.web.template import Tag, tags
 
 from api_exporter.plurals import counted
 
-NOTHING = "–"
+MISSING = "–"
 """The text of a missing value."""
 
 _UNITS = (("day", "d", 86400), ("hour", "h", 3600), ("minute", "min", 60))
 
 
 def _in_units(seconds: float) -> tuple[int, str, str]:
-    """Return a number of the largest unit of which there are at least two, else
-    seconds.
-    """
+    """Return the number of the largest unit that fits twice, else of seconds."""
     for long, short, length in _UNITS:
         if seconds >= 2 * length:
             return int(seconds // length), long, short
@@ -39,12 +37,12 @@ def milliseconds(seconds: float) -> str:
     return f"{1000 * seconds:,.0f}"
 
 
-_LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+_MAX_INSTANT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 """The last instant in UTC; an instant with a western offset may be later."""
 
 
 def _utc(at: float) -> datetime:
-    return datetime.fromtimestamp(min(at, _LAST), UTC)
+    return datetime.fromtimestamp(min(at, _MAX_INSTANT), UTC)
 
 
 def day(at: float) -> str:

@@ -37,7 +37,7 @@ _ROW = (
 )
 
 _ATTENTION = '<td class="n" data-before="needs attention:">{counts}</td>'
-_VOID = f'<td class="n void">{formatting.NOTHING}</td>'
+_VOID = f'<td class="n void">{formatting.MISSING}</td>'
 
 
 class Overview(LivePage):
@@ -90,7 +90,7 @@ class Overview(LivePage):
             name=escape(name),
             tone=found.tone,
             short=escape(found.short),
-            peers=formatting.NOTHING if peers is None else f"{len(peers):,}",
+            peers=formatting.MISSING if peers is None else f"{len(peers):,}",
             attention=_VOID if counts is None else _ATTENTION.format(counts=counts),
             what=escape(found.why or found.headline),
         )

@@ -55,7 +55,7 @@ class Status(LivePage):
             self._peers(now),
             tables.resources(freshness, dormant, now, note=network.stretched),
             tables.collectors(network.collectors, pages.series(), pages.lengths()),
-            tables.calls(network.telemetry.recent),
+            tables.newest_requests(network.telemetry.recent),
         )
         attention = findings.section(found, now, self._runbooks, network.account)
         main = (
@@ -83,7 +83,7 @@ class Status(LivePage):
                 _fact(
                     "Token",
                     tables.state(*verdict.token(freshness[UP])),
-                    _token_end(inventory, freshness, now),
+                    _token_expiry(inventory, freshness, now),
                 ),
                 _fact("Series", f"{sum(self._network.pages.series().values()):,}"),
                 _fact(
@@ -118,15 +118,15 @@ def _fact(name: str, value: Flattenable, more: Flattenable = "") -> Tag:
     return tags.div(tags.dt(name), tags.dd(value, tags.small(more) if more else ""))
 
 
-def _token_end(
+def _token_expiry(
     inventory: Inventory, freshness: Mapping[str, Freshness], now: float
 ) -> Flattenable:
     """Return the token's expiry. For a refused token, add when the expiry was read."""
-    end = verdict.token_end(inventory)
+    end = verdict.token_expiry(inventory)
     if end is None:
         return ""
-    shown: Flattenable = formatting.instant(end, verdict.ends(end, now))
-    if verdict.refused(freshness[UP]):
+    shown: Flattenable = formatting.instant(end, verdict.expiry(end, now))
+    if verdict.is_refused(freshness[UP]):
         read = freshness["access_tokens"].last_success
         shown = [
             shown,

@@ -48,7 +48,7 @@ def resources(
     """
     rows: list[Tag] = []
     states: set[str] = set()
-    peers, waiting = freshness[UP], _wait(freshness)
+    peers, waiting = freshness[UP], _is_waiting(freshness)
     advised: set[Reason] = set() if peers.error is None else {peers.error.reason}
     for resource in BY_NAME.values():
         if (standing := freshness.get(resource.name)) is None:
@@ -61,11 +61,11 @@ def resources(
         if standing.error is not None and word == "failing":
             rows.append(_failure(standing, standing.error, advised, now))
     legend = [
-        tags.span(tags.b(word), f": {told}. ")
-        for word, told in _LEGEND.items()
+        tags.span(tags.b(word), f": {text}. ")
+        for word, text in _LEGEND.items()
         if word in states
     ]
-    for word, told, names in (
+    for word, text, names in (
         ("dormant", "NetBird lists no Agent Network provider", dormant),
         (
             "off",
@@ -74,7 +74,7 @@ def resources(
         ),
     ):
         if names:
-            legend.append(tags.span(tags.b(word), f" ({told}): {', '.join(names)}. "))
+            legend.append(tags.span(tags.b(word), f" ({text}): {', '.join(names)}. "))
     return tags.section(
         tags.h2("Resources"),
         _table("Resources", ("Resource", "State", *_NUMBERS), rows),
@@ -83,10 +83,8 @@ def resources(
     )
 
 
-def _wait(freshness: Mapping[str, Freshness]) -> bool:
-    """Return whether other refreshes wait: the peers fail, and none has succeeded
-    since.
-    """
+def _is_waiting(freshness: Mapping[str, Freshness]) -> bool:
+    """Return whether the peers fail and no refresh has succeeded since."""
     since = freshness[UP].failing_since
     return since is not None and all(
         (standing.last_success or 0.0) <= since for standing in freshness.values()
@@ -95,7 +93,7 @@ def _wait(freshness: Mapping[str, Freshness]) -> bool:
 
 def _row(
     resource: Resource,
-    standing: Freshness,
+    freshness: Freshness,
     word: str,
     now: float,
 ) -> Tag:
@@ -105,36 +103,36 @@ def _row(
         role="rowheader",
     )
     mark = tags.td(state(_TONES.get(word, "none"), word), class_="mark")
-    success, ended = standing.last_success, standing.ended
+    success, ended = freshness.last_success, freshness.ended
     read = success is not None
     return tags.tr(
         name,
         mark,
         _number(None if success is None else formatting.ago(success, now)),
-        _number(formatting.short(standing.period), before="every"),
-        _number(_records(standing) if read else None, after="records"),
+        _number(formatting.short(freshness.period), before="every"),
+        _number(_records(freshness) if read else None, after="records"),
         _number(
-            None if ended is None else formatting.milliseconds(standing.seconds),
+            None if ended is None else formatting.milliseconds(freshness.seconds),
             after="ms",
         ),
     )
 
 
 def _failure(
-    standing: Freshness, error: UpstreamError, advised: set[Reason], now: float
+    freshness: Freshness, error: UpstreamError, advised: set[Reason], now: float
 ) -> Tag:
     """Return the error, with advice if the same reason had none above."""
-    told = "" if error.reason in advised else advice(error)
+    steps = "" if error.reason in advised else advice(error)
     advised.add(error.reason)
-    since = formatting.clock(standing.failing_since or now, now)
-    return _because(len(_NUMBERS) + 2, f"Since {since}: {error.traced}", told)
+    since = formatting.clock(freshness.failing_since or now, now)
+    return _problem_row(len(_NUMBERS) + 2, f"Since {since}: {error.traced}", steps)
 
 
-def _records(standing: Freshness) -> Flattenable:
-    shown = f"{standing.records:,}"
-    if not standing.rejected:
+def _records(freshness: Freshness) -> Flattenable:
+    shown = f"{freshness.records:,}"
+    if not freshness.rejected:
         return shown
-    left_out = f"{standing.rejected:,} left out, "
+    left_out = f"{freshness.rejected:,} left out, "
     return [
         tags.span(
             left_out,
@@ -146,7 +144,7 @@ def _records(standing: Freshness) -> Flattenable:
 
 
 def collectors(
-    on: Sequence[Collector], series: Mapping[str, int], lengths: Mapping[str, int]
+    enabled: Sequence[Collector], series: Mapping[str, int], lengths: Mapping[str, int]
 ) -> Tag:
     """Return a row for each collector with its part of the metrics page."""
     rows = [
@@ -156,7 +154,7 @@ def collectors(
             _number(f"{series[collector.name]:,}", after="series"),
             _number(f"{lengths[collector.name]:,}", after="bytes"),
         )
-        for collector in on
+        for collector in enabled
     ]
     heads = ("Collector", "Reads", "Series", "Bytes")
     return tags.section(
@@ -167,10 +165,10 @@ def collectors(
     )
 
 
-def calls(recent: Reversible[Attempt]) -> Tag:
+def newest_requests(recent: Reversible[Attempt]) -> Tag:
     """Return the newest requests to the NetBird API, the newest first."""
     rows: list[Tag] = []
-    above = ""
+    shown_problem = ""
     for attempt in reversed(recent):
         status = "no response" if attempt.status is None else str(attempt.status)
         problem = attempt.error
@@ -187,9 +185,9 @@ def calls(recent: Reversible[Attempt]) -> Tag:
                 _number(str(attempt.number), before="attempt"),
             )
         )
-        if problem not in {"", above}:
-            rows.append(_because(6, problem, tone=tone))
-        above = problem
+        if problem not in {"", shown_problem}:
+            rows.append(_problem_row(6, problem, tone=tone))
+        shown_problem = problem
     heads = ("Path", "Status", "Time (UTC)", "Bytes", "Milliseconds", "Attempt")
     return tags.section(
         tags.h2("Newest requests to the NetBird API"),
@@ -221,11 +219,9 @@ def _table(label: str, heads: Sequence[str], rows: list[Tag]) -> Tag:
 def _number(
     shown: Flattenable | None = None, *, before: str = "", after: str = ""
 ) -> Tag:
-    """Return a cell. On a narrow screen, where heads are hidden, it has words around
-    it.
-    """
+    """Return a cell; on a narrow screen, without heads, it has words around it."""
     if shown is None:
-        return tags.td(formatting.NOTHING, class_="n void")
+        return tags.td(formatting.MISSING, class_="n void")
     cell = tags.td(shown, class_="n")
     if before:
         cell(**{"data-before": before})
@@ -234,9 +230,9 @@ def _number(
     return cell
 
 
-def _because(columns: int, what: str, more: str = "", tone: Tone = "bad") -> Tag:
+def _problem_row(columns: int, problem: str, more: str = "", tone: Tone = "bad") -> Tag:
     return tags.tr(
-        tags.td(tags.strong(what, class_=tone), more, colspan=str(columns)),
+        tags.td(tags.strong(problem, class_=tone), more, colspan=str(columns)),
         class_="because",
     )
 

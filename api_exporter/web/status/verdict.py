@@ -14,7 +14,7 @@ from api_exporter.telemetry.freshness import Freshness
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import formatting
 
-_NAMED = 5
+_MAX_NAMED = 5
 """The maximum number of failing resources that are listed by name."""
 
 Tone = Literal["good", "warn", "bad", "none"]
@@ -45,7 +45,7 @@ def verdict(
     """Return the verdict on reading NetBird by the peers; other failures are notes."""
     peers = freshness[UP]
     state = peers.state(now)
-    others = _others(freshness, now)
+    others = _other_failures(freshness, now)
     if state == "failing" and peers.error is not None:
         since = formatting.clock(peers.failing_since or now, now)
         return Verdict(
@@ -55,7 +55,7 @@ def verdict(
             why=peers.error.traced,
             notes=(
                 advice(peers.error),
-                _told(peers, inventory, now),
+                _metrics_note(peers, inventory, now),
                 *others,
             ),
         )
@@ -132,7 +132,7 @@ def counts(found: FindingList) -> list[str]:
     ]
 
 
-def _told(peers: Freshness, inventory: Inventory, now: float) -> str:
+def _metrics_note(peers: Freshness, inventory: Inventory, now: float) -> str:
     if peers.last_success is None:
         return "No refresh of the peers has succeeded since the start."
     when = formatting.clock(peers.last_success, now)
@@ -141,7 +141,7 @@ def _told(peers: Freshness, inventory: Inventory, now: float) -> str:
     return f"The metrics show the peers as they were at {when}."
 
 
-def _others(freshness: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
+def _other_failures(freshness: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
     failing = [
         name
         for name, standing in freshness.items()
@@ -149,13 +149,13 @@ def _others(freshness: Mapping[str, Freshness], now: float) -> tuple[str, ...]:
     ]
     if not failing:
         return ()
-    if freshness[UP].state(now) == "failing" or len(failing) > _NAMED:
+    if freshness[UP].state(now) == "failing" or len(failing) > _MAX_NAMED:
         verb = "fails" if len(failing) == 1 else "fail"
         return (f"{counted(len(failing), 'other resource')} {verb} too.",)
     return (f"Failing resources (reasons below): {', '.join(failing)}.",)
 
 
-def token_end(inventory: Inventory) -> float | None:
+def token_expiry(inventory: Inventory) -> float | None:
     """Return the expiry of the exporter's token: of several, the last used one."""
     tokens = inventory.access_tokens or ()
     newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
@@ -164,21 +164,21 @@ def token_end(inventory: Inventory) -> float | None:
     return timestamp(newest.expiration_date)
 
 
-def ends(end: float, now: float) -> str:
+def expiry(end: float, now: float) -> str:
     """Return for example `expires in 40 days`."""
     if end <= now:
         return f"expired {formatting.lasting(now - end)} ago"
     return f"expires in {formatting.lasting(end - now)}"
 
 
-def refused(peers: Freshness) -> bool:
+def is_refused(peers: Freshness) -> bool:
     """Return whether the NetBird API refuses the token."""
     return peers.error is not None and peers.error.reason == "auth"
 
 
 def token(peers: Freshness) -> tuple[Tone, str]:
     """Return the state of the token, as the last refreshes of the peers showed it."""
-    if refused(peers):
+    if is_refused(peers):
         return "bad", "refused"
     if peers.error is not None and peers.error.reason == "forbidden":
         return "bad", "accepted, but may not read peers"

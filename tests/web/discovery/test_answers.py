@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.serving.site import BoundedSite
 from api_exporter.web import context
-from api_exporter.web.context import MOST_ANSWERS
+from api_exporter.web.context import MAX_PENDING
 from tests.parts import DelayedCompute
 from tests.web.connection import CLIENT, Connection
 from tests.web.watched import Watched
@@ -60,13 +60,13 @@ class AnswersTests(SynchronousTestCase):
 
     def test_number(self) -> None:
         """Above the limit the oldest response in transfer is aborted."""
-        clients = [self.slow() for _ in range(MOST_ANSWERS)]
+        clients = [self.slow() for _ in range(MAX_PENDING)]
         self.assertEqual(0, sum(client.aborted for client in clients))
         self.slow()
         self.assertEqual([0], [n for n, client in enumerate(clients) if client.aborted])
 
     def test_bytes(self) -> None:
         """Above the limit of bytes the oldest response is aborted too."""
-        self.patch(context, "MOST_BYTES", 1)
+        self.patch(context, "MAX_PENDING_BYTES", 1)
         first, second = self.slow(), self.slow()
         self.assertEqual((True, False), (first.aborted, second.aborted))

@@ -28,7 +28,7 @@ TOO_LONG = (
 ABSENT = UpstreamError("not_found", "404: page not found", unsupported=True)
 
 
-class Asked:
+class PendingRequest:
     """A request whose response may come later."""
 
     def __init__(self, watched: Watched, path: str, method: str = "GET") -> None:
@@ -38,7 +38,7 @@ class Asked:
         self.response: Deferred[IResponse] = self._agent.request(method.encode(), url)
         self._agent.flush()
 
-    def turn(self, times: int = 1) -> None:
+    def flush(self, times: int = 1) -> None:
         for _ in range(times):
             self._watched.clock.advance(0)
             self._agent.flush()
@@ -54,19 +54,19 @@ class DiscoveryTestCase(ServedTestCase):
         self.watched = Watched(compute=self.compute)
         self.tree = self.watched.tree
 
-    def finished(self, asked: Asked) -> tuple[int, Headers, bytes]:
+    def finished(self, request: PendingRequest) -> tuple[int, Headers, bytes]:
         self.compute.go()
-        asked.turn()
-        response = self.successResultOf(asked.response)
+        request.flush()
+        response = self.successResultOf(request.response)
         body = content(response)
-        asked.turn()
+        request.flush()
         headers = response.headers.copy()
         if isinstance(response.length, int):
             headers.setRawHeaders("content-length", [str(response.length)])
         return response.code, headers, self.successResultOf(body)
 
     def ask(self, query: str, method: str = "GET") -> tuple[int, Headers, bytes]:
-        return self.finished(Asked(self.watched, f"/sd{query}", method))
+        return self.finished(PendingRequest(self.watched, f"/sd{query}", method))
 
     def listed(self, query: str = "?port=9100") -> list[str]:
         """Return the targets of a 200 response."""
@@ -157,48 +157,45 @@ class AnswerTests(DiscoveryTestCase):
         for path in ("/sd/", "/sd/x"):
             self.assertEqual(404, self.request(path)[0])
 
-    def test_gone(self) -> None:
-        """A client that disconnects while its response is computed leaves nothing
-        behind.
-        """
-        for _ in range(2 * context.MOST_ANSWERS):
-            asked = Asked(self.watched, "/sd?port=9100")
-            asked.cancel()
-            self.failureResultOf(asked.response, ResponseNeverReceived)
+    def test_disconnected(self) -> None:
+        """A client that disconnects during the computation leaves nothing behind."""
+        for _ in range(2 * context.MAX_PENDING):
+            request = PendingRequest(self.watched, "/sd?port=9100")
+            request.cancel()
+            self.failureResultOf(request.response, ResponseNeverReceived)
         self.compute.go()
         self.assertEqual(20, len(self.listed()))
 
     def test_many(self) -> None:
         """Above the limit of waiting responses the status is 503."""
         waiting = [
-            Asked(self.watched, "/sd?port=9100") for _ in range(context.MOST_ANSWERS)
+            PendingRequest(self.watched, "/sd?port=9100")
+            for _ in range(context.MAX_PENDING)
         ]
         self.assertEqual((503, FULL), self.refused())
-        for asked in waiting:
-            self.assertEqual(200, self.finished(asked)[0])
+        for request in waiting:
+            self.assertEqual(200, self.finished(request)[0])
         self.assertEqual(20, len(self.listed()))
 
     def test_changed_meanwhile(self) -> None:
-        """A response shows one instant, even if peers are withdrawn while it is
-        computed.
-        """
-        asked = Asked(self.watched, "/sd?port=9100")
+        """A response shows one instant, even if peers are withdrawn meanwhile."""
+        request = PendingRequest(self.watched, "/sd?port=9100")
         pipeline = self.watched.pipeline
         pipeline.inventory = pipeline.inventory.with_("groups", None)
-        status, _, body = self.finished(asked)
+        status, _, body = self.finished(request)
         self.assertEqual((200, 20), (status, len(json.loads(body))))
         self.assertEqual(503, self.refused()[0])
 
     def test_too_long(self) -> None:
         """A response above the limit of bytes is 400, with advice."""
-        self.patch(targets, "LONGEST", 10)
+        self.patch(targets, "MAX_RESPONSE_BYTES", 10)
         self.assertEqual((400, TOO_LONG), self.refused())
 
     def test_too_many(self) -> None:
         """A response with too many targets is refused before it is computed."""
         peers = len(self.watched.inventory.peers or ())
         ports = "&".join(f"port={port}" for port in range(1, 17))
-        self.patch(targets, "MOST_TARGETS", 16 * peers - 1)
+        self.patch(targets, "MAX_TARGETS", 16 * peers - 1)
         self.assertEqual((400, TOO_LONG), self.refused(f"?{ports}"))
         self.assertEqual([], self.compute.waiting)
         for query in ("?port=1", f"?group=servers&{ports}"):
@@ -277,9 +274,7 @@ class UnknownTests(DiscoveryTestCase):
             self.assertEqual(20, len(self.listed()), collectors)
 
     def test_no_accounts(self) -> None:
-        """The account id is a label once it is known; the response does not wait for
-        it.
-        """
+        """The account id is a label once it is known, but it is not required."""
         self.watched.faults["api/accounts"] = BROKEN
         self.watched.start()
         for known in (False, True):

@@ -18,7 +18,7 @@ from api_exporter.netbird.records import Account, Group, Member, Peer
 from api_exporter.web.discovery import targets
 from api_exporter.web.discovery.membership import line
 from api_exporter.web.discovery.query import Query
-from api_exporter.web.discovery.targets import AnswerTooLong, answer
+from api_exporter.web.discovery.targets import ResponseTooLong, answer
 from tests.netbird.test_bodies import decode
 from tests.pure import ROOT
 
@@ -46,7 +46,7 @@ EVERYTHING = Peer(
     login_expired=True,
     approval_required=True,
 )
-TOLD = {
+ALL_LABELS = {
     "account_id": "acc",
     "peer_id": "p1",
     "peer": EVERYTHING.name,
@@ -124,12 +124,12 @@ class LabelTests(SynchronousTestCase):
     def test_everything(self) -> None:
         """All allowed properties are labels, exactly as received."""
         inventory = known([EVERYTHING], self.groups)
-        self.assertEqual([("100.64.0.7:9100", TOLD)], listed(inventory))
+        self.assertEqual([("100.64.0.7:9100", ALL_LABELS)], listed(inventory))
 
     def test_account(self) -> None:
         """The account's name is the first label if accounts have names."""
         [(_, labels)] = listed(known([EVERYTHING], self.groups), account="acme")
-        self.assertEqual({"account": "acme", **TOLD}, labels)
+        self.assertEqual({"account": "acme", **ALL_LABELS}, labels)
 
     def test_personal(self) -> None:
         """Each kind of personal data has its own permission."""
@@ -147,7 +147,7 @@ class LabelTests(SynchronousTestCase):
             inventory = known([EVERYTHING], self.groups, personal=kinds)
             [(_, labels)] = listed(inventory)
             allowed = {k: v for k, v in values.items() if k in kinds}
-            self.assertEqual({**TOLD, **allowed}, labels)
+            self.assertEqual({**ALL_LABELS, **allowed}, labels)
 
     def test_no_connection_ip(self) -> None:
         """Go's text for no address is left out."""
@@ -238,9 +238,7 @@ class TargetTests(SynchronousTestCase):
         self.assertEqual("a.x:1 b.x:1", self.of(address="dns"))
 
     def test_groups(self) -> None:
-        """Groups are selected by id or name; equal names and several groups are
-        combined.
-        """
+        """Groups are selected by id or name; several groups are combined."""
         for groups, expected in (
             (("servers",), "100.64.0.1:1 100.64.0.2:1"),
             (("g2",), "100.64.0.2:1"),
@@ -289,8 +287,8 @@ class LongTests(SynchronousTestCase):
 
     def test_too_long(self) -> None:
         """A response above the limit ends while it is computed."""
-        self.patch(targets, "LONGEST", 1_000_000)
-        self.assertRaises(AnswerTooLong, made, known(self.peers(5000)))
+        self.patch(targets, "MAX_RESPONSE_BYTES", 1_000_000)
+        self.assertRaises(ResponseTooLong, made, known(self.peers(5000)))
 
 
 class PropertyTests(SynchronousTestCase):

@@ -73,9 +73,7 @@ class ChartTests(SynchronousTestCase):
             self.assertEqual(old, " UTC" in text)
 
     def test_words(self) -> None:
-        """Numbers and times are text around the chart, and in its label for screen
-        readers.
-        """
+        """Numbers and times are text around the chart and in its label."""
         figure = self.drawn([count(60, 1200, 34)])
         text = " ".join(figure.itertext())
         for shown in ("1,200 connected", "34 disconnected", "10 min ago", "now"):

@@ -56,8 +56,8 @@ class SectionTests(SynchronousTestCase):
             ({"until": NOW + 60}, "until 08:01 UTC"),
             ({}, ""),
         )
-        for fields, told in cases:
-            self.assertEqual(told, findings.when(finding(0, **fields), NOW))
+        for fields, expected in cases:
+            self.assertEqual(expected, findings.when(finding(0, **fields), NOW))
         self.assertIn("Since 07:59 UTC.", self.markup(of(finding(since=NOW - 60))))
 
     def test_counts(self) -> None:

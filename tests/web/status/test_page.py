@@ -117,8 +117,8 @@ class StatusTests(ServedTestCase):
             (1, len(re.findall("^netbird", text, re.MULTILINE))),
             (2, len(text.encode())),
         ):
-            told = [int(row[column].replace(",", "")) for row in rows.values()]
-            self.assertEqual(whole, sum(told))
+            shown = [int(row[column].replace(",", "")) for row in rows.values()]
+            self.assertEqual(whole, sum(shown))
 
     def test_nothing_published(self) -> None:
         """Without metrics the peers are still refreshed, and the page says so."""
@@ -192,9 +192,7 @@ class StatusTests(ServedTestCase):
         self.assertNotIn("agent_policies", off)
 
     def test_worst_first(self) -> None:
-        """The worse fact is first, and in the title; the page is green only if both
-        are.
-        """
+        """The worse fact is first and in the title; green needs both facts."""
         self.watch(Watched(collectors=("peers", "groups", "routes")))
         self.watched.bodies["api/routes"] = (
             b'[{"id":"r","network_id":"x","network":"10.0.0.0/8","enabled":true,'
@@ -242,7 +240,7 @@ class StatusTests(ServedTestCase):
         text = self.text()
         self.assertEqual(1, text.count(advice(fault)))
 
-    def test_not_asked(self) -> None:
+    def test_waiting(self) -> None:
         """A resource that waits because the peers fail is not shown as late."""
         self.watch(Watched(collectors=parsers.collectors("default")).start())
         self.watched.down = UpstreamError("http_5xx", "500: broken")
@@ -265,12 +263,14 @@ class StatusTests(ServedTestCase):
 
     def test_all_say_the_same(self) -> None:
         """Page, probes, metrics and supervisor show a failure at the same time."""
-        told: list[str] = []
+        summaries: list[str] = []
         telemetry = self.watched.telemetry
-        telemetry.changed = lambda: told.append(telemetry.summary(self.watched.now()))
+        telemetry.changed = lambda: summaries.append(
+            telemetry.summary(self.watched.now())
+        )
         self.watched.silent.add("api/peers")
         self.watched.advance(40)
-        self.assertEqual([], told)
+        self.assertEqual([], summaries)
         attempt = Attempt(
             path="api/peers",
             number=1,
@@ -282,7 +282,7 @@ class StatusTests(ServedTestCase):
             reason="timeout",
         )
         self.watched.refresh_log.attempted(attempt)
-        self.assertEqual(["peers failing: no answer within 30 s"], told)
+        self.assertEqual(["peers failing: no answer within 30 s"], summaries)
         self.assertIn("Reading NetBird: no, since", self.text())
         self.assertEqual(503, self.request("/ready")[0])
         health = json.loads(self.request("/health")[2])
@@ -382,13 +382,13 @@ class StatusTests(ServedTestCase):
 
     def test_documentation(self) -> None:
         """The footer has a link to the documentation only if that is published."""
-        for forge, told in (("forge.x.example", False), ("git.example.org", True)):
+        for forge, is_linked in (("forge.x.example", False), ("git.example.org", True)):
             address = f"https://{forge}/api-exporter/tree/main/docs"
             self.patch(page, "DOCUMENTATION", address)
             self.watch(Watched())
-            self.assertEqual(told, f'href="{address}"' in self.page())
+            self.assertEqual(is_linked, f'href="{address}"' in self.page())
 
-    def test_asks_nobody(self) -> None:
+    def test_no_requests(self) -> None:
         """A request for the page sends none to NetBird and leaves no timer behind."""
         calls = list(self.watched.telemetry.recent)
         timers = len(self.watched.clock.getDelayedCalls())

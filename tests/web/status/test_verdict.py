@@ -81,14 +81,14 @@ class VerdictTests(SynchronousTestCase):
         found = self.verdict(failing())
         self.assertEqual("Reading NetBird: no, since 11:55 UTC", found.headline)
         self.assertEqual("401: the NetBird API rejects the token", found.why)
-        advice, told = found.notes
+        advice, note = found.notes
         self.assertIn("Check the expiry", advice)
-        self.assertIn("as they were at 11:54 UTC", told)
+        self.assertIn("as they were at 11:54 UTC", note)
 
     def test_withdrawn(self) -> None:
         """A failure whose metrics have expired says so."""
-        *_, told = self.verdict(failing(), Inventory()).notes
-        self.assertIn("metrics of the peers have expired", told)
+        *_, note = self.verdict(failing(), Inventory()).notes
+        self.assertIn("metrics of the peers have expired", note)
 
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
@@ -103,8 +103,8 @@ class VerdictTests(SynchronousTestCase):
     def test_never_read(self) -> None:
         """A failure without an earlier success says so."""
         never = Freshness(period=30, ended=NOON, error=failing().error)
-        *_, told = self.verdict(never).notes
-        self.assertEqual("No refresh of the peers has succeeded since the start.", told)
+        *_, note = self.verdict(never).notes
+        self.assertEqual("No refresh of the peers has succeeded since the start.", note)
 
     def test_others(self) -> None:
         """Other failing resources are named, or counted if they are many."""
@@ -120,9 +120,7 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual("1 other resource fails too.", note)
 
     def test_network(self) -> None:
-        """The verdict on the network has the number of findings and the worst one's
-        colour.
-        """
+        """The verdict on the network has the number of findings and the worst tone."""
         for counts, tone, short, headline in (
             ({}, "none", "Unknown", "not known yet"),
             ({"critical": 0, "warning": 0}, "good", "Working", "no known problem"),
@@ -162,7 +160,7 @@ class VerdictTests(SynchronousTestCase):
                 None,
             ),
         ):
-            end = verdict.token_end(known(*tokens))
+            end = verdict.token_expiry(known(*tokens))
             self.assertEqual(days, None if end is None else (end - NOON) / DAY)
 
     def test_concerns(self) -> None:
@@ -179,7 +177,7 @@ class VerdictTests(SynchronousTestCase):
         self.assertEqual(("good", ()), (found.tone, found.notes))
 
     def test_token_ends(self) -> None:
-        self.assertEqual("expired 2 days ago", verdict.ends(NOON - 2 * DAY, NOON))
+        self.assertEqual("expired 2 days ago", verdict.expiry(NOON - 2 * DAY, NOON))
 
     def test_token(self) -> None:
         """The state of the token follows from the refreshes of the peers."""
