@@ -1,5 +1,5 @@
-"""The audit log of an account as lines of JSON, each event exactly once.
+"""Logs of an account: audit events and the access log, each row written once.
 
-Nothing of it is imported unless EVENTS_FILE is set. It is handed bodies, and asks for
-none.
+This package is imported only if a setting enables a log. The refresh passes it bodies
+of audit events; it requests pages of the access log itself.
 """

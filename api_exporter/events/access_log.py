@@ -1,4 +1,4 @@
-"""Asks for the access log of the reverse proxy, a page at a time."""
+"""Requests for the access log of the reverse proxy, one page each."""
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -10,30 +10,29 @@ from api_exporter.ports import Body, Fetch, UpstreamError
 from api_exporter.telemetry.access_log import AccessLogTelemetry
 
 REST = 30.0
-"""Seconds between two requests while it has caught up, however many are allowed."""
+"""Seconds between two requests without a backlog, even if more are allowed."""
 
 BUSY = 10
-"""Pages in a row from which on a log is busy."""
+"""A log is busy after more than this number of pages in a row."""
 
 BUSY_CYCLE = 150.0
-"""Seconds from one beginning to the next in a busy log. Each time the last minute is
-read again, so more requests would bring the same rows.
+"""Seconds between two starts of reading in a busy log. Each start reads the last
+minute again, so more requests would return the same rows.
 """
 
 LONGEST_OPENING = 5.0
-"""Seconds to wait until the files are open. Other requests of the account wait, too."""
+"""Seconds to wait for the files to open. Other requests of the account also wait."""
 
 
 class AccessLog:
     """The access log of an account.
 
     Args:
-        journal: takes the pages.
-        telemetry: counts their rows.
-        period: seconds between two requests while it is behind.
+        telemetry: counts the rows.
+        period: seconds between two requests during a backlog.
 
     Attributes:
-        journal: the same.
+        journal: writes the pages.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class AccessLog:
         self._pages = 0
 
     def wanted(self) -> bool:
-        """Whether it is time to ask for rows."""
+        """Return whether a request for rows is due."""
         now = self._clock.seconds()
         rested = now - self._asked >= REST - self._period
         if self._pages > BUSY:
@@ -62,7 +61,7 @@ class AccessLog:
     async def fetch(
         self, fetch: Fetch, path: str, patience: float, inventory: Inventory
     ) -> Body:
-        """The next page; the journal writes and counts what is new in it.
+        """Request the next page and return it; the journal writes and counts new rows.
 
         Raises UpstreamError, without a request, if the log cannot be written.
         """
@@ -81,4 +80,4 @@ class AccessLog:
 
 
 def _give_up(_: object, seconds: float) -> None:
-    """Instead of raising TimeoutError."""
+    """Prevent the TimeoutError."""

@@ -1,4 +1,4 @@
-"""A log's cursor, and what there is to do with a list, in what pieces. Pure."""
+"""The cursor of a log, the new rows of a list, and their batches. Pure."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,40 +10,40 @@ from msgspec import Struct
 from api_exporter.events.listing import Id, Key, Row
 
 BATCH = 100
-"""Rows written between two states of the cursor."""
+"""Maximum rows of a batch: the cursor is saved after each batch."""
 
 _HEAVY = 1024 * 1024
-"""Bytes of a batch of more than one row, at most."""
+"""Maximum bytes of a batch; a longer row is a batch of its own."""
 
 
 class LogCursor(Struct, Generic[Id], frozen=True, kw_only=True):
-    """What has been written of a log.
+    """The position in a log up to which rows have been written.
 
     Attributes:
-        last: the row that was written last; None before the first one.
+        last: the key of the last written row; None before the first one.
     """
 
     last: Key[Id] | None = None
 
     @abstractmethod
     def with_(self, keys: Iterable[Key[Id]]) -> Self:
-        """The same after these have been written, in this order."""
+        """Return the cursor after rows with these keys were written, in this order."""
 
     @abstractmethod
     def after_crash(self, told: Sequence[Key[Id]]) -> Self:
-        """The same with what was written before the cursor could be.
+        """Return the cursor with rows that were written after it was saved.
 
         Args:
-            told: the last lines of the file.
+            told: the keys of the last lines of the file.
         """
 
     def dumped(self) -> bytes:
-        """As it stands in its file."""
+        """Return the content of the cursor file."""
         return msgspec.json.encode(self) + b"\n"
 
     @classmethod
     def loaded(cls, text: bytes) -> Self:
-        """From its file; raises ValueError where that holds something else."""
+        """Return the cursor in a file's content; raise ValueError if it has none."""
         try:
             return msgspec.json.decode(text, type=cls)
         except msgspec.MsgspecError as error:
@@ -54,15 +54,15 @@ C = TypeVar("C", bound=LogCursor[Any])
 
 
 class Chosen(Struct, Generic[C, Id], frozen=True):
-    """What there is to do with a list.
+    """The new rows of a list, and the cursors before and after them.
 
     Attributes:
-        cursor: while its rows are written.
-        new: the rows that are to be written, in order.
-        missed: why some may never be; "" where none is missing.
-        then: makes the cursor to go on from when they are; None for the one they leave.
-        lag: how old the newest row is, in seconds, while there are more; 0.0 if not.
-        skipped: rows that are passed over.
+        cursor: the cursor before the new rows.
+        new: the rows to write, in order.
+        missed: why rows may be missing; "" if none is missing.
+        then: returns the next cursor, given the one after `new`; None to keep that.
+        lag: age of the newest row in seconds if there are more pages, else 0.0.
+        skipped: number of rows that are neither written nor counted.
     """
 
     cursor: C
@@ -74,7 +74,7 @@ class Chosen(Struct, Generic[C, Id], frozen=True):
 
 
 def batches(rows: Iterable[Row[Id]]) -> Iterator[tuple[Row[Id], ...]]:
-    """In what pieces they are written: the last one must be found at a file's end."""
+    """Yield rows in batches: recovery must find the last batch at a file's end."""
     batch: list[Row[Id]] = []
     size = 0
     for row in rows:

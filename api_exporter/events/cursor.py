@@ -1,9 +1,9 @@
-"""Which audit events have been written, and which of a list are new. Pure.
+"""The written audit events, and the new events of a list. Pure.
 
-Ids grow, but an event may show up after one with a higher id: both are written at the
-same time, and the later one was quicker. So the newest ids are remembered one by one,
-each with its timestamp. That also tells that ids have begun again: a database that was
-restored gives an id that we know to another event.
+Ids ascend, but an event may appear after one with a higher id: NetBird writes events
+concurrently. So the cursor holds the newest ids one by one, each with its timestamp.
+The timestamps also show that ids have started again: a restored database gives a known
+id to another event.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,22 +17,22 @@ from api_exporter.events.choice import BATCH, Chosen, LogCursor
 from api_exporter.events.listing import Event, Key, Listing
 
 REMEMBERED = 1000
-"""Ids: an event that comes after so many with higher ids is taken for an old one."""
+"""Number of ids in a cursor. An event below all of them counts as written."""
 
 LISTED = 10_000
-"""Events of a list, at most. The upstream has no way to ask for those before them."""
+"""Maximum events of a list. The NetBird API has no request for earlier events."""
 
 Told = Chosen["Cursor", int]
 
 
 class Cursor(LogCursor[int], frozen=True, kw_only=True):
-    """What has been written.
+    """The written audit events.
 
     Attributes:
-        newest: the newest time of all events, in seconds since the epoch.
+        newest: the time of the newest event, in seconds since the epoch.
         floor: ids up to this one count as written.
-        recent: of the highest ids, their timestamps.
-        former: the same from before there was a gap, or before ids began again.
+        recent: timestamps by id, for the highest ids.
+        former: timestamps by id from before a gap, or before ids started again.
     """
 
     newest: float = 0.0
@@ -57,25 +57,25 @@ class Cursor(LogCursor[int], frozen=True, kw_only=True):
         )
 
     def after_crash(self, told: Sequence[Key[int]]) -> "Cursor":
-        """The same with what was written before the cursor could be.
+        """Return the cursor with events that were written after it was saved.
 
         Args:
-            told: the last lines of the file, more than are written at once.
+            told: the keys of the last lines of the file, more than one batch.
         """
         if self.last in told:
             return self.with_(told[told.index(self.last) + 1 :])
         cursor = self.with_(told)
         if not told or (self.last is not None and len(told) <= BATCH):
             return cursor
-        # It is an old one, or there was none. What stands before these lines, in this
-        # file or in one that was moved, was written. Its ids are below the highest of
-        # the first lines; a line among these may be of an event that came late.
+        # The cursor is old or missing. All events before these lines are written, in
+        # this file or in a moved one. Their ids are below the highest id of the first
+        # half; a late event may be among the lines.
         first = told[: (len(told) + 1) // 2]
         return replace(cursor, floor=max(cursor.floor, *(n for n, _ in first)))
 
 
 def choose(cursor: Cursor, listing: Listing[int]) -> Told:
-    """Return which events of a whole list are new."""
+    """Return the new events of a whole list."""
     events = listing.rows
     if not events or not cursor.recent:
         return Chosen(cursor, [e for e in events if not _told(cursor.former, e)])
@@ -106,7 +106,7 @@ def choose(cursor: Cursor, listing: Listing[int]) -> Told:
 
 
 def _anew(cursor: Cursor, events: list[Event], highest: int) -> Told:
-    """Ids have begun again. What is later than all that was written is new."""
+    """Return the later events as new: the ids have started again."""
     before = {**cursor.former, **cursor.recent}
     new = [
         event
@@ -133,7 +133,7 @@ def _told(keys: dict[int, str], event: Event) -> bool:
 
 
 def moment(timestamp: str) -> float:
-    """Seconds since the epoch; 0 where there is no such time."""
+    """Return a time in seconds since the epoch, or 0 if the text is not a time."""
     try:
         time = msgspec.convert(timestamp, datetime)
     except msgspec.ValidationError:

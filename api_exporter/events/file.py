@@ -1,7 +1,7 @@
-"""The files of a log: its lines, and the cursor. Whatever is here may block.
+"""The files of a log: its lines and its cursor. All functions may block.
 
-Whoever is killed leaves whole lines, perhaps one that is cut, and a cursor that is one
-batch of lines behind at most: the last lines tell which.
+A killed process leaves whole lines, at most one incomplete line, and a cursor that is
+at most one batch behind. The last lines show which batch.
 """
 
 import fcntl
@@ -20,14 +20,14 @@ from api_exporter.settings.token import regular
 
 _BLOCK = 64 * 1024
 _LONGEST_TAIL = 64 * 1024 * 1024
-"""Bytes in which the last lines of a file are looked for."""
+"""Maximum bytes read to find the last lines of a file."""
 
 _LONGEST_CURSOR = 8 * 1024 * 1024
-"""Bytes: of a hundred thousand ids with their timestamps."""
+"""Maximum bytes of a cursor: 100,000 ids with their timestamps."""
 
 
 class CursorFile(Generic[C]):
-    """Holds a cursor; raises OSError, or ValueError where it holds none."""
+    """The file of a cursor; methods raise OSError, or ValueError if it has none."""
 
     def __init__(self, path: Path, cursor: type[C]) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class CursorFile(Generic[C]):
             ) from None
 
     def save(self, cursor: C) -> None:
-        """In one step: there is the old one or the new one, whenever we are killed."""
+        """Replace the file atomically: a crash leaves the old or the new cursor."""
         self._new.unlink(missing_ok=True)
         with self._new.open("xb") as file:
             file.write(cursor.dumped())
@@ -60,12 +60,12 @@ class CursorFile(Generic[C]):
 
 
 class LinesFile(Generic[C, Id]):
-    """A file that lines are added to, and that others may move away.
+    """A file of lines that other programs may move away.
 
-    Its methods raise OSError, and ValueError where it is no file of lines.
+    Its methods raise OSError, and ValueError if it is not a file of lines.
 
     Args:
-        account: its name, empty where it is the only one.
+        account: the account's name, empty if it is the only one.
     """
 
     def __init__(self, path: Path, kind: Kind[C, Id], account: str) -> None:
@@ -75,7 +75,7 @@ class LinesFile(Generic[C, Id]):
         self._file: int | None = None
 
     def append(self, lines: bytes) -> None:
-        """All of them or, where that raises, none."""
+        """Append all lines, or none if an error is raised."""
         file = self._opened()
         size = os.fstat(file).st_size
         try:
@@ -88,13 +88,13 @@ class LinesFile(Generic[C, Id]):
             raise
 
     def recovered(self, cursor: C | None) -> C:
-        """The cursor with what the last lines tell; one that is cut is removed."""
+        """Remove an incomplete last line; return the cursor after the last lines."""
         file, kind = self._opened(), self._kind
         _mend(file)
         cursor = kind.first if cursor is None else cursor
         last = cursor.last
         told = self._keys(file, BATCH + 1)
-        if last is None and told:  # without a line, too, all of it is wanted again
+        if last is None and told:  # without lines and cursor, all rows are new
             told = self._keys(file, kind.tail)
             if len(told) < kind.tail:
                 told = [*self._moved(last), *told]
@@ -106,12 +106,12 @@ class LinesFile(Generic[C, Id]):
         return cursor.after_crash(told)
 
     def _moved(self, last: Key[Id] | None) -> list[Key[Id]]:
-        """What was written before the file was moved, if the cursor is behind that.
+        """Return the keys of lines in moved files that the cursor may not contain.
 
-        While a full disk keeps the cursor behind, it may be moved again.
+        A file may be moved several times while a full disk keeps the cursor behind.
 
         Args:
-            last: of the cursor; None where it is lost, so that all of it is beyond.
+            last: the last key of the cursor; None if the cursor is lost.
         """
         paths = self.path.parent.glob(f"{glob.escape(self.path.name)}?*")
         count = self._kind.tail if last is None else BATCH + 1
@@ -122,7 +122,7 @@ class LinesFile(Generic[C, Id]):
         return told
 
     def _keys_of(self, path: Path, count: int) -> tuple[int, list[Key[Id]]]:
-        """Of any file, after its time; none where it cannot be read, or is not ours."""
+        """Return a file's time and last keys; none if it is not of this log."""
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -138,7 +138,6 @@ class LinesFile(Generic[C, Id]):
             os.close(file)
 
     def _keys(self, file: int, count: int) -> list[Key[Id]]:
-        """Of so many last lines."""
         blocks: list[bytes] = []
         ends = 0
         for _, block in _backwards(file):
@@ -151,7 +150,7 @@ class LinesFile(Generic[C, Id]):
         return [one for one in found if one is not None]
 
     def close(self) -> None:
-        """What is written next goes to what has its name then."""
+        """Close the file; the next write opens the path again."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -176,8 +175,8 @@ class LinesFile(Generic[C, Id]):
 
 
 def _refused(file: int) -> str:
-    """Why it cannot be written; "" where it can. Then it is ours alone: two processes
-    would write everything twice.
+    """Return why a file cannot be written, or "". Lock it: two processes would write
+    each line twice.
     """
     if not S_ISREG(os.fstat(file).st_mode):
         return "the file is not a regular file"
@@ -191,7 +190,6 @@ def _refused(file: int) -> str:
 
 
 def _mend(file: int) -> None:
-    """Remove a last line that has no end, if it is one of ours."""
     size = os.fstat(file).st_size
     begin = size
     for start, block in _backwards(file):
@@ -208,7 +206,7 @@ def _mend(file: int) -> None:
 
 
 def _backwards(file: int) -> Iterator[tuple[int, bytes]]:
-    """Blocks from the end on, each with its place."""
+    """Yield blocks from the end of a file, each with its offset."""
     end = os.fstat(file).st_size
     last = max(0, end - _LONGEST_TAIL)
     while end > last:

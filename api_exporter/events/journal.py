@@ -1,7 +1,7 @@
-"""Writes what is new in each list of a log.
+"""Writing the new rows of each list of a log.
 
-Lists are read in the compute thread, files are written in others. What could not be
-written is in the next list again.
+Lists are decoded in the compute thread, files are written in other threads. Rows that
+could not be written are also in the next list.
 """
 
 from collections import Counter
@@ -20,11 +20,11 @@ from api_exporter.events.sinks import Sink
 from api_exporter.ports import Compute, Now, UpstreamError
 
 UNREADABLE = 1000
-"""Unreadable rows that are remembered, so that each is counted once."""
+"""Maximum number of remembered unreadable rows, each of which is counted once."""
 
 
 class Telemetry(Protocol):
-    """Is told of what was written and read; see `telemetry.events`."""
+    """Metrics of written and read rows; see `telemetry.events`."""
 
     def written(self, lines: int, /) -> None: ...
 
@@ -41,13 +41,13 @@ class Journal(Service, Generic[C, Id]):
     """A log of an account.
 
     Args:
-        kind: which.
-        account: its name, empty where it is the only one.
-        personal: the kinds of personal data that may be told.
+        kind: the audit log or the access log.
+        account: the account's name, empty if it is the only one.
+        personal: the kinds of personal data that lines may contain.
 
     Attributes:
-        behind: whether the last list said that there are more rows.
-        problem: why the log cannot be written, for a person.
+        behind: whether there are more rows behind the last list.
+        problem: why the log cannot be written, as an error message.
     """
 
     def __init__(
@@ -91,27 +91,27 @@ class Journal(Service, Generic[C, Id]):
         return self._cursor
 
     def take(self, body: bytes, asked: C | None = None) -> None:
-        """Write what is new in a list, as soon as those before it are done with.
+        """Write the new rows of a list; only the newest list waits for the current one.
 
         Args:
-            asked: the cursor with which it was asked for, where that matters. The list
-                counts only as long as there is no other one.
+            asked: the cursor of the request, or None. The list is dropped if the log
+                has another cursor by then.
         """
         self._list = body, asked
         if self.running and self._working is None:
             self._start(self._work())
 
     def look(self) -> None:
-        """Write to what has the file's name now."""
+        """Open the file again: it may have been moved."""
         self._sink.look()
 
     def stopService(self) -> Deferred[None]:
-        """Fires when what is being written is."""
+        """Stop; the result fires after the current write."""
         super().stopService()
         return self._idle()
 
     def _idle(self) -> Deferred[None]:
-        """Fires when nothing is under way. Cancelling it cancels no work."""
+        """Wait for the current work; cancelling does not cancel it."""
         if self._working is None:
             return succeed(None)
         ended: Deferred[None] = Deferred()
@@ -130,11 +130,11 @@ class Journal(Service, Generic[C, Id]):
             await self._begin()
         except (OSError, ValueError) as error:
             self._failed(error)
-        except Exception:  # noqa: BLE001 - a defect of ours must not end the log
+        except Exception:  # noqa: BLE001 - a bug must not stop the log
             self._defect()
 
     async def _work(self) -> None:
-        """One list after the other. It never raises, so that the next one comes."""
+        """Write one list after the other; errors are logged, never raised."""
         while self.running and self._list is not None:
             (body, asked), self._list = self._list, None
             if asked is not None and asked is not self._cursor:
@@ -142,10 +142,10 @@ class Journal(Service, Generic[C, Id]):
             try:
                 await self._write(body)
             except UpstreamError:
-                continue  # whose refresh tells of it
+                continue  # its refresh logs the error
             except (OSError, ValueError) as error:
                 self._failed(error)
-            except Exception:  # noqa: BLE001 - a defect of ours must not end the log
+            except Exception:  # noqa: BLE001 - a bug must not stop the log
                 self._defect()
             else:
                 self._succeeded()
@@ -214,7 +214,7 @@ class Journal(Service, Generic[C, Id]):
         count: int = 0,
     ) -> None:
         await self._sink.commit(lines, cursor)
-        self._cursor = cursor  # whatever comes now, these were taken
+        self._cursor = cursor  # the sink has the lines, even if `settle` fails
         self._telemetry.written(count)
         if rows:
             self._count(rows)
@@ -226,7 +226,7 @@ class Journal(Service, Generic[C, Id]):
         self._telemetry.took(young, len(rows) - len(young))
 
     def _count_unreadable(self, hashes: Iterable[int]) -> None:
-        """Report each unreadable row once: later lists may hold it, too."""
+        """Report each unreadable row once: later lists may contain it again."""
         found = Counter(hashes)
         more = (found - self._unreadable).total()
         kept = len(self._unreadable) < UNREADABLE
@@ -241,7 +241,7 @@ class Journal(Service, Generic[C, Id]):
 
     def _failed(self, error: OSError | ValueError) -> None:
         now = int(self._now() * SECOND)
-        if self._unwritten is None:  # nobody can tell yet which row is the next
+        if self._unwritten is None:  # the next row is not known yet
             self._unwritten = now
         self._telemetry.read(max(0, now - self._unwritten) / SECOND, 0)
         where, why = self._sink.where, _why(error, self._sink.where)
@@ -274,7 +274,7 @@ class Journal(Service, Generic[C, Id]):
 def choose(
     kind: Kind[C, Id], cursor: C, body: bytes, now: int
 ) -> tuple[tuple[int, ...], Chosen[C, Id]]:
-    """Return the hashes of unreadable rows, and what to do with the others."""
+    """Return the hashes of unreadable rows, and the new rows."""
     listing = kind.listed(body)
     return listing.unreadable, kind.choose(cursor, listing, now)
 
@@ -286,7 +286,6 @@ def render(
 
 
 def _why(error: OSError | ValueError, where: str) -> str:
-    """In words, with the name of a file that is another one."""
     if isinstance(error, ValueError):
         return str(error)
     named = "" if error.filename in {None, where} else f"{error.filename}: "

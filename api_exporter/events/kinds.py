@@ -1,4 +1,4 @@
-"""The two logs that are written, and all in which they differ. Pure."""
+"""The two kinds of logs: audit events and the access log. Pure."""
 
 from abc import abstractmethod
 from typing import Generic
@@ -13,13 +13,13 @@ from api_exporter.events.position import Position
 
 
 class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
-    """One of the logs.
+    """A kind of log.
 
     Attributes:
-        rows: its rows, in words.
-        row: one of them.
+        rows: the name of its rows in log lines.
+        row: the name of one row.
         first: the cursor before the first row.
-        tail: the number of last lines to search for a row that is not the newest.
+        tail: number of last lines to search for a row that is not the newest.
     """
 
     rows: str
@@ -29,11 +29,11 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
 
     @abstractmethod
     def key(self, row: bytes | Raw) -> Key[Id] | None:
-        """Return the key of a row, or of its line; None if there is none."""
+        """Return the key of a row or of its line, or None if it has no key."""
 
     @abstractmethod
     def line(self, row: Row[Id], account: str, personal: frozenset[str]) -> bytes:
-        """Return the line of a row; see `telling.line`."""
+        """Return the line of a row, empty if the row is unreadable."""
 
     @abstractmethod
     def listed(self, body: bytes) -> Listing[Id]:
@@ -41,10 +41,10 @@ class Kind(Struct, Generic[C, Id], frozen=True, kw_only=True):
 
     @abstractmethod
     def choose(self, before: C, rows: Listing[Id], now: int, /) -> Chosen[C, Id]:
-        """Return which rows are new.
+        """Return the new rows.
 
         Args:
-            before: the cursor, which says what has been written.
+            before: the cursor of the written rows.
             now: nanoseconds since the epoch.
         """
 
@@ -74,7 +74,7 @@ class AccessKind(Kind[Position, str], frozen=True):
     """The access log of the reverse proxy.
 
     Attributes:
-        skips: whether a backlog is passed over.
+        skips: whether a backlog is skipped.
     """
 
     rows: str = "rows of the access log"
@@ -102,4 +102,4 @@ AUDIT = AuditKind()
 ACCESS = AccessKind()
 
 COUNT_ONLY = AccessKind(skips=True)
-"""The access log without lines: only requests of now are counted."""
+"""The access log without lines: rows are only counted, and a backlog is skipped."""

@@ -1,7 +1,7 @@
-"""What a list of either log holds: each row as it came, and by what it is known. Pure.
+"""The rows of a list of either log, with their ids and timestamps. Pure.
 
-Audit events are known by numbers that grow. Rows of the access log are known by texts
-that tell no order, and come in pages.
+Ids of audit events are ascending numbers. Rows of the access log come in pages; their
+ids are texts without an order.
 """
 
 import re
@@ -24,7 +24,7 @@ _TIME = re.compile(
 
 
 def nanoseconds(timestamp: str) -> int:
-    """Since the epoch; 0 where there is no such time."""
+    """Return a time in nanoseconds since the epoch, or 0 if the text is not a time."""
     if (match := _TIME.fullmatch(timestamp)) is None:
         return 0
     try:
@@ -36,23 +36,23 @@ def nanoseconds(timestamp: str) -> int:
 
 
 def written(time: int) -> str:
-    """A time as the upstream takes it: it knows UTC only, and `Z` for it."""
+    """Return a time as the NetBird API accepts it: in UTC, with a `Z`."""
     seconds, fraction = divmod(time, SECOND)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{fraction:09}Z"
 
 
-Id = TypeVar("Id")  # an id: of audit events a number, else a text
+Id = TypeVar("Id")  # a number for audit events, a text for the access log
 Key = tuple[Id, str]
-"""The id of a row, and its timestamp as the upstream writes it."""
+"""The id of a row, and its timestamp as NetBird writes it."""
 
 
 class Row(Struct, Generic[Id], frozen=True, gc=False):
     """One row of a list.
 
     Attributes:
-        timestamp: as the upstream writes it; empty where it is no string.
-        raw: the whole of it, as JSON.
+        timestamp: as NetBird writes it; empty if it is not a string.
+        raw: the whole row as JSON.
     """
 
     id: Id
@@ -65,16 +65,16 @@ class Row(Struct, Generic[Id], frozen=True, gc=False):
 
 
 Event = Row[int]
-"""Of the audit log."""
+"""A row of the audit log."""
 
 Request = Row[str]
-"""Of the access log: a request, or a connection."""
+"""A row of the access log: a request or a connection."""
 
 _DIGITS = 20
-"""A number that is an id has fewer: it fits into 64 bits."""
+"""Ids have fewer digits: they fit into 64 bits."""
 
 _LONGEST = 64
-"""Characters that are remembered of a timestamp, and that another id may have."""
+"""Maximum characters of an id of the access log, and of a stored timestamp."""
 
 
 class _Head(Struct, frozen=True, gc=False):
@@ -86,7 +86,7 @@ _DECODER = msgspec.json.Decoder(_Head)
 
 
 def key(text: bytes | msgspec.Raw) -> Key[int] | None:
-    """What an audit event is known by; None where its id is no number."""
+    """Return the key of an audit event, or None if its id is not a number."""
     if (head := _head(text)) is None:
         return None
     number = str(head[0])
@@ -96,7 +96,7 @@ def key(text: bytes | msgspec.Raw) -> Key[int] | None:
 
 
 def row_key(text: bytes | msgspec.Raw) -> Key[str] | None:
-    """The same of a request; None where it has no id, or no time that can be read."""
+    """Return the key of a row of the access log, or None without an id or a time."""
     if (head := _head(text)) is None:
         return None
     name, timestamp = head
@@ -117,12 +117,12 @@ def _head(text: bytes | msgspec.Raw) -> tuple[object, str] | None:
 
 
 class Listing(Struct, Generic[Id], frozen=True):
-    """What a list holds.
+    """The rows of a list.
 
     Attributes:
-        rows: of audit events in the order of their ids, else as they are listed.
-        unreadable: hashes of the rows without a key, or that are too long.
-        more: how many rows are on the pages behind this one; 0 on the last.
+        rows: audit events in the order of their ids, others in the order of the list.
+        unreadable: hashes of rows without a key.
+        more: number of rows on the following pages; 0 on the last page.
     """
 
     rows: list[Row[Id]]
@@ -131,7 +131,7 @@ class Listing(Struct, Generic[Id], frozen=True):
 
 
 def listed(body: bytes) -> Listing[int]:
-    """The audit events of a list; raises UpstreamError."""
+    """Return the audit events of a list; raise UpstreamError."""
     found, unreadable = _rows(body, key)
     return Listing([found[number] for number in sorted(found)], unreadable)
 
@@ -145,7 +145,7 @@ class _Page(Struct, frozen=True):
 
     @property
     def behind(self) -> int:
-        """How many rows are on the pages behind this one."""
+        """The number of rows on the following pages."""
         if self.page >= self.total_pages:
             return 0
         size = max(0, self.page_size)
@@ -159,7 +159,7 @@ _PAGE = msgspec.json.Decoder(_Page)
 
 
 def listed_page(body: bytes) -> Listing[str]:
-    """The rows on a page of the access log; raises UpstreamError."""
+    """Return the rows of a page of the access log; raise UpstreamError."""
     try:
         page = decoded(_PAGE, body, 2)
     except FAILURES:
@@ -173,7 +173,7 @@ def listed_page(body: bytes) -> Listing[str]:
 def _rows(
     body: bytes, key_of: Callable[[msgspec.Raw], Key[Id] | None]
 ) -> tuple[dict[Id, Row[Id]], tuple[int, ...]]:
-    """By id, and the hashes of those without a key."""
+    """Return rows by id, and the hashes of rows without a key."""
     found: dict[Id, Row[Id]] = {}
     unreadable: list[int] = []
     for raws in elements(body):

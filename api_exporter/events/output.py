@@ -1,16 +1,16 @@
-"""Standard output, for the lines of all accounts: taken at once or not at all."""
+"""Standard output for the lines of all accounts. Writes never block."""
 
 import os
 import select
 
 MOST_AT_ONCE = 4096
-"""Bytes: what a pipe takes whole and without a wait, where it takes any."""
+"""Bytes that a writable pipe accepts whole and without blocking (PIPE_BUF)."""
 
 
 class Output:
-    """A descriptor that was given to us, and that may be blocking.
+    """A file descriptor, which may be in blocking mode.
 
-    What was begun of a line goes before all else.
+    The rest of a line that was written in part is written before other lines.
     """
 
     def __init__(self, number: int = 1) -> None:
@@ -21,11 +21,11 @@ class Output:
 
     @property
     def flushed(self) -> bool:
-        """Whether every line that was taken is out."""
+        """True if all accepted lines are written completely."""
         return not self._begun
 
     def write(self, lines: bytes) -> int:
-        """How many bytes of whole lines were taken; raises OSError. It never waits."""
+        """Write without blocking; return the accepted bytes of whole lines."""
         self._begun = self._begun[self._sent(self._begun) :]
         if self._begun:
             return 0
@@ -37,7 +37,7 @@ class Output:
     def _sent(self, lines: bytes) -> int:
         sent = 0
         while sent < len(lines) and self._poll.poll(0):
-            # Whole lines where they are short: who is killed then leaves whole ones.
+            # Short lines are written whole, so a killed process leaves whole lines.
             most = min(sent + MOST_AT_ONCE, len(lines))
             end = lines.rfind(b"\n", sent, most) + 1 or most
             try:

@@ -1,16 +1,15 @@
-"""How far the access log has been read, which rows of a page are new, and what is asked
-for next. Pure.
+"""The position in the access log, the new rows of a page, and the next request. Pure.
 
-Rows come in the order of their times, a hundred a page. Two things keep times from
-being enough: rows of one time have no order, and a row may show up late. So the ids are
-remembered of all rows from the place on where reading begins again.
+Rows are sorted by time, a hundred a page. Times alone are not enough: rows of the same
+time have no order, and a row may appear late. So the position holds the ids of all rows
+from its start time on.
 
-Note [Late rows]. A row shows up within 30 s. What is older than that when it is read is
-all there is; reading goes on behind it, and begins with the newest row that was seen,
-as others may have its time. From the first page on that holds younger rows the pages
-are followed, as more of these may show up before them: when the end is reached, reading
-begins again 30 s before the newest row of that first page. In a quiet log it begins
-earlier, up to ten minutes, as long as half a page has room for the rows since then.
+Note [Late rows]. A row appears within 30 s of its time. A page of older rows is
+complete. The next request starts at the time of its newest row, because other rows may
+have the same time. A page with younger rows may be incomplete, so the requests follow
+the page numbers from the first such page to the last page. Then reading starts again
+30 s before the newest row of that first page. In a quiet log it starts earlier, up to
+ten minutes, if half a page has room for the rows since then.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,50 +22,50 @@ from api_exporter.events.choice import Chosen, LogCursor
 from api_exporter.events.listing import SECOND, Key, Listing, nanoseconds, written
 
 LATE = 30 * SECOND
-"""How much later than others a row may show up."""
+"""Nanoseconds within which a row appears in the log."""
 
 LATEST = 600 * SECOND
-"""The same in a quiet log: reading begins again so far back if that is no page more."""
+"""The same in a quiet log: reading starts so far back if this needs no other page."""
 
 _ROOM = 50
-"""Rows of a page that may be known already."""
+"""Maximum rows of a page that may have been read before."""
 
 _OLD = 2 * LATE
-"""An age at which all rows are there, though the proxy's clock and ours differ."""
+"""An age at which all rows have appeared, even if the proxy's clock differs."""
 
 _LONGEST_RUN = 4 * LATE
-"""Of young rows, so that there are few to remember. They are read again then: older,
-they need not be followed.
+"""Maximum time span of followed pages, which limits the ids in a position. Then
+reading starts again at `fresh`; rows that are old by now need not be followed.
 """
 
 AHEAD = 600 * SECOND
-"""A row that is so far in the future is left until its time comes."""
+"""A row this far in the future is not read until its time comes."""
 
 COUNTED = 600 * SECOND
-"""The age up to which rows are counted: a backlog is no traffic of now."""
+"""The maximum age of counted rows: a backlog is not current traffic."""
 
 _HOUR = 3600 * SECOND
 
 _KEPT = 24 * _HOUR
-"""What is younger no upstream deletes: it keeps rows for whole days."""
+"""NetBird keeps rows at least this long: its retention is in whole days."""
 
 PAGE = 100
-"""Rows a page, which is the most that the upstream gives."""
+"""Rows of a page, the maximum of the NetBird API."""
 
 Read = Chosen["Position", str]
 
 
 class Position(LogCursor[str], frozen=True, kw_only=True):
-    """How far the access log has been read.
+    """The position in the access log; all times are in nanoseconds since the epoch.
 
     Attributes:
-        start: the time from which on rows are asked for.
-        page: of these.
-        fresh: where reading begins again, at the latest, when the end is reached; None
-            before a page that holds young rows.
-        known: the times of rows from `start` on that were read, by id.
-        complete: all rows up to this time have been read, give or take an hour.
-        gone: whether the upstream no longer lists what was read last, which was told.
+        start: the next request is for rows from this time on.
+        page: the page number of the next request.
+        fresh: reading starts again at this time or earlier after the last page; None
+            before a page with young rows.
+        known: times by id, for the rows from `start` on that were read.
+        complete: all rows up to this time were read, rounded down to an hour.
+        gone: whether a log line has said that the last read rows are missing.
     """
 
     start: int = 0
@@ -78,13 +77,13 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
 
     @property
     def query(self) -> str:
-        """Of the page that comes next."""
+        """The query string of the next request."""
         since = f"&start_date={written(self.start)}" if self.start else ""
         return f"sort_order=asc&page_size={PAGE}&page={self.page}{since}"
 
     @property
     def newest(self) -> int:
-        """The time of the newest row that is remembered."""
+        """The time of the newest row in `known`, or `start` without one."""
         return max(self.known.values(), default=self.start)
 
     def with_(self, keys: Iterable[Key[str]]) -> "Position":
@@ -94,17 +93,17 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
         return replace(self, last=last, known=known)
 
     def from_(self, start: int) -> "Position":
-        """Reading begins again there, and never before."""
+        """Return the position that starts at a time, or at its own start if later."""
         start = max(start, self.start)
         known = {id_: time for id_, time in self.known.items() if time >= start}
         return replace(self, start=start, page=1, fresh=None, known=known)
 
     def after_crash(self, told: Sequence[Key[str]]) -> "Position":
-        """The same with what was written before the position could be.
+        """Return the position with rows that were written after it was saved.
 
         Args:
-            told: the last lines of the file: one more than are written at once or,
-                where `last` is not among these, all of the last minutes.
+            told: the keys of the last lines of the file: a batch and one more or, if
+                `last` is not among these, all lines of the last minutes.
         """
         position = replace(self, page=1, fresh=None)
         if self.last in told:
@@ -112,17 +111,18 @@ class Position(LogCursor[str], frozen=True, kw_only=True):
         position = position.with_(told)
         if not told:
             return position
-        # It is an old one, or there was none. What the file had before was written.
+        # The position is old or missing. All rows before these lines are written.
         return position.from_(position.newest - LATE)
 
 
 def choose(
     position: Position, page: Listing[str], now: int, *, skips: bool = False
 ) -> Read:
-    """Which rows of a page are new, and what is asked for next.
+    """Return the new rows of a page, and the next position.
 
     Args:
-        skips: whether a backlog is passed over.
+        now: nanoseconds since the epoch.
+        skips: whether a backlog is skipped.
     """
     rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
     present = [(time, row) for time, row in rows if time <= now + AHEAD]
@@ -144,11 +144,11 @@ def choose(
 
 
 def _moved(position: Position, *, seen: int, more: bool, now: int) -> Position:
-    """See Note [Late rows].
+    """Return the position after a page; see Note [Late rows].
 
     Args:
         seen: the time of the newest row of the page.
-        more: whether there are pages behind it.
+        more: whether more pages follow.
     """
     young = not more or seen >= now - _OLD
     fresh = position.fresh
@@ -166,7 +166,7 @@ def _moved(position: Position, *, seen: int, more: bool, now: int) -> Position:
 
 
 def _looked_back(position: Position, seen: int) -> int:
-    """As far back as the rows of the next request leave room for new ones."""
+    """Return the earliest start that leaves room for new rows on the next page."""
     newest = sorted(position.known.values(), reverse=True)[:_ROOM]
     return max(seen - LATEST, newest[-1] if len(newest) == _ROOM else 0)
 
@@ -174,7 +174,7 @@ def _looked_back(position: Position, seen: int) -> int:
 def _checked(
     position: Position, ids: set[str], seen: int, now: int
 ) -> tuple[Position, str]:
-    """Whether what was read last is still there; else what follows from that."""
+    """Return the position, and why rows are missing if the last read rows are."""
     if position.page > 1 or not position.known:
         return position, ""
     newest = position.newest

@@ -1,4 +1,4 @@
-"""Where batches of lines go, and their cursors after them."""
+"""Destinations of lines and their cursors: a file, standard output, none."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,42 +17,42 @@ T = TypeVar("T")
 
 
 class InThread(Protocol):
-    """Runs what may block."""
+    """Runs blocking work in a thread."""
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
 
 class Sink(Protocol[C]):
-    """Raises OSError or ValueError, after which it may be tried again.
+    """A destination of lines. Methods raise OSError or ValueError; a retry is allowed.
 
     Attributes:
-        where: its name, for a person.
+        where: its name in log lines.
     """
 
     where: str
 
     async def begin(self) -> C:
-        """What has been written by others who had this name before."""
+        """Return the cursor of the lines that earlier processes wrote."""
         ...
 
     async def commit(self, lines: bytes, cursor: C) -> None:
-        """Write lines and then the cursor. Lines that it took come once."""
+        """Accept lines and their cursor; accepted lines are written once."""
         ...
 
     async def settle(self) -> None:
-        """What is left to do of lines that were taken."""
+        """Finish writing the accepted lines, and save their cursor."""
         ...
 
     def look(self) -> None:
-        """Write to what has the name now."""
+        """Open the file again before the next write."""
         ...
 
 
 class ToFile(Generic[C, Id]):
-    """Lines go to a file. All of them, or none.
+    """Writes lines to a file: of each batch all lines or none.
 
     Args:
-        account: its name, empty where it is the only one.
+        account: the account's name, empty if it is the only one.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ToFile(Generic[C, Id]):
     async def begin(self) -> C:
         def begin() -> C:
             cursor = self._file.recovered(self._cursor.load())
-            # The file's end tells of one batch only: before the next one, it is saved.
+            # Recovery finds one batch beyond the cursor, so save before the next one.
             self._cursor.save(cursor)
             return cursor
 
@@ -103,13 +103,13 @@ class ToFile(Generic[C, Id]):
 
 
 PATIENCE = 10.0
-"""Seconds that a reader may take for as much as a pipe holds."""
+"""Seconds without a read from standard output before the write fails."""
 
 _PAUSE = 0.05
 
 
 class ToOutput(Generic[C, Id]):
-    """Lines go to standard output, where nobody can tell which ones went."""
+    """Writes lines to standard output, where written lines cannot be read back."""
 
     where = "standard output"
 
@@ -154,14 +154,14 @@ class ToOutput(Generic[C, Id]):
             self._unsaved = None
 
     def look(self) -> None:
-        """It cannot be another one."""
+        """Do nothing: the process has one standard output."""
 
 
 class ToNowhere(Generic[C]):
-    """Nothing is written; what is counted begins with a cursor of now.
+    """Writes nothing; rows are only counted.
 
     Args:
-        first: makes it.
+        first: returns the first cursor.
     """
 
     where = "metrics only, not to a file"
@@ -173,10 +173,10 @@ class ToNowhere(Generic[C]):
         return self._first()
 
     async def commit(self, lines: bytes, cursor: C) -> None:
-        """There is no place for them."""
+        """Drop the lines."""
 
     async def settle(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing."""
 
     def look(self) -> None:
-        """There is nothing to look at."""
+        """Do nothing."""

@@ -1,8 +1,8 @@
-"""A row as a line: the upstream's own fields, but for what may not be told. Pure.
+"""Lines of JSON from rows: NetBird's own fields without personal data. Pure.
 
-What pages tell of peers, groups and networks, such as their names, is told here, too.
-What is not known counts as personal, and so does whatever is in a list or in another
-object: the upstream may be newer than we are.
+Lines contain names and other data of peers, groups and networks, as metrics do. Unknown
+fields, lists and nested objects count as personal data, because NetBird may be newer
+than the exporter.
 """
 
 import re
@@ -18,7 +18,7 @@ from api_exporter.netbird.elements import FAILURES
 from api_exporter.netbird.facts.personal import EVENT, META, PERSONAL
 
 BEGIN = b'{"account":'
-"""What every line begins with."""
+"""The first bytes of each line."""
 
 _ALL = frozenset(PERSONAL)
 _NONE = frozenset[str]()
@@ -33,16 +33,16 @@ _FIELDS = {
     "timestamp": "",
     **EVENT,
 }
-"""The kind of personal data that a field is, "" for none."""
+"""The kind of personal data of each field of an event; "" for none."""
 
 _NAMES = frozenset({"name", "new_name", "old_name"})
-"""In `meta`, the name of whatever the event is about."""
+"""Keys of `meta` with the name of the object that an event is about."""
 
 _NAMES_OF_THINGS = re.compile(
     r"(peer|user\.peer|setupkey|group|network|route|policy|nameserver|dns|posture"
     r"|service(?!\.user)|domain|resource|personal\.access\.token)\."
 )
-"""Activities about what is no person."""
+"""Activity codes of objects that are not persons."""
 
 _META = {
     **META,
@@ -60,13 +60,13 @@ _META = {
         "",
     ),
 }
-"""The same for the keys of `meta`."""
+"""The kind of personal data of each key of `meta`; "" for none."""
 
 _ADDRESSES = frozenset({"ip", "ipv6", "peer_ip"})
-"""In `meta`, addresses that are mostly of NetBird's own network."""
+"""Keys of `meta` with addresses, mostly of NetBird's own network."""
 
 _OWN = (ip_network("100.64.0.0/10"), ip_network("fc00::/7"))
-"""Where addresses of such networks are, and nobody's in the internet."""
+"""Address ranges of NetBird networks. No internet address is in them."""
 
 _REQUEST = dict.fromkeys(
     (
@@ -76,14 +76,14 @@ _REQUEST = dict.fromkeys(
     ),
     "",
 )
-"""Of a request, what is no personal data."""
+"""Fields of a row of the access log without personal data."""
 
 _REQUEST_METADATA = {"crowdsec_mode": "", "crowdsec_verdict": ""}
-"""The same for the keys of `metadata`."""
+"""Keys of `metadata` without personal data."""
 
 _FAILURES = (*FAILURES, ArithmeticError)
 
-# Numbers stay as they are written.
+# Decimal keeps numbers as they are written.
 _DECODER = msgspec.json.Decoder(dict[str, object], float_hook=Decimal)
 _APART = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _VALUE = msgspec.json.Decoder(object, float_hook=Decimal)
@@ -91,16 +91,16 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def begin(account: str) -> bytes:
-    """What every line of an account begins with."""
+    """Return the first bytes of each line of an account."""
     return BEGIN + _ENCODER.encode(account) + b","
 
 
 def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
-    """An audit event as a JSON object with a line feed; empty where it cannot be told.
+    """Return an audit event as a line of JSON, empty if the event is unreadable.
 
     Args:
-        account: its name, empty where it is the only one.
-        personal: the kinds of personal data that may be told.
+        account: the account's name, empty if it is the only one.
+        personal: the kinds of personal data that lines may contain.
     """
     if personal >= _ALL:
         return _line(event.raw, account, _whole)
@@ -108,7 +108,7 @@ def line(event: Event, account: str, personal: frozenset[str]) -> bytes:
 
 
 def request_line(request: Request, account: str, personal: frozenset[str]) -> bytes:
-    """The same of a row of the access log."""
+    """Return a row of the access log as a line of JSON; see `line`."""
     whole = "access_log" in personal
     return _line(request.raw, account, _whole if whole else _public_request)
 
@@ -124,7 +124,7 @@ def _line(
         text = _ENCODER.encode(fields).decode()
     except _FAILURES:
         return b""
-    # What JSON allows in a string and some readers take for the end of a line.
+    # JSON allows these characters in a string; some readers split lines at them.
     text = re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda m: f"\\u{ord(m[0]):04x}", text)
     return text.encode() + b"\n"
 
@@ -142,9 +142,9 @@ def _public_request(fields: dict[str, object]) -> dict[str, object]:
 
 
 def _decoded(raw: bytes) -> dict[str, object]:
-    """A byte that is not UTF-8 becomes the character that stands for such bytes.
+    """Return the fields of a row, with U+FFFD for bytes that are not UTF-8.
 
-    A field that holds a number which is none for us is left out.
+    Fields with numbers that Python cannot represent are left out.
     """
     text = raw.decode("utf-8", "replace")
     try:
@@ -174,7 +174,7 @@ def _public(fields: dict[str, object], told: frozenset[str]) -> dict[str, object
 def _known(
     fields: Mapping[str, object], kinds: Mapping[str, str], told: frozenset[str]
 ) -> dict[str, object]:
-    """Those of a kind that may be told; a list or an object is of none."""
+    """Return the fields that lines may contain; lists and objects are left out."""
     return {
         name: value
         for name, value in fields.items()

@@ -1,4 +1,4 @@
-"""The logs of all accounts, put together."""
+"""Construction of the logs of all accounts."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -32,11 +32,11 @@ T = TypeVar("T")
 
 
 class Journals:
-    """Makes them; those that write to standard output take turns line by line.
+    """A factory of logs. All logs on standard output share it, in whole lines.
 
     Args:
-        threads: for writing files. A disk may hang, so no end of the process may wait
-            for them.
+        threads: write files. A disk may hang, so the end of the process must not wait
+            for these threads.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Journals:
         log: Logger,
         periods: Mapping[str, float],
     ) -> AccountPart:
-        """Make the logs of an account, which may have none.
+        """Return the logs of an account, which may have none.
 
         Args:
             periods: seconds between two requests, by resource.
@@ -96,7 +96,7 @@ class Journals:
         registry: CollectorRegistry,
         log: Logger,
     ) -> Journal[Cursor, int]:
-        """Of an account that has EVENTS_FILE."""
+        """Return the audit log of an account that has EVENTS_FILE."""
         assert settings.events_file is not None
         return Journal(
             AUDIT,
@@ -119,10 +119,10 @@ class Journals:
         *,
         period: float,
     ) -> AccessLog:
-        """Of an account that has ACCESS_LOG_FILE or ACCESS_LOG_METRICS.
+        """Return the access log for ACCESS_LOG_FILE or ACCESS_LOG_METRICS.
 
         Args:
-            period: seconds between two requests while it is behind.
+            period: seconds between two requests during a backlog.
         """
         file = settings.access_log_file
         sink: Sink[Position] = ToNowhere(
