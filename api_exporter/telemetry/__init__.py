@@ -1,1 +1,1 @@
-"""What is known of ourselves: refreshes, requests, peers over time, the process."""
+"""Metrics of the exporter: refreshes, requests, peers over time, the process."""

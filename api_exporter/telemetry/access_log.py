@@ -1,7 +1,7 @@
-"""What is counted of the reverse proxy's access log: requests by service.
+"""Metrics of the reverse proxy's access log: requests by service.
 
-Never by path, host, address or user. The families are made when rows have been read,
-and not at each scrape.
+Labels never contain a path, host, address or user. The families are made when rows have
+been read, not at each scrape.
 """
 
 from bisect import bisect_left
@@ -19,12 +19,12 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 SERVICES = 50
-"""That have series of their own; all others are `other` together."""
+"""Maximum number of services with series of their own; the rest is `other`."""
 
 OTHER = "other"
 
 BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0)
-"""Seconds."""
+"""Upper bounds of the duration histogram in seconds."""
 
 _PROTOCOLS = frozenset({"http", "tcp", "udp", "tls"})
 
@@ -37,7 +37,7 @@ _DENIED = {
     "crowdsec_throttle": "crowdsec",
     "crowdsec_unavailable": "crowdsec",
 }
-"""Why a request was refused, by what it says of its authentication."""
+"""Label values by `auth_method_used`, for refused requests."""
 
 _REFUSED = frozenset({401, 403})
 
@@ -45,7 +45,7 @@ _SERVICE = ("proxy_service_id", "proxy_service")
 
 
 class _Row(Struct, frozen=True, gc=False):
-    """Of a row, what is counted. The upstream may be newer than we are."""
+    """The counted fields of a row. Any type is accepted: NetBird may be newer."""
 
     service_id: object = ""
     protocol: object = ""
@@ -60,8 +60,6 @@ _DECODER = msgspec.json.Decoder(_Row)
 
 
 class _Service:
-    """The numbers of one service."""
-
     def __init__(self) -> None:
         self.requests: Count[tuple[str, str]] = Count()
         self.bytes = {"upload": 0, "download": 0}
@@ -89,7 +87,7 @@ class _Service:
             self.denied[reason] += 1
 
     def buckets(self) -> list[tuple[str, float]]:
-        """As OpenMetrics wants them."""
+        """Return cumulative counts by upper bound, in the order of OpenMetrics."""
         total, found = 0, []
         ends = [*(repr(bucket) for bucket in BUCKETS), "+Inf"]
         for end, count in zip(ends, self.durations, strict=True):
@@ -99,13 +97,14 @@ class _Service:
 
 
 class AccessLogTelemetry(Collector):
-    """Metrics of an account whose access log is read.
+    """Metrics of the access log of an account.
 
     Args:
         writes: whether lines are written.
 
     Attributes:
-        missed: called once for each gap, and for each row that cannot be read.
+        missed: called with the number of gaps and unreadable rows.
+        lag: called with the lag in seconds.
     """
 
     def __init__(
@@ -150,15 +149,15 @@ class AccessLogTelemetry(Collector):
         self._written(lines)
 
     def writable(self, _: bool) -> None:
-        """The lag says it."""
+        """Do nothing: the lag shows it."""
 
     def read(self, lag: float, skipped: int) -> None:
-        """A page is done with: how far behind it is, and how many were passed over."""
+        """Record a page: its lag in seconds, and the number of skipped rows."""
         self.lag(lag)
         self._skipped(skipped)
 
     def listed(self, services: Mapping[str, str] | None) -> None:
-        """The names of all services, by id; None while they are not known."""
+        """Set the names of all services by id; None while they are unknown."""
         if services is None or services == self._listed:
             return
         self._listed = services
@@ -169,7 +168,7 @@ class AccessLogTelemetry(Collector):
         self._families = self._made()
 
     def took(self, rows: Iterable[bytes], old: int) -> None:
-        """Rows were read, of which so many were too old to be counted."""
+        """Count rows; `old` more rows were too old to be counted."""
         self._skipped(old)
         for raw in rows:
             try:

@@ -1,7 +1,7 @@
-"""Metrics of one account: how each refresh went, and every request for it.
+"""Metrics of one account: its refreshes, and its requests to the NetBird API.
 
-The one place that counts and publishes. Gauges of a resource are made afresh, for every
-page, from what is known of it; only counters and histograms live on.
+Gauges of a resource are computed from its freshness at each scrape; only counters and
+histograms have a state of their own.
 """
 
 from collections import Counter, deque
@@ -16,11 +16,11 @@ from api_exporter.telemetry.freshness import Freshness
 from api_exporter.telemetry.gauges import CallbackMetric, Value, resource_gauges
 
 RECENT = 20
-"""Requests on the wire that are remembered."""
+"""Number of newest requests that the status page shows."""
 
 
 class AttemptTelemetry:
-    """Counts requests on the wire."""
+    """Counters of requests to the NetBird API, retries included."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter[str]()
@@ -62,15 +62,15 @@ class AttemptTelemetry:
 
 
 class AccountTelemetry:
-    """Instruments of an account, on a registry of their own.
+    """The metrics of an account, in a registry of their own.
 
     Args:
-        freshness: of all resources that are not dormant.
-        collectors: the names of those that are enabled.
-        budget: requests a minute that we allow ourselves; None where nothing is known.
+        freshness: by resource, without dormant resources.
+        collectors: the names of the enabled collectors.
+        budget: returns the allowed requests a minute, or None while unknown.
 
     Attributes:
-        reachable: whether the newest request was answered; None before the first.
+        reachable: whether the newest request got a response; None before the first.
         recent: the newest requests, the newest last.
         changed: called when `netbird_api_up` has changed.
     """
@@ -125,7 +125,7 @@ class AccountTelemetry:
         self._attempts = AttemptTelemetry(registry)
 
     def summary(self, now: float) -> str:
-        """Our state in one line, such as `peers fresh, 214 peers, 0.4 s`."""
+        """Return the account's state, such as `peers fresh, 214 peers, 0.4 s`."""
         peers = self.freshness[UP]
         state = peers.state(now)
         if peers.error is not None:
@@ -138,17 +138,17 @@ class AccountTelemetry:
         return f"peers {state}, {records}, {peers.seconds:.1f} s{others}"
 
     def attempted(self, attempt: Attempt) -> None:
-        """Count one request on the wire; any answer to it proves an upstream there."""
+        """Count one request; any response shows that the NetBird API is reachable."""
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
         self._attempts.count(attempt)
 
     def refreshed(self, resource: str) -> None:
-        """Count a refresh that has ended."""
+        """Count a finished refresh."""
         self._refreshes[resource] += 1
 
     def failed(self, resource: str, error: UpstreamError) -> None:
-        """Count a refresh that has failed."""
+        """Count a failed refresh."""
         self.refreshed(resource)
         self._failures[resource] += 1
         self._reasons[error.reason] += 1
@@ -164,18 +164,17 @@ def _publish(
     read: Callable[[], Value],
     label: str = "",
 ) -> None:
-    """Plain numbers as a counter: prometheus_client's own take a kilobyte each."""
+    """Register plain numbers as a counter: a `Counter` takes a kilobyte a child."""
     CallbackMetric(registry, name, words, read, label=label, kind="counter")
 
 
 def _code(status: int | None) -> str:
-    """A label's value, of which there are not too many."""
     if status is None:
         return "none"
     return str(status) if 100 <= status < 600 else "other"
 
 
 def summary(accounts: Collection[AccountTelemetry]) -> str:
-    """Their state in one line, such as `48 of 50 accounts up`."""
+    """Return the state of several accounts, such as `48 of 50 accounts up`."""
     up = sum(telemetry.freshness[UP].up is True for telemetry in accounts)
     return f"{up} of {counted(len(accounts), 'account')} up"

@@ -1,4 +1,4 @@
-"""Metrics of the audit events that are written."""
+"""Metrics of the written audit events."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 
 class EventsTelemetry:
-    """Metrics of an account whose audit events are written.
+    """Metrics of the audit log of an account.
 
     Attributes:
-        written: called with a number of lines.
-        missed: called once for each gap, and for each event that cannot be read.
-        writable: called with whether events could be written.
+        written: called with the number of lines.
+        missed: called with the number of gaps and unreadable events.
+        writable: called with whether the last write succeeded.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -33,7 +33,7 @@ class EventsTelemetry:
         self.writable(1)
 
     def took(self, rows: Iterable[bytes], old: int) -> None:
-        """Nothing is counted by what it is."""
+        """Do nothing: there are no metrics of single events."""
 
     def read(self, lag: float, skipped: int) -> None:
-        """A list is whole: nothing is behind."""
+        """Do nothing: a list has no further pages."""

@@ -1,4 +1,4 @@
-"""The freshness of a resource: what is known of its refreshes."""
+"""The freshness of a resource: the result of its last refreshes."""
 
 from typing import Literal
 
@@ -8,32 +8,32 @@ from msgspec.structs import replace
 from api_exporter.ports import UpstreamError
 
 OVERDUE = 1.5
-"""Periods after which the next refresh is overdue, whatever the jitter."""
+"""Intervals after which the next refresh is overdue, even with the jitter."""
 
 UNRELIABLE = 2.0
-"""Periods after which the records are too old to be relied on. One refresh may take
-longer than usual without a probe noticing; a second one that does not come is trouble.
+"""Intervals after which records are too old for readiness. One slow refresh does not
+fail a probe; a second missing refresh does.
 """
 
 SQUEEZED_PERIOD = 30.0
-"""Seconds between two requests for the peers, at least, while the budget is tight and
-others are overdue."""
+"""Minimum seconds between two requests for the peers while the request budget is scarce
+and other resources are overdue."""
 
 SHORTEST_MAX_AGE = 300.0
-"""Seconds for which metrics stay, at least, although they cannot be refreshed."""
+"""Default minimum of METRICS_MAX_AGE in seconds."""
 
 State = Literal[
     "starting", "fresh", "late", "failing", "ended", "unsupported", "restricted"
 ]
-"""The same in one word."""
+"""The state of a resource in one word; `ended` means that its metrics expired."""
 
 
 def max_age(period: float, wanted: float | None = None) -> float:
-    """Seconds after which records that could not be refreshed are no longer told.
+    """Return the seconds after which metrics expire without a successful refresh.
 
     Args:
-        period: seconds between refreshes. Metrics never end before the next one is
-            overdue, whatever is wanted; a tight budget makes short periods longer.
+        period: seconds between refreshes. Metrics never expire before the next refresh
+            is overdue; a scarce request budget makes short intervals longer.
         wanted: METRICS_MAX_AGE, if it is set.
     """
     if wanted is not None:
@@ -42,22 +42,22 @@ def max_age(period: float, wanted: float | None = None) -> float:
 
 
 class Freshness(Struct, frozen=True, kw_only=True):
-    """What is known of a resource's refreshes.
+    """The result of a resource's last refreshes; times are in seconds since the epoch.
 
     Attributes:
         period: seconds between refreshes.
-        ended: when the newest refresh ended, seconds since the epoch.
-        seconds: how long that took: fetch, decode and render.
-        error: why it, or an attempt since, failed; None where none did.
-        failures: in a row, the newest included.
+        ended: when the newest refresh ended; None before the first.
+        seconds: its duration: fetch, decode and render.
+        error: why it or a later request failed; None if none failed.
+        failures: number of failures in a row, the newest included.
         failing_since: when the first of the failures in a row ended.
-        withdrawn: whether its metrics have ended, because they were too old.
-        supported: whether this upstream has the path; None while unknown.
-        restricted: whether it is not supported because the token's user may not read
-            all of it.
-        last_success: seconds since the epoch.
-        records: in the newest good answer.
-        rejected: records of that answer that could not be decoded.
+        withdrawn: whether its metrics have expired.
+        supported: whether the NetBird API has the path; None while unknown.
+        restricted: whether it is unsupported because the token's user may not read all
+            of it.
+        last_success: when the newest successful refresh ended.
+        records: number of records in the newest successful response.
+        rejected: number of records of that response that could not be decoded.
     """
 
     period: float
@@ -75,7 +75,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
 
     @property
     def up(self) -> bool | None:
-        """Whether it can be relied on; None where there is nothing to say."""
+        """True if the last refresh succeeded and has not expired; None if unknown."""
         if self.supported is False:
             return None
         if self.ended is None and self.error is None:
@@ -85,7 +85,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
     def succeeded(
         self, *, records: int, rejected: int, seconds: float, at: float
     ) -> "Freshness":
-        """Return the freshness after a refresh that ended well at a time."""
+        """Return the freshness after a refresh that succeeded at a time."""
         return Freshness(
             period=self.period,
             ended=at,
@@ -108,7 +108,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
         )
 
     def refused(self, seconds: float, at: float, *, restricted: bool) -> "Freshness":
-        """Return the freshness after a refresh that showed that it is unsupported."""
+        """Return the freshness after a response that the resource is not available."""
         return replace(
             self,
             ended=at,
@@ -121,7 +121,7 @@ class Freshness(Struct, frozen=True, kw_only=True):
         )
 
     def state(self, now: float) -> State:
-        """The state at a time in seconds since the epoch."""
+        """Return the state at a time in seconds since the epoch."""
         if self.supported is False:
             return "restricted" if self.restricted else "unsupported"
         if self.error is not None:

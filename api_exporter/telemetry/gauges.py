@@ -1,4 +1,4 @@
-"""Gauges of an account that are read when somebody scrapes."""
+"""Gauges of an account, computed at each scrape."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
@@ -19,10 +19,10 @@ Value = float | Mapping[str, float] | None
 
 
 class CallbackMetric(Collector):
-    """A metric whose value a function tells; without one it is absent.
+    """A metric whose value a function returns at each scrape.
 
     Args:
-        read: a number, or numbers by the values of a label.
+        read: returns a number, numbers by label value, or None for no series.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class CallbackMetric(Collector):
 
 
 class CallbackFamily(Metric):
-    """What a function has told.
+    """A family of plain numbers.
 
-    Our own text needs no samples: of hundreds of lines on each page of an account they
-    would be most of the work.
+    `lines` renders it without `Sample` objects, which would take most of the time of a
+    page.
 
     Args:
-        numbers: by the values of the label; of one value where there is no label.
+        numbers: numbers by label value; one number under any key if `label` is empty.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class CallbackFamily(Metric):
 
     @cached_property
     def samples(self) -> list[Sample]:  # type: ignore[override]
-        """For all others that read a registry."""
+        """The samples for other readers of the registry."""
         return [
             Sample(self._sample_name, {self._label: of} if self._label else {}, number)
             for of, number in self._numbers.items()
@@ -89,7 +89,7 @@ class CallbackFamily(Metric):
         return f"{self.name}_total" if self.type == "counter" else self.name
 
     def lines(self) -> str:
-        """The text of the samples."""
+        """Return the samples as text."""
         name, label = self._sample_name, self._label
         return "".join(
             [
@@ -99,7 +99,7 @@ class CallbackFamily(Metric):
         )
 
 
-@lru_cache(1024)  # names of resources, reasons and the like, which all accounts share
+@lru_cache(1024)  # names of resources and reasons, shared by all accounts
 def _labelled(label: str, value: str) -> str:
     return labels(**{label: value}) if label else ""
 
@@ -109,7 +109,7 @@ def resource_gauges(
     freshness: Mapping[str, Freshness],
     budget: Callable[[], float | None],
 ) -> None:
-    """How each resource stands, and how many requests a minute there are for all."""
+    """Register the gauges of each resource, and of the request budget."""
 
     def by_resource(value: Callable[[Freshness], float | None]) -> dict[str, float]:
         values = ((name, value(standing)) for name, standing in freshness.items())
@@ -177,7 +177,7 @@ _RESOURCE_GAUGES: tuple[tuple[str, str, Callable[[Freshness], float | None]], ..
 
 
 def page_size(registry: CollectorRegistry, pages: Pages) -> None:
-    """How much a scrape brings, without our own part of it: what to set limits to."""
+    """Register gauges of the page's size, as a help to set scrape limits."""
     CallbackMetric(
         registry,
         "api_exporter_series",
@@ -202,10 +202,10 @@ def page_size(registry: CollectorRegistry, pages: Pages) -> None:
 def attention(
     registry: CollectorRegistry, counts: Callable[[], Mapping[str, int]]
 ) -> None:
-    """An account's findings.
+    """Register the gauge of findings.
 
     Args:
-        counts: by severity; empty while nothing is known.
+        counts: returns numbers by severity, empty before the first findings.
     """
     CallbackMetric(
         registry,
@@ -217,7 +217,7 @@ def attention(
 
 
 def token_readable(registry: CollectorRegistry, readable: Callable[[], bool]) -> None:
-    """For an account whose token is in a file."""
+    """Register the gauge of an account whose token is in a file."""
     CallbackMetric(
         registry,
         "api_exporter_token_readable",
@@ -230,7 +230,7 @@ def token_readable(registry: CollectorRegistry, readable: Callable[[], bool]) ->
 def certificate_readable(
     registry: CollectorRegistry, readable: Callable[[], bool]
 ) -> None:
-    """For an account that shows a certificate of ours."""
+    """Register the gauge of an account with a client certificate."""
     CallbackMetric(
         registry,
         "api_exporter_client_certificate_readable",
@@ -246,11 +246,11 @@ def certificate_ends(
     upstream: Callable[[], float | None],
     client: Callable[[], float | None],
 ) -> None:
-    """When certificates end: the upstream's, and our own where a gateway wants one.
+    """Register the expiry times of the NetBird API's and the client certificate.
 
     Args:
-        upstream: seconds since the epoch, None where it is not known.
-        client: likewise.
+        upstream: returns seconds since the epoch, or None while unknown.
+        client: the same for the client certificate.
     """
     CallbackMetric(
         registry,

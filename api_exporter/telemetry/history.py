@@ -1,6 +1,6 @@
-"""A history: how many peers were connected in the last hours, in bounded memory.
+"""The number of connected peers in the last hours, in bounded memory.
 
-A restart forgets it: what must last is Prometheus' business.
+A restart deletes it: Prometheus stores the permanent history.
 """
 
 from collections import deque
@@ -12,17 +12,17 @@ from msgspec import Struct
 from api_exporter.netbird.records import Peer
 
 SPAN = 6 * 3600.0
-"""Seconds that are remembered."""
+"""Length of the history in seconds."""
 
 SHORTEST_STEP = 60.0
-"""Seconds between two counts that are kept, at least."""
+"""Minimum seconds between two stored counts."""
 
 _GAP = 2.5
-"""Steps: a longer distance between two counts is a gap."""
+"""Maximum steps between two counts without a gap."""
 
 
 class Count(Struct, frozen=True, kw_only=True):
-    """How many there were, at a time in seconds since the epoch."""
+    """The numbers of peers at a time in seconds since the epoch."""
 
     at: float
     connected: int
@@ -34,13 +34,13 @@ class Count(Struct, frozen=True, kw_only=True):
 
 
 class History:
-    """Counts, a step apart.
+    """Counts of peers, one per step.
 
     Args:
         period: seconds between two refreshes of the peers.
 
     Attributes:
-        step: seconds for which a count stands, more or less.
+        step: seconds of a step.
     """
 
     def __init__(self, *, period: float) -> None:
@@ -48,11 +48,11 @@ class History:
         self._counts: deque[Count] = deque(maxlen=ceil(SPAN / self.step))
 
     def observe(self, at: float, peers: Iterable[Peer]) -> None:
-        """Count what was just read; of each step the newest count is kept."""
+        """Store a count of the peers; it replaces an earlier count of the same step."""
         states = [peer.connected for peer in peers]
         connected = sum(states)
         slot = at // self.step
-        # Not only the same step's: a clock that was set back begins again from there.
+        # Later counts go, too: the clock may have been set back.
         while self._counts and self._counts[-1].at // self.step >= slot:
             self._counts.pop()
         self._counts.append(
@@ -60,7 +60,7 @@ class History:
         )
 
     def runs(self, now: float) -> list[list[Count]]:
-        """What is known of the last hours, ascending; a new run after every gap."""
+        """Return the counts of the last hours in ascending order, split at gaps."""
         runs: list[list[Count]] = []
         for count in self._counts:
             if not now - SPAN <= count.at <= now:

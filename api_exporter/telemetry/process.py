@@ -1,4 +1,4 @@
-"""Metrics of this process: build, threads, lag, scrapes, and who comes in."""
+"""Metrics of the process: build, threads, lag, scrapes, refused requests."""
 
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -23,11 +23,11 @@ from api_exporter.telemetry.gauges import CallbackMetric
 from api_exporter.version import Build
 
 INTERVAL = 1.0
-"""Seconds between two measurements: at rest, most of what wakes the process."""
+"""Seconds between two measurements. An idle process wakes mostly for these."""
 
 
 class LagMeter(Service):
-    """Sets a timer again and again and tells by how many seconds it was late."""
+    """Measures the delay of a timer of the event loop in seconds, once a second."""
 
     def __init__(self, clock: IReactorTime, observe: Callable[[float], None]) -> None:
         self._clock = clock
@@ -54,11 +54,11 @@ class LagMeter(Service):
 
 
 class ProcessTelemetry:
-    """Instruments of the process, on a registry of their own.
+    """The metrics of the process, in a registry of their own.
 
     Args:
-        threads: the event loop's pools.
-        dropped: how many log lines nobody took.
+        threads: the thread pools of the event loop.
+        dropped: returns the number of dropped log lines.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class ProcessTelemetry:
 
 
 def unauthorized(registry: CollectorRegistry) -> Callable[[], None]:
-    """Counts those who may not come in."""
+    """Register a counter of requests without authentication; return its `inc`."""
     return Counter(
         "api_exporter_web_unauthorized",
         "Number of requests and connections refused because authentication failed",
@@ -127,7 +127,7 @@ def unauthorized(registry: CollectorRegistry) -> Callable[[], None]:
 
 
 def reload_successful(registry: CollectorRegistry, fine: Callable[[], bool]) -> None:
-    """A gauge where there is a file that says who may come in."""
+    """Register the gauge of the last reload of the authentication files."""
     CallbackMetric(
         registry,
         "api_exporter_web_config_last_reload_successful",
@@ -140,7 +140,7 @@ def reload_successful(registry: CollectorRegistry, fine: Callable[[], bool]) -> 
 def account_gauges(
     registry: CollectorRegistry, accounts: Mapping[str, AccountTelemetry]
 ) -> None:
-    """The gauges of several accounts, beside those of the process."""
+    """Register the gauges of all accounts, in the registry of the process."""
 
     def up() -> dict[str, float]:
         ups = ((name, account.freshness[UP].up) for name, account in accounts.items())

@@ -1,7 +1,7 @@
-"""Our own metrics as text, one registry after the other.
+"""The exporter's own metrics as text, one registry after the other.
 
-prometheus_client writes the same, but looks at each letter of each name: with many
-accounts that is most of the processor's time.
+prometheus_client renders the same text, but checks each letter of each name. With many
+accounts this takes most of the processor time.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from api_exporter.telemetry.gauges import CallbackFamily
 
 
 def text(*registries: CollectorRegistry, in_openmetrics: bool) -> bytes:
-    """All of them in one of the formats; OpenMetrics ends with its `# EOF`."""
-    disable_created_metrics()  # `_created` lines double the page and tell nothing
+    """Return the metrics of registries as text; OpenMetrics ends with `# EOF`."""
+    disable_created_metrics()  # `_created` lines double the page and are not used
     lines = [
         line
         for registry in registries
@@ -29,7 +29,7 @@ def text(*registries: CollectorRegistry, in_openmetrics: bool) -> bytes:
 
 
 def _lines(metric: Metric, *, in_openmetrics: bool) -> Iterator[str]:
-    """Those of a gauge, a counter or a histogram."""
+    """Yield the lines of a gauge, counter or histogram."""
     name, kind = metric.name, metric.type
     if kind == "counter" and not in_openmetrics:
         name += "_total"
