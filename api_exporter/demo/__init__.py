@@ -1,1 +1,1 @@
-"""A recorded NetBird management API for `--demo`, and how such an API speaks HTTP."""
+"""A simulated NetBird API for `--demo`: recorded responses, served over HTTP."""

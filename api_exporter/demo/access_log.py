@@ -1,4 +1,4 @@
-"""The simulated access log of the reverse proxy: a request a second."""
+"""The simulated access log of the reverse proxy: one request a second."""
 
 import json
 from collections.abc import Sequence
@@ -10,25 +10,25 @@ from api_exporter.demo.go_json import xid
 PATH = "/api/events/proxy"
 
 _EVERY = 1
-"""Seconds."""
+"""Seconds between two requests."""
 
 _KEPT = 3600
-"""Seconds for which rows are there: a real upstream has seven days."""
+"""Seconds for which rows are kept; NetBird keeps them for seven days."""
 
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 _MOST = 100
-"""Rows a page."""
+"""Maximum rows of a page."""
 
 _SHARES = (0, 0, 0, 0, 1, 1, 2)
-"""Which service gets each of seven requests."""
+"""Indices of services by chance: the first one gets four of seven requests."""
 
 
 def page(query: str, services: Sequence[str], now: float) -> bytes:
-    """What is asked for.
+    """Return the page for a query string.
 
     Args:
-        services: ids, the busiest first.
+        services: the ids of services, the busiest first.
         now: seconds since the epoch.
     """
     asked = {name: values[-1] for name, values in parse_qs(query).items()}
@@ -79,7 +79,6 @@ def _row(number: int, services: Sequence[str]) -> dict[str, object]:
 
 
 def _time(text: str) -> float:
-    """Seconds since the epoch; 0 for what is no time, which is passed over."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:

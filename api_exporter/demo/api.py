@@ -1,5 +1,7 @@
-"""The simulated API over HTTP, with the ways of the real one: what is checked first,
-how it refuses, and that big bodies come in chunks.
+"""The simulated NetBird API over HTTP.
+
+It checks requests in the same order as the real API, with the same errors, and sends
+large bodies in chunks.
 """
 
 import base64
@@ -21,7 +23,7 @@ from api_exporter.ports import Now
 from api_exporter.serving.sender import Sender
 
 _BUFFERED = 2048
-"""Bytes up to which a body is sent at once, with its length."""
+"""Maximum bytes of a body with a Content-Length; longer bodies are chunked."""
 
 _PATHS = {f"/{resource.path}" for resource in RESOURCES}
 
@@ -30,21 +32,21 @@ _TOKENS_OF_A_USER = re.compile(r"/api/users/[^/]+/tokens")
 _CURRENT_USER = f"/{BY_NAME[CURRENT_USER].path}"
 
 _ACCESS_TOKEN = re.compile(r"nbp_[0-9A-Za-z]{36}")
-"""A well-formed one. That its last six characters are a checksum is not looked at."""
+"""A well-formed token. Its last six characters, a checksum, are not checked."""
 
 
 class Network(Protocol):
-    """What the API says of an account."""
+    """The responses of the API for one account."""
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
-        """Return a path's JSON in pieces, or None where there is no such path.
+        """Return a path's JSON in pieces, or None for an unknown path.
 
         `at` is in seconds since the epoch. A query may follow the path.
         """
 
 
 class DemoApi(Resource):
-    """The root of a site that serves to each token its account's network."""
+    """The root of the site: each token gives access to the network of its account."""
 
     isLeaf = True
 
@@ -55,7 +57,7 @@ class DemoApi(Resource):
         self._requests = count(1)
 
     def render(self, request: Request) -> int | bytes:
-        """Routes first, as the real one: an unknown path is so to strangers too."""
+        """Route first, as the real API: an unknown path is 404 also without a token."""
         request.setHeader("Date", datetimeToString(self._now()))
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
         known = (
@@ -84,13 +86,13 @@ class DemoApi(Resource):
         return _send(request, body)
 
     def _services(self, token: str, at: float) -> list[str]:
-        """The ids of the services behind the reverse proxy."""
+        """Return the ids of the services behind the reverse proxy."""
         body = self._networks[token].body("/api/reverse-proxies/services", at)
         return [service["id"] for service in json.loads(b"".join(body or (b"[]",)))]
 
 
 def _unknown(token: str) -> tuple[int, str]:
-    """What is said to a token that is not ours: a deleted one is "not found"."""
+    """Return status and message for an unknown token; a deleted one is 404."""
     if not _ACCESS_TOKEN.fullmatch(token):
         return 401, "token invalid"
     name = base64.b64encode(hashlib.sha256(token.encode()).digest()).decode().lower()
@@ -105,12 +107,12 @@ def _not_found(request: Request) -> bytes:
 
 def _refuse(request: Request, status: int, message: str) -> bytes:
     request.setResponseCode(status)
-    # The only record of the upstream's whose keys are not sorted.
+    # In NetBird's errors, unlike in all its other records, keys are not sorted.
     return b'{"message":%b,"code":%d}\n' % (encode(message), status)
 
 
 def _send(request: Request, body: Iterator[bytes]) -> int | bytes:
-    """Small bodies at once, others in chunks as the client takes them."""
+    """Return a small body at once; send others in chunks as the client reads."""
     start = b""
     for piece in body:
         start += piece

@@ -1,4 +1,4 @@
-"""JSON as the upstream's server writes it: compact, sorted by key, HTML escaped."""
+"""JSON as NetBird writes it: compact, sorted by key, with HTML escapes."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timezone
@@ -10,11 +10,11 @@ import msgspec
 Record = dict[str, Any]
 
 RECORDS_AT_ONCE = 100
-"""How many records make a piece of a body: about a millisecond's work at most."""
+"""Records of a piece of a body: at most about a millisecond of work."""
 
 
 def encode(value: object) -> bytes:
-    """One line as Go's encoder writes it, without the line break at its end."""
+    """Return JSON as Go's encoder writes it, without the final line break."""
     text = msgspec.json.encode(value, order="sorted")
     return (
         text.replace(b"&", b"\\u0026")
@@ -24,7 +24,7 @@ def encode(value: object) -> bytes:
 
 
 def array(records: Iterable[bytes]) -> Iterator[bytes]:
-    """The encoded records as a JSON array, in pieces."""
+    """Yield encoded records as a JSON array, in pieces."""
     records = iter(records)
     opening = b"["
     while batch := tuple(islice(records, RECORDS_AT_ONCE)):
@@ -34,14 +34,14 @@ def array(records: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def rfc3339(seconds: int, fraction: str = "", zone: timezone = UTC) -> str:
-    """An instant, given in seconds since the epoch.
+    """Return a time in seconds since the epoch as text.
 
-    `fraction` is what follows the whole seconds: a dot and digits, or nothing.
+    `fraction` follows the whole seconds: a dot and digits, or nothing.
     """
     text = datetime.fromtimestamp(seconds, zone).isoformat()
     return f"{text[:19]}{fraction}{'Z' if zone is UTC else text[19:]}"
 
 
 def xid(prefix: str, number: int) -> str:
-    """An id of the upstream's kind: 20 characters, the first of them for the kind."""
+    """Return an id as NetBird makes it: 20 characters that begin with a prefix."""
     return f"{prefix}{number:0{20 - len(prefix)}x}"

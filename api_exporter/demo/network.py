@@ -1,7 +1,7 @@
-"""The recorded company: what its API says at any instant.
+"""The recorded company: the responses of its API at any time.
 
-`company.json.gz` has the bodies of one instant, which `python -m simulation.company`
-makes. Their dates move with the days, and peers lose their connection at random.
+`python -m simulation.company` makes `company.json.gz`, the bodies of one instant. Their
+dates move with the days, and peers disconnect at random.
 """
 
 import gzip
@@ -20,13 +20,13 @@ from api_exporter.demo.go_json import Record, array, encode, rfc3339, xid
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 FULL = 680 * 30 * _DAY - 1
-"""When these bodies were recorded: the last second of all windows, and of a day. It is
-in 2025, so that no date of theirs moves.
+"""When the Agent Network bodies were recorded: the last second of all windows and of a
+day, in 2025, so that none of their dates moves.
 """
 
 
 def consumption(rows: list[Record], _query: str, at: int) -> Iterator[Record]:
-    """Move windows: what was the current one is so, as full as it is by now."""
+    """Yield the windows, moved to a time; usage grows within the current window."""
     for row in rows:
         length = row["window_seconds"]
         recorded = int(datetime.fromisoformat(row["window_start_utc"]).timestamp())
@@ -37,7 +37,7 @@ def consumption(rows: list[Record], _query: str, at: int) -> Iterator[Record]:
 
 
 def usage(buckets: list[Record], query: str, at: int) -> Iterator[Record]:
-    """A bucket for each day that is asked for, none for a Sunday."""
+    """Yield a bucket for each requested day except Sundays."""
     today = at // _DAY * _DAY
     first = today - (int(rfc3339(today)[8:10]) - 1) * _DAY
     for begin in range(first, today, _DAY) if "end_date=" in query else (today,):
@@ -47,7 +47,10 @@ def usage(buckets: list[Record], query: str, at: int) -> Iterator[Record]:
 
 
 def denials(page: Record, _query: str, at: int) -> Record:
-    """One every four minutes from the 42nd of an hour on: R&D's tokens are spent."""
+    """Return the denials: one every four minutes from minute 42 of each hour on.
+
+    The group R&D has then used its tokens.
+    """
     hours, rest = divmod(at % _DAY, _HOUR)
     number = 5 * hours + max(0, (rest - 42 * _MINUTE) // (4 * _MINUTE) + 1)
     row = page["data"][0] | {"timestamp": rfc3339(at // 240 * 240)}
@@ -56,7 +59,7 @@ def denials(page: Record, _query: str, at: int) -> Record:
 
 
 def _part(row: Record, share: float) -> Record:
-    """Return a row with that share of its tokens and costs."""
+    """Return a row with a share of its tokens and costs."""
     return {
         key: type(value)(value * share)
         if "tokens" in key or key.endswith("_usd")
@@ -66,7 +69,7 @@ def _part(row: Record, share: float) -> Record:
 
 
 RECORDED = datetime(2026, 11, 18, 8, 56, tzinfo=UTC).timestamp()
-"""A working day's morning. All that is recorded holds for the day after it, too."""
+"""When the bodies were recorded: a working morning. They fit the next day, too."""
 
 FILE = "company.json.gz"
 
@@ -80,17 +83,17 @@ _PLAYED: Mapping[str, Callable[[Any, str, int], Iterable[Record] | Record]] = {
 }
 
 _DATE = re.compile(rb'"(20(?:2[6-9]|3\d)-\d\d-\d\d)(?=T)')
-"""A date that moves: earlier ones are history, and later ones mean never."""
+"""Dates that move: earlier dates are history, later dates mean never."""
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 _COPIES = 4096
-"""The first address of peers that are copies: all recorded ones are before it."""
+"""The first address of copied peers; all recorded addresses are lower."""
 
 
 @lru_cache(maxsize=1)
 def bodies(days: int) -> Mapping[str, Any]:
-    """Return the recorded bodies by path, moved by so many days."""
+    """Return the recorded bodies by path, with dates moved by some days."""
 
     def moved(match: re.Match[bytes]) -> bytes:
         day = date.fromisoformat(match[1].decode()) + timedelta(days)
@@ -102,9 +105,7 @@ def bodies(days: int) -> Mapping[str, Any]:
 
 
 class RecordedNetwork:
-    """The recorded company with any number of peers.
-
-    Peers beyond the recorded ones are copies of these.
+    """The recorded company with any number of peers, the additional ones as copies.
 
     Args:
         seed: decides when peers are offline.
@@ -129,7 +130,7 @@ class RecordedNetwork:
         }
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
-        """Return a path's JSON in pieces, or None where there is no such path.
+        """Return a path's JSON in pieces, or None for an unknown path.
 
         `at` is in seconds since the epoch. A query may follow the path.
         """
@@ -155,7 +156,7 @@ class RecordedNetwork:
             yield peer | own | seen
 
     def _connection(self, number: int, at: int) -> Record:
-        """Return whether a peer is connected, and since when that is so."""
+        """Return whether a peer is connected, and since when."""
         chance = Random(f"{self._seed}:{number}")  # noqa: S311 - has to be repeatable
         period = chance.randint(_HOUR, 12 * _HOUR)
         offline = chance.randint(_MINUTE, 15 * _MINUTE)
@@ -166,7 +167,7 @@ class RecordedNetwork:
 
 
 def _copied(peer: Record, number: int, copy: int) -> Record:
-    """Return what a copy has of its own."""
+    """Return the fields in which a copy differs from its recorded peer."""
     address = _COPIES + number
     return {
         "dns_label": f"{copy}-{peer['dns_label']}",

@@ -1,4 +1,4 @@
-"""The recorded API on a loopback port, over real HTTP, in our own process."""
+"""The simulated API over HTTP, on a loopback port of the exporter's process."""
 
 import socket
 from zlib import crc32
@@ -18,19 +18,19 @@ from api_exporter.settings.definitions import Settings
 from api_exporter.settings.token import Token, base62
 
 TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
-"""What the simulated API wants to see, where it has a single account."""
+"""The token of a simulated API with a single account."""
 
 SMALLEST = 15
-"""Machines: with fewer a network has not all that has to hold at every instant."""
+"""Minimum peers of a network; a smaller one does not have all kinds of peers."""
 
 
 def bind() -> socket.socket:
-    """A listening socket whose port is known before anything is served."""
+    """Return a listening socket, whose port is known before the server starts."""
     return socket.create_server(("127.0.0.1", 0))
 
 
 def environ(listening: socket.socket) -> dict[str, str]:
-    """The settings with which an exporter reads the simulation."""
+    """Return the settings with which an exporter reads the simulation."""
     port = listening.getsockname()[1]
     return {
         "UPSTREAM_API_URL": f"http://127.0.0.1:{port}",
@@ -41,7 +41,7 @@ def environ(listening: socket.socket) -> dict[str, str]:
         "UPSTREAM_CLIENT_KEY_FILE": "",
         "UPSTREAM_CA_FILE": "",
         "UPSTREAM_ACCOUNT": "",
-        "EVENTS_FILE": "",  # where real ones are
+        "EVENTS_FILE": "",  # it has real events
         "EVENTS_CURSOR_FILE": "",
         "ACCESS_LOG_FILE": "",
         "ACCESS_LOG_CURSOR_FILE": "",
@@ -55,11 +55,11 @@ class _QuietSite(Site):
     noisy = False
 
     def log(self, _request: Request) -> None:
-        """Nothing: the exporter tells of its requests itself."""
+        """Do nothing: the exporter logs its requests itself."""
 
 
 def tokens(count: int) -> dict[str, str]:
-    """The well-formed tokens of so many customers, by their names."""
+    """Return well-formed tokens by customer name."""
     secrets = {number: f"demo{number:026d}" for number in range(1, count + 1)}
     return {
         f"customer-{number:03d}": f"nbp_{secret}{base62(crc32(secret.encode()))}"
@@ -68,9 +68,9 @@ def tokens(count: int) -> dict[str, str]:
 
 
 def customers(count: int, peers: int) -> dict[str, RecordedNetwork]:
-    """Networks of different sizes, by token; `peers` are the machines of the biggest.
+    """Return networks by token; the largest one has `peers` peers.
 
-    The API does not know the tokens of two: the second and the last.
+    Two customers, the second and the last, have no network: their tokens are invalid.
     """
     more = max(0, peers - SMALLEST)
     return {
@@ -81,7 +81,7 @@ def customers(count: int, peers: int) -> dict[str, RecordedNetwork]:
 
 
 def simulated(settings: Settings) -> Settings:
-    """The same with DEMO_ACCOUNTS accounts, where that is set."""
+    """Return the settings with DEMO_ACCOUNTS accounts, if that is set."""
     count = settings.demo_accounts
     if count is None:
         return settings
@@ -100,7 +100,7 @@ def server(
     reactor: IReactorSocket,
     now: Now,
 ) -> Service:
-    """Serves a simulation, as the settings want it, on a socket that listens."""
+    """Return a service that serves the simulation on a listening socket."""
     peers, count = settings.demo_peers, settings.demo_accounts
     networks = customers(count, peers) if count else {TOKEN: RecordedNetwork(peers)}
     api = DemoApi(networks, now=now)
