@@ -1,4 +1,4 @@
-"""What changes in the simulated network while one looks on."""
+"""The changes in the simulated network within an hour."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from tests.collectors.samples import PREFIX, Key, page, parsed
 from tests.company.test_network import INSTANTS
 
 STEP = 150
-"""Seconds between two looks."""
+"""Seconds between two pages."""
 
 LIVELY = (
     "setup_key_state",
@@ -23,14 +23,14 @@ LIVELY = (
     "proxy_cluster_connected_proxies",
     "proxy_token_last_used_timestamp_seconds",
 )
-"""Families, neither properties nor settings, of which an hour shows what they do."""
+"""Families of states and counts that change within an hour."""
 
 
 def seen(network: SimulatedNetwork, at: float) -> Mapping[Key, float]:
-    """All samples of the page at an instant."""
+    """Return all samples of the page at a time."""
     known = Inventory()
     for resource in RESOURCES:
-        if resource.name == "events":  # many, and of no family here
+        if resource.name == "events":  # many events, and none of these families
             continue
         path = f"/{resource.path}".replace("{current_user}", EXPORTER_ID)
         body = b"".join(network.body(path, at) or ())
@@ -40,7 +40,7 @@ def seen(network: SimulatedNetwork, at: float) -> Mapping[Key, float]:
 
 class ChangesTests(SynchronousTestCase):
     def test_within_an_hour(self) -> None:
-        """Each such family has a series that changes within any hour."""
+        """Each of these families has a series that changes within any hour."""
         network = SimulatedNetwork(60)
         for begin in INSTANTS[: tries(3)]:
             before, changed = seen(network, begin), set()
@@ -54,7 +54,7 @@ class ChangesTests(SynchronousTestCase):
             self.assertEqual(set(), lively - changed)
 
     def test_identity(self) -> None:
-        """A proxy cluster keeps its series when its `id` changes, as it does hourly."""
+        """A proxy cluster keeps its series when its `id` changes each hour."""
         network = SimulatedNetwork(0)
         path = "/api/reverse-proxies/clusters"
         bodies = [

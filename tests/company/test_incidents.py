@@ -1,4 +1,4 @@
-"""What somebody does once a week, and takes back."""
+"""Weekly changes that are reverted."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,7 +13,7 @@ class IncidentsTests(SynchronousTestCase):
     network = SimulatedNetwork(10)
 
     def week(self, path: str, name: str, key: str) -> dict[int, object]:
-        """A key of the record of a name, or of the first, by the hour."""
+        """Return a field of the record with a name, for each hour of a week."""
         found: dict[int, object] = {}
         for hour in range(7 * 24):
             records = read(self.network, path, NOW + hour * HOUR)
@@ -22,14 +22,14 @@ class IncidentsTests(SynchronousTestCase):
         return found
 
     def test_settings_lost(self) -> None:
-        """For an hour the account's settings are off."""
+        """The account's settings are off for an hour."""
         for hour, settings in self.week("/api/accounts", "", "settings").items():
             assert isinstance(settings, dict)
             lost = SETTINGS_LOST.lasts(NOW + hour * HOUR)
             self.assertEqual(not lost, settings["lazy_connection_enabled"])
 
     def test_open(self) -> None:
-        """For three hours the wiki asks nobody who he is."""
+        """The wiki has no authentication for three hours."""
         ways = self.week("/api/reverse-proxies/services", "wiki", "auth")
         for hour, way in ways.items():
             self.assertEqual(OPEN.lasts(NOW + hour * HOUR), way == {})

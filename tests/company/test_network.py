@@ -14,7 +14,7 @@ from simulation.company.resource import HOLE
 NOW = 1_787_425_800.0
 DAY = 86_400
 INSTANTS = [NOW + number * 37.77 * DAY / 7 for number in range(70)]
-"""A year, at ever other hours and weekdays."""
+"""Times over a year, at changing hours and weekdays."""
 
 Record = dict[str, object]
 
@@ -44,7 +44,7 @@ class PeersTests(SynchronousTestCase):
     network = SimulatedNetwork(120, seed=7)
 
     def test_deterministic(self) -> None:
-        """The same size, seed and instant give the same bytes, another seed others."""
+        """Only the same size, seed and time give the same bytes."""
         for path in PATHS:
             first, second = (
                 b"".join(network.body(path, NOW) or ())
@@ -56,7 +56,7 @@ class PeersTests(SynchronousTestCase):
         )
 
     def test_order_of_reading(self) -> None:
-        """What is read at an instant does not depend on what was read before."""
+        """The bodies of a time do not depend on earlier requests."""
         fresh = read(self.network, PEERS, NOW)
         read(self.network, PEERS, NOW + DAY)
         self.assertEqual(fresh, read(self.network, PEERS, NOW))
@@ -70,7 +70,7 @@ class PeersTests(SynchronousTestCase):
         self.assertLess(set(small), set(large))
 
     def test_size(self) -> None:
-        """As many machines are listed as were asked for, less a few ephemeral ones."""
+        """The number of peers is as configured, except for a few ephemeral ones."""
         for machines in (0, 1, 15, 120, 2000):
             listed = len(read(SimulatedNetwork(machines), PEERS))
             self.assertTrue(machines * 0.95 - 1 <= listed <= machines, listed)
@@ -95,7 +95,7 @@ class PeersTests(SynchronousTestCase):
         self.assertTrue(now[True] and later[True])
 
     def test_last_seen(self) -> None:
-        """`last_seen` is the very second at which `connected` last changed."""
+        """`last_seen` is the second in which `connected` last changed."""
         peers = by_id(read(self.network, PEERS))
         for id_, peer in peers.items():
             changed = seconds(peer["last_seen"])
@@ -118,7 +118,7 @@ class PeersTests(SynchronousTestCase):
         self.assertGreater(len(seen), 200)
 
     def test_expired_logins(self) -> None:
-        """Whose login has expired is offline; there is always somebody."""
+        """Peers with an expired login are offline, and some always exist."""
         for at in INSTANTS:
             expired = [p for p in read(self.network, PEERS, at) if p["login_expired"]]
             self.assertTrue(expired)
@@ -131,7 +131,7 @@ class PeersTests(SynchronousTestCase):
             self.assertNotIn(peer["hostname"], f"{peer['name']} {peer['dns_label']}")
 
     def test_oddities(self) -> None:
-        """What a reader of the API has to cope with occurs."""
+        """Unusual values of the real API occur."""
         peers = read(self.network, PEERS)
         names = Counter(peer["name"] for peer in peers)
         text = "".join(map(str, names))
@@ -150,7 +150,7 @@ class PeersTests(SynchronousTestCase):
 
 class GroupsTests(SynchronousTestCase):
     def test_consistent(self) -> None:
-        """Groups and peers tell the same of each other at every instant."""
+        """Groups and peers have the same memberships at any time."""
         network = SimulatedNetwork(120)
         for at in INSTANTS:
             groups = by_id(read(network, GROUPS, at))
@@ -167,7 +167,7 @@ class GroupsTests(SynchronousTestCase):
             self.assertEqual(held, told)
 
     def test_counts(self) -> None:
-        """Every group has the same counts wherever it is named."""
+        """Each group has the same counts in all records."""
         network = SimulatedNetwork(120)
         for at in INSTANTS:
             groups = by_id(read(network, GROUPS, at))
@@ -198,7 +198,7 @@ class CatalogueTests(SynchronousTestCase):
     network = SimulatedNetwork(60)
 
     def connected_routers(self, at: float) -> dict[object, list[object]]:
-        """For each network, whether its routers of one machine are connected."""
+        """Return for each network whether its routers of single peers are connected."""
         peers = by_id(read(self.network, PEERS, at))
         routers = by_id(read(self.network, "/api/networks/routers", at))
         return {
@@ -211,7 +211,7 @@ class CatalogueTests(SynchronousTestCase):
         }
 
     def test_routers(self) -> None:
-        """At every instant one network has both routers, one a single one, one none."""
+        """At any time networks with two, one and no connected routers exist."""
         for at in INSTANTS:
             connected = self.connected_routers(at)
             self.assertEqual([True, True], connected["hq"])
@@ -220,7 +220,7 @@ class CatalogueTests(SynchronousTestCase):
             self.assertEqual([], connected["empty network"])
 
     def test_setup_keys(self) -> None:
-        """At every instant there are keys in all states; one expires within weeks."""
+        """At any time keys of all states exist; one expires within weeks."""
         for at in INSTANTS:
             keys = read(self.network, "/api/setup-keys", at)
             self.assertEqual(
@@ -232,7 +232,7 @@ class CatalogueTests(SynchronousTestCase):
             self.assertTrue(any(expires < 0 for expires in valid))
 
     def test_access_tokens(self) -> None:
-        """The exporter's token ends in 45 to 75 days, whenever one looks."""
+        """The exporter's token expires in 45 to 75 days, at any time."""
         users = by_id(read(self.network, "/api/users"))
         self.assertEqual([EXPORTER_ID], [i for i in users if users[i]["is_current"]])
         path = f"/api/users/{EXPORTER_ID}/tokens"
@@ -268,11 +268,11 @@ class CatalogueTests(SynchronousTestCase):
         self.assertLessEqual({str(r["peer"]) for r in routers if r["peer"]}, peers)
 
     def test_references(self) -> None:
-        """Whatever a record names by its id exists."""
+        """Each referenced id exists."""
         bodies = {
             path: b"".join(self.network.body(path, NOW) or ()).decode()
             for path in PATHS
-            if path != "/api/events/audit"  # of what is gone
+            if path != "/api/events/audit"  # about deleted objects
         }
         ids = {
             id_
@@ -289,7 +289,7 @@ class CatalogueTests(SynchronousTestCase):
             self.assertIsNone(self.network.body(path, NOW))
 
     def test_no_machines(self) -> None:
-        """A network without machines, or long before its time, has all its paths."""
+        """A network without machines, or at time 0, has all paths."""
         for path in PATHS:
             read(SimulatedNetwork(0), path)
             read(self.network, path, 0)

@@ -21,7 +21,7 @@ SATURDAY = NOW - NOW % DAY  # 2026-08-22
 
 class ScheduleTests(SynchronousTestCase):
     def test_state(self) -> None:
-        """A state begins with the change that led to it, however long ago that was."""
+        """The state includes the time of the last change, however long ago."""
         schedule = Pattern(1000, 100, (10, 20, 50, 70))
         states = {
             1009: (False, 970, 950),
@@ -46,7 +46,7 @@ class ScheduleTests(SynchronousTestCase):
                 self.assertTrue(0 <= changes[0] <= changes[-1] < schedule.period)
 
     def test_constant(self) -> None:
-        """What is up or down since an instant is so at that instant and for decades."""
+        """A constant state holds from its first second on, for decades."""
         up, down = always(Random(0), 1), never(Random(0), 1)
         for after in (0, 1, NOW, 10_000 * DAY):
             since = SETTLED + 40 * DAY
@@ -62,9 +62,7 @@ class ScheduleTests(SynchronousTestCase):
             self.assertTrue(20 * DAY <= schedule.period <= 90 * DAY)
 
     def test_office_hours(self) -> None:
-        """On Saturday nobody is in the office, on Wednesday at noon most are, and
-        within ten minutes all go home.
-        """
+        """The office is empty on Saturday, full on Wednesday until five, then empty."""
         for east in (-6, 1, 9):
             people = [office_hours(Random(seed), east) for seed in range(200)]
             noon = SATURDAY + (12 - east) * HOUR

@@ -1,4 +1,4 @@
-"""The simulated API's records have the keys of the real one's, no more and no less."""
+"""The simulated API's records have exactly the keys of the real API."""
 
 import json
 from collections import defaultdict
@@ -14,7 +14,7 @@ from tests.bodies import body, recorded
 from tests.company.test_network import NOW
 
 Keys = dict[str, list[set[str]]]
-"""Of the records at a place inside of a resource's, the keys of each."""
+"""The keys of each record, by the place of the record in a resource."""
 
 DOCUMENTED = {
     "policies.rules": {"port_ranges"},
@@ -22,14 +22,14 @@ DOCUMENTED = {
     "proxy_services.auth": {"bearer_auth"},
     "proxy_services.auth.bearer_auth": {"distribution_groups", "enabled"},
 }
-"""Keys that NetBird's specification has, though none was seen yet."""
+"""Keys of NetBird's specification that no recorded response has."""
 
 OPTIONAL = {
     "access_tokens": {"last_used"},
     "proxy_domains": {"supports_crowdsec", "supports_custom_ports", "supports_private"},
     "posture_checks.checks.os_version_check": {"windows"},
 }
-"""Keys that may be absent, though each record that was seen has them."""
+"""Keys that may be absent, although all recorded records have them."""
 
 
 def keys(place: str, *bodies: bytes) -> Keys:
@@ -41,7 +41,7 @@ def keys(place: str, *bodies: bytes) -> Keys:
 
 
 def records(place: str, value: object) -> Iterator[tuple[str, dict[str, object]]]:
-    """All records in a value, each with its place."""
+    """Yield all records in a value, each with its place."""
     if isinstance(value, list):
         for element in value:
             yield from records(place, element)
@@ -73,11 +73,11 @@ class ShapeTests(SynchronousTestCase):
         }
 
     def test_every_path(self) -> None:
-        """All that can be asked for is compared here."""
+        """All paths of the simulated API are compared here."""
         self.assertEqual(set(PATHS), set(self.paths.values()))
 
     def test_known(self) -> None:
-        """No record has a key that NetBird's have not."""
+        """No record has a key that NetBird's records do not have."""
         for name, text in self.bodies.items():
             real, made_up = self.real[name], keys(name, body(name))
             for place, seen in keys(name, text).items():
@@ -86,7 +86,7 @@ class ShapeTests(SynchronousTestCase):
                 self.assertEqual(set(), set().union(*seen) - known, place)
 
     def test_required(self) -> None:
-        """Each record has the keys that all of NetBird's have; the others occur."""
+        """Each record has all required keys, and the optional keys occur."""
         for name, text in self.bodies.items():
             seen, real = keys(name, text), self.real[name]
             self.assertLessEqual(set().union(*real[name]), set().union(*seen[name]))
@@ -96,7 +96,7 @@ class ShapeTests(SynchronousTestCase):
                     self.assertLessEqual(required, one, place)
 
     def test_order(self) -> None:
-        """Keys are sorted, as NetBird's are."""
+        """Keys are sorted, as in NetBird."""
         for name, text in self.bodies.items():
             for place, record in records(name, json.loads(text)):
                 self.assertEqual(sorted(record), list(record), place)

@@ -1,4 +1,4 @@
-"""The access log of the simulated reverse proxy, as an upstream pages it."""
+"""The access log of the simulated reverse proxy."""
 
 import json
 from typing import Any
@@ -17,13 +17,12 @@ SERVICES = ("busy", "second", "third")
 
 
 def asked(query: str, now: float = NOW, services: tuple[str, ...] = SERVICES) -> Any:
-    """What is answered."""
     return json.loads(page(query, services, now))
 
 
 class PageTests(SynchronousTestCase):
     def test_hour(self) -> None:
-        """It has the requests of the last hour, one a second, the newest first."""
+        """The log has one request a second for an hour, the newest first."""
         found = asked("")
         self.assertEqual((1, 50, 73, 3601), tuple(found[name] for name in META))
         times = [row["timestamp"] for row in found["data"]]
@@ -31,7 +30,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(50, len(times))
 
     def test_pages(self) -> None:
-        """Pages follow each other without a gap; there is nothing behind the last."""
+        """Pages follow each other without a gap."""
         query = "sort_order=asc&page_size=100&page="
         ids = [row["id"] for n in range(1, 39) for row in asked(f"{query}{n}")["data"]]
         self.assertEqual(3601, len(set(ids)))
@@ -39,20 +38,20 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(asked("page_size=500")["data"], asked("page_size=100")["data"])
 
     def test_filters(self) -> None:
-        """It begins at a time, inclusive; what it does not understand says nothing."""
+        """The start time is inclusive; invalid filters are ignored."""
         since = written(int(NOW - 9) * SECOND)
         self.assertEqual(10, asked(f"start_date={since}")["total_records"])
         for query in ("start_date=yesterday", "page=x&page_size=-1", "nothing=3"):
             self.assertEqual(asked(""), asked(query))
 
     def test_same(self) -> None:
-        """A row stays what it is."""
+        """A row does not change."""
         query = f"sort_order=asc&start_date={written(int(NOW) * SECOND)}"
         [row] = asked(query)["data"]
         self.assertEqual(row, asked(query, NOW + 60)["data"][0])
 
     def test_services(self) -> None:
-        """All services have requests, the first one most; without any nobody has."""
+        """All services have requests, the first one most."""
         rows = [row for n in range(1, 20) for row in asked(f"page={n}")["data"]]
         counts = [sum(row["service_id"] == one for row in rows) for one in SERVICES]
         self.assertEqual(sorted(counts, reverse=True), counts)
@@ -61,7 +60,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual([], asked("", services=())["data"])
 
     def test_statuses(self) -> None:
-        """Some are refused, some fail, and these say why."""
+        """Some requests are refused, some fail, each with a reason."""
         rows = [row for n in range(1, 20) for row in asked(f"page={n}")["data"]]
         found = {(row["status_code"], row.get("reason")) for row in rows}
         failed = "Request failed"
@@ -76,7 +75,7 @@ class PageTests(SynchronousTestCase):
         )
 
     def test_read(self) -> None:
-        """The program reads each of its rows once."""
+        """The exporter reads each row once."""
         position, ids = Position(), list[str]()
         for _ in range(40):
             listing = listed_page(page(position.query, SERVICES, NOW))

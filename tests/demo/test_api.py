@@ -24,7 +24,7 @@ def demo_api() -> DemoApi:
 
 
 def send(transport: StringTransport, authorization: str) -> None:
-    """Ask for the peers, byte for byte as written here."""
+    """Send a raw request for the peers."""
     protocol = Site(demo_api(), reactor=MemoryReactorClock()).buildProtocol(None)
     protocol.makeConnection(transport)
     request = f"GET /api/peers HTTP/1.1\r\nAuthorization: {authorization}\r\n\r\n"
@@ -68,7 +68,7 @@ class ApiTests(SynchronousTestCase):
         self.assertIsNotNone(self.header(response, "X-Request-Id"))
 
     def test_answer(self) -> None:
-        """With the token, in any spelling of the scheme, a path's JSON is answered."""
+        """The token is accepted with any spelling of the scheme."""
         expected = b"".join(NETWORK.body("/api/routes", NOW) or ())
         for scheme in ("Bearer", "bearer", "Token", "TOKEN"):
             response, body = self.ask("/api/routes", f"{scheme} {TOKEN}")
@@ -80,7 +80,7 @@ class ApiTests(SynchronousTestCase):
             self.assertEqual(len(expected), response.length)
 
     def test_big_body(self) -> None:
-        """A body of more than 2 KB is chunked, and whole."""
+        """A body of more than 2 KB is complete, and chunked."""
         for path in ("/api/peers", "/api/groups", "/api/setup-keys"):
             response, body = self.ask(path)
             self.assertEqual(b"".join(NETWORK.body(path, NOW) or ()), body)
@@ -88,7 +88,7 @@ class ApiTests(SynchronousTestCase):
             self.assertGreater(len(body), 2048)
 
     def test_no_authentication(self) -> None:
-        """Without a scheme that it knows, the API says so."""
+        """A request without a known scheme is refused."""
         for authorization in (None, "", f"Basic {TOKEN}", TOKEN):
             self.assertRefused(
                 401,
@@ -97,7 +97,7 @@ class ApiTests(SynchronousTestCase):
             )
 
     def test_invalid_token(self) -> None:
-        """What is no token of the right form, or not one space away, is invalid."""
+        """A malformed token, or one after two spaces, is invalid."""
         for authorization in ("Bearer", "Bearer nbp_short", f"Bearer {TOKEN} x"):
             self.assertRefused(
                 401, "token invalid", self.ask("/api/peers", authorization)
@@ -107,7 +107,7 @@ class ApiTests(SynchronousTestCase):
         self.assertIn(b"token invalid", transport.value())
 
     def test_deleted_token(self) -> None:
-        """A well-formed token that is unknown is not found, as JSON."""
+        """An unknown well-formed token is 404 with a JSON body."""
         response, body = self.ask("/api/peers", "Bearer nbp_" + "z" * 36)
         self.assertEqual(404, response.code)
         message = json.loads(body)["message"]
@@ -115,7 +115,7 @@ class ApiTests(SynchronousTestCase):
         self.assertEqual(message.lower(), message)
 
     def test_unknown_path(self) -> None:
-        """An unknown path is not found, in plain text, whoever asks."""
+        """An unknown path is 404 in plain text, also without a token."""
         paths = ("/", "/api", "/api/health", "/api/peers/", "/peers", "/api/users/1")
         for path in paths:
             for authorization in (None, f"Bearer {TOKEN}"):
@@ -127,13 +127,13 @@ class ApiTests(SynchronousTestCase):
                 self.assertIsNone(self.header(response, "X-Request-Id"))
 
     def test_wrong_method(self) -> None:
-        """There is no path for methods but GET."""
+        """Other methods than GET are 404."""
         for method, said in (("HEAD", b""), ("POST", b"404 page not found\n")):
             response, body = self.ask("/api/peers", method=method)
             self.assertEqual((404, said), (response.code, body))
 
     def test_access_tokens(self) -> None:
-        """The exporter may read its own access tokens and nobody else's."""
+        """The exporter may read only its own access tokens."""
         response, body = self.ask(f"/api/users/{EXPORTER_ID}/tokens")
         self.assertEqual((200, 3), (response.code, len(json.loads(body))))
         self.assertRefused(
@@ -144,7 +144,7 @@ class ApiTests(SynchronousTestCase):
 
 
 class FullTransport(StringTransport):
-    """Has room for one write; then its producer hears of it."""
+    """A transport that is full after each write, and calls a function then."""
 
     producer: IPushProducer
 
@@ -162,7 +162,7 @@ class FullTransport(StringTransport):
 
 class SlowClientTests(SynchronousTestCase):
     def test_pause(self) -> None:
-        """No more is made than the client takes, and in the end it has all."""
+        """A slow client gets the whole body, made as it reads."""
         transport = FullTransport(lambda producer: producer.pauseProducing())
         send(transport, f"Bearer {TOKEN}")
         sizes = []
@@ -173,7 +173,7 @@ class SlowClientTests(SynchronousTestCase):
         self.assertEqual(sorted(set(sizes)), sizes)
 
     def test_disconnect(self) -> None:
-        """Nothing more is made once the client has gone."""
+        """No more of the body is made after the client disconnects."""
         transport = FullTransport(lambda producer: producer.stopProducing())
         send(transport, f"Bearer {TOKEN}")
         whole = sum(map(len, NETWORK.body("/api/peers", NOW) or ()))

@@ -32,7 +32,7 @@ class CustomersTests(SynchronousTestCase):
         return response.code, json.loads(self.successResultOf(body))
 
     def test_sizes(self) -> None:
-        """Each living token opens a network of its own size."""
+        """Each valid token gives access to a network of its own size."""
         sizes = []
         for token in (FIRST, THIRD, FOURTH):
             status, peers = self.ask(f"Bearer {token}")
@@ -51,6 +51,6 @@ class CustomersTests(SynchronousTestCase):
             self.assertIn("invalid token", refusal["message"])
 
     def test_names(self) -> None:
-        """Names sort as the numbers do, and tokens are well-formed."""
+        """Names sort as their numbers, and tokens are well-formed."""
         self.assertEqual(["customer-001", "customer-002"], list(tokens(2)))
         self.assertFalse(Token(tokens(500)["customer-500"]).mistyped())

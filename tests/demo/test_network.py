@@ -18,7 +18,7 @@ from tests.collectors.samples import page, parsed
 
 DAY = 86_400
 INSTANTS = [RECORDED + number * 37.77 * DAY / 7 for number in range(-20, 50)]
-"""A year, at ever other hours and weekdays."""
+"""Times over a year, at changing hours and weekdays."""
 
 EXPIRING = {
     "ApiExporterTokenExpiresSoon",
@@ -51,20 +51,20 @@ class RecordingTests(SynchronousTestCase):
         self.assertEqual(json.loads(recording()), json.loads(found))
 
     def test_paths(self) -> None:
-        """It has all paths, and no others."""
+        """The recording has exactly the paths of the API."""
         network = RecordedNetwork(10)
         for path in PATHS:
             json.loads(b"".join(network.body(path, RECORDED) or ()))
         self.assertIsNone(network.body("/api/health", RECORDED))
 
     def test_families(self) -> None:
-        """Its metric families are those of the simulated company, at any time."""
+        """The metric families equal those of the simulated company at any time."""
         for at in (RECORDED, INSTANTS[-1]):
             simulated = families(known(SimulatedNetwork(200), at))
             self.assertEqual(simulated, families(known(RecordedNetwork(200), at)))
 
     def test_findings(self) -> None:
-        """There are findings of each severity at any time; some expire soon."""
+        """There are findings of each severity at any time; some are about expiry."""
         severities: Mapping[str, str] = shipped().severities
         for at in INSTANTS[::7]:
             inventory = known(RecordedNetwork(200), at)
@@ -75,7 +75,7 @@ class RecordingTests(SynchronousTestCase):
             self.assertGreaterEqual(len(alerts & EXPIRING), 2)
 
     def test_dates(self) -> None:
-        """Dates keep their distance for a day; what is long ago stays."""
+        """Dates move with the days; dates long ago stay."""
         path = "/api/setup-keys"
         for at in INSTANTS:
             expiring, never, *_, old, _, _, _ = (
@@ -88,7 +88,7 @@ class RecordingTests(SynchronousTestCase):
 
 class PeersTests(SynchronousTestCase):
     def test_connections(self) -> None:
-        """A few peers are offline at random, and back after minutes."""
+        """A few peers are offline at random for some minutes."""
         offline = []
         for minutes in range(0, 24 * 60, 10):
             at = int(RECORDED) + 60 * minutes
@@ -101,7 +101,7 @@ class PeersTests(SynchronousTestCase):
         self.assertLess(len(offline), 144 * 10)
 
     def test_last_seen(self) -> None:
-        """`last_seen` is the very second at which `connected` last changed."""
+        """`last_seen` is the second in which `connected` last changed."""
         recorded = {one["id"]: one["connected"] for one in read(PEERS, RECORDED)}
         for peer in read(PEERS, RECORDED + 600.5, 30):
             if not recorded[peer["id"]]:
@@ -114,19 +114,19 @@ class PeersTests(SynchronousTestCase):
             self.assertEqual((peer["connected"], not after), (after, before))
 
     def test_deterministic(self) -> None:
-        """The same seed and instant give the same, another seed does not."""
+        """Only the same seed and time give the same bodies."""
         self.assertEqual(read(PEERS, RECORDED), read(PEERS, RECORDED))
         self.assertNotEqual(read(PEERS, RECORDED), read(PEERS, RECORDED, seed=1))
 
     def test_size(self) -> None:
-        """There are as many peers as wanted, no two of one id, address or name."""
+        """The number of peers is as configured; ids, addresses and names are unique."""
         for peers in (0, 1, 15, 1000, 70_000):
             found = read(PEERS, RECORDED, peers)
             for key in ("id", "ip", "ipv6", "dns_label"):
                 self.assertEqual(peers, len({one[key] for one in found}), key)
 
     def test_groups(self) -> None:
-        """Groups and peers agree on who is a member of what."""
+        """Groups and peers have the same memberships."""
         for peers in (0, 30, 500):
             members = {
                 (group["id"], one["id"], one["name"])
@@ -143,7 +143,7 @@ class PeersTests(SynchronousTestCase):
 
 class AgentsTests(SynchronousTestCase):
     def test_consumption(self) -> None:
-        """What is used grows within a window, and the next begins with nothing."""
+        """Usage grows within a window, and starts at 0 in the next."""
         hour = int(RECORDED) // 3600 * 3600
         used = [self.used(at) for at in (hour, hour + 600, hour + 3599, hour + 3600)]
         self.assertEqual(sorted(used[:3]), used[:3])
@@ -151,7 +151,7 @@ class AgentsTests(SynchronousTestCase):
         self.assertGreater(used[2], 100_000)
 
     def used(self, at: float) -> int:
-        """Tokens of the current window of an hour."""
+        """Return the tokens of the current window of an hour."""
         [row] = [
             one
             for one in read("/api/agent-network/consumption", at)
@@ -162,7 +162,7 @@ class AgentsTests(SynchronousTestCase):
         return int(str(row["tokens_input"]))
 
     def test_usage(self) -> None:
-        """A day's bucket grows; earlier ones are whole, without Sundays."""
+        """The bucket of a day grows; earlier buckets are complete, without Sundays."""
         path = "/api/agent-network/usage/overview"
         friday = 1_795_737_600  # 2026-11-27
         [early], [late] = read(path, friday), read(path, friday + DAY - 1)
@@ -174,7 +174,7 @@ class AgentsTests(SynchronousTestCase):
         self.assertGreater(int(str(late["total_tokens"])), 1_000_000)
 
     def test_denials(self) -> None:
-        """Their number grows from the 42nd minute of an hour on."""
+        """The number of denials grows from minute 42 of an hour on."""
         network, path = RecordedNetwork(1), "/api/agent-network/access-logs"
         day = RECORDED // DAY * DAY
         counts = [

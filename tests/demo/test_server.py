@@ -1,4 +1,4 @@
-"""The simulation's settings, beside those that are meant for the real thing."""
+"""The settings of the simulation."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -8,7 +8,7 @@ from api_exporter.settings.environment import read
 
 class EnvironTests(SynchronousTestCase):
     def test_events(self) -> None:
-        """Its audit events are no real ones, and are not written among these."""
+        """Simulated audit events are not written to the configured file."""
         listening = server.bind()
         self.addCleanup(listening.close)
         for output in ("/var/log/e.jsonl", "-"):

@@ -1,4 +1,4 @@
-"""Audit events as an upstream lists them."""
+"""Audit events as NetBird lists them."""
 
 import json
 import resource
@@ -12,12 +12,12 @@ START = moment("2026-11-21T19:00:00Z")
 
 
 def timestamp(number: int, era: int = 0) -> str:
-    """A second for each event; an era is an hour."""
+    """Return the time of an event: a second for each number, an hour for each era."""
     return f"2026-11-21T{19 + era}:{number // 60 % 60:02}:{number % 60:02}.006079808Z"
 
 
 def body(numbers: Iterable[int], era: int = 0) -> bytes:
-    """A list of these, the newest first."""
+    """Return a list of events, the newest first."""
     return json.dumps(
         [
             {
@@ -37,28 +37,24 @@ def body(numbers: Iterable[int], era: int = 0) -> bytes:
 
 
 def listing(text: bytes) -> Listing[int]:
-    """What a body holds."""
     return listed(text)
 
 
 def finish(text: bytes) -> list[Event]:
-    """The events of a body."""
     return listing(text).rows
 
 
 def events(numbers: Iterable[int], era: int = 0) -> list[Event]:
-    """These, in order."""
     return finish(body(numbers, era))
 
 
 def keys(numbers: Iterable[int], era: int = 0) -> list[Key[int]]:
-    """Of these."""
     return [(number, timestamp(number, era)) for number in numbers]
 
 
 @contextmanager
 def limited(size: int) -> Iterator[None]:
-    """Let no file grow beyond this, as on a disk that is full. Nothing may log then."""
+    """Limit the size of files, as on a full disk. Nothing may log meanwhile."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

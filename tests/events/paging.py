@@ -1,4 +1,4 @@
-"""The access log as an upstream pages it: ties, late rows, and inserts in between."""
+"""The access log as NetBird pages it: equal times, late rows, and inserts."""
 
 import json
 from bisect import bisect_left, insort
@@ -20,7 +20,7 @@ SERVICE = "dc1diodqmd2oq13d8l5g"
 
 
 def row(number: int, time: int, **fields: object) -> dict[str, object]:
-    """One request; ids tell no order."""
+    """Return one row; ids have no order."""
     found: dict[str, object] = {
         "bytes_download": 8476,
         "bytes_upload": 92,
@@ -42,12 +42,11 @@ def row(number: int, time: int, **fields: object) -> dict[str, object]:
 
 
 def number(id_: str) -> int:
-    """Which request that was."""
     return int(id_.partition("x")[2])
 
 
 class Table:
-    """The rows that there are. Of one time they have the order of their insertion."""
+    """The rows of the log, sorted by time and then by insertion."""
 
     def __init__(self, numbers: Iterable[int] = ()) -> None:
         self.rows: list[tuple[int, int, str]] = []
@@ -56,13 +55,13 @@ class Table:
             self.add(one)
 
     def add(self, one: int, time: int | None = None, **fields: object) -> None:
-        """A request: of the second of its number, where nothing else is said."""
+        """Add a row, by default in the second of its number."""
         time = START + one * SECOND if time is None else time
         text = json.dumps(row(one, time, **fields), sort_keys=True)
         insort(self.rows, (time, len(self.rows), text))
 
     def answer(self, query: str) -> bytes:
-        """What the upstream says: unknown or wrong filters say nothing to it."""
+        """Return the response; NetBird ignores unknown and invalid filters."""
         self.asked.append(query)
         asked = {name: values[0] for name, values in parse_qs(query).items()}
         since = nanoseconds(asked.get("start_date", ""))
@@ -81,10 +80,9 @@ class Table:
         ).encode()
 
     def page(self, query: str) -> Listing[str]:
-        """The same, read."""
+        """Return the response, decoded."""
         return listed_page(self.answer(query))
 
 
 def requests(numbers: Iterable[int]) -> list[Request]:
-    """These, in order."""
     return Table(numbers).page("page_size=100&sort_order=asc").rows

@@ -1,4 +1,4 @@
-"""What holds for both logs: what is written, what waits, and what is said."""
+"""Claims about both logs: files, retries and log lines."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -22,19 +22,19 @@ from tests.events.paging import START
 T = TypeVar("T")
 
 HOLE = 1 << 40
-"""Bytes, of which a disk keeps none."""
+"""Bytes of a hole in a sparse file."""
 
 NOW = START / SECOND + 100_000.0
-"""Seconds since the epoch: long after all rows."""
+"""A time long after all rows, in seconds since the epoch."""
 
 
 async def here(work: Callable[[], T]) -> T:
-    """In this thread."""
+    """Run work in this thread."""
     return work()
 
 
 class Told:
-    """What a journal tells of its work."""
+    """The metrics of a journal."""
 
     def __init__(self) -> None:
         self.lines = self.gaps = self.skipped = self.old = 0
@@ -43,24 +43,19 @@ class Told:
         self.lags: list[float] = []
 
     def written(self, lines: int) -> None:
-        """So many lines."""
         self.lines += lines
 
     def missed(self, gaps: int = 1) -> None:
-        """So many gaps."""
         self.gaps += gaps
 
     def writable(self, writable: bool) -> None:
-        """Whether it works."""
         self.failing = not writable
 
     def took(self, rows: Iterable[bytes], old: int) -> None:
-        """Rows to be counted, and how many are too old for it."""
         self.rows += rows
         self.old += old
 
     def read(self, lag: float, skipped: int) -> None:
-        """A list is done with."""
         self.lags.append(lag)
         self.skipped += skipped
 
@@ -71,7 +66,6 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
     kind: Kind[C, Id]
 
     def setUp(self) -> None:
-        """An empty folder."""
         self.folder = Path(self.mktemp())
         self.folder.mkdir()
         self.path = self.folder / "events.jsonl"
@@ -80,17 +74,15 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
         self.clock = Clock()
 
     def feed(self, journal: Journal[C, Id], numbers: Iterable[int]) -> None:
-        """Let it read all of an upstream that lists these."""
+        """Pass all lists of an upstream with these rows to a journal."""
         raise NotImplementedError
 
     def number(self, id_: Id) -> int:
-        """Which one that is."""
         raise NotImplementedError
 
     def journal(
         self, sink: Sink[C] | None = None, kind: Kind[C, Id] | None = None
     ) -> Journal[C, Id]:
-        """One that runs."""
         file = ToFile(self.kind, self.path, self.cursor, here, "acme")
         journal = Journal(
             kind or self.kind,
@@ -107,7 +99,7 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
         return journal
 
     def ids(self, path: Path | None = None) -> list[int]:
-        """Of the lines of a file."""
+        """Return the numbers of the rows in a file."""
         with (path or self.path).open("rb") as file:
             if file.seek(0, os.SEEK_END) > HOLE:
                 file.seek(HOLE)
@@ -117,7 +109,7 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
         return [self.number(one[0]) for one in found if one is not None]
 
     def said(self, journal: Journal[C, Id], *lists: Iterable[int]) -> list[str]:
-        """What it logs of these lists."""
+        """Return the log lines for some lists."""
         with capturedLogs() as captured:
             for one in lists:
                 self.feed(journal, one)
@@ -125,9 +117,9 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
 
     @contextmanager
     def room(self, size: int) -> Iterator[None]:
-        """Let the file grow by that much only, as on a disk that is full.
+        """Let the file grow by some bytes only, as on a full disk.
 
-        It begins with a hole, so that no other file is as long as the limit.
+        It begins with a hole, so no other file is as long as the limit.
         """
         with self.path.open("r+b" if self.path.exists() else "wb") as file:
             file.seek(HOLE)
@@ -137,10 +129,10 @@ class JournalTestCase(SynchronousTestCase, Generic[C, Id]):
 
 
 class FileTests(JournalTestCase[C, Id]):
-    """What a file gets, whatever happens."""
+    """Each row is in the file once, after crashes, moves and a full disk."""
 
     def test_backlog(self) -> None:
-        """At first all are written, oldest first; then what is new."""
+        """All rows are written at first, oldest first; then only new rows."""
         journal = self.journal()
         self.feed(journal, range(1, 251))
         self.assertEqual(list(range(1, 251)), self.ids())
@@ -149,20 +141,20 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual((260, 0), (self.telemetry.lines, self.telemetry.gaps))
 
     def test_again(self) -> None:
-        """Another process goes on where one has ended."""
+        """The next process continues after the last row."""
         self.feed(self.journal(), range(1, 251))
         self.feed(self.journal(), range(1, 261))
         self.assertEqual(list(range(1, 261)), self.ids())
 
     def test_without_cursor(self) -> None:
-        """Killed before the cursor was written, it knows its lines."""
+        """Without a cursor the journal continues after its last line."""
         self.feed(self.journal(), range(1, 11))
         self.cursor.unlink()
         self.feed(self.journal(), range(1, 12))
         self.assertEqual(list(range(1, 12)), self.ids())
 
     def test_killed_twice(self) -> None:
-        """Killed after each batch, before its cursor, it repeats none of them."""
+        """A process killed between a batch and its cursor repeats no row."""
 
         class Killed(ToFile[C, Id]):
             async def settle(self) -> None:
@@ -183,14 +175,14 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual(list(range(1, 2001)), self.ids())
 
     def test_lost_cursor(self) -> None:
-        """Without its cursor, a long file is gone on with."""
+        """A long file without a cursor is continued."""
         self.feed(self.journal(), range(1, 501))
         self.cursor.unlink()
         self.feed(self.journal(), range(1, 511))
         self.assertEqual(list(range(1, 511)), self.ids())
 
     def test_full_disk(self) -> None:
-        """A full disk is told of once, and when it is over; nothing is lost."""
+        """A full disk is logged at its beginning and end, and no row is lost."""
         journal = self.journal()
         with self.room(30_000):
             said = self.said(journal, range(1, 301), range(1, 302))
@@ -210,7 +202,7 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual(list(range(1, 303)), self.ids())
 
     def test_no_room_for_the_cursor(self) -> None:
-        """Lines wait for the cursor of those before them."""
+        """A batch waits until the cursor of the previous batch is saved."""
         blocked = self.folder / "cursor.new"
         journal = self.journal()
         self.feed(journal, ())
@@ -236,7 +228,7 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual([6, 7, 8], self.ids())
 
     def test_cannot_begin(self) -> None:
-        """Where there is no folder yet, it is tried again."""
+        """A missing folder is logged once, and the next list is a retry."""
         self.folder.rmdir()
         journal = self.journal()
         said = self.said(journal, [1], [1, 2])
@@ -247,7 +239,7 @@ class FileTests(JournalTestCase[C, Id]):
         self.assertEqual([1, 2], self.ids())
 
     def test_cursor_that_is_none(self) -> None:
-        """A cursor that cannot be used is told by its name, and nothing is written."""
+        """An unusable cursor file is named in the log, and no row is written."""
         for path, content, why in (
             (self.cursor, "", "does not contain a cursor"),
             (self.cursor / "new", "", "Not a directory"),

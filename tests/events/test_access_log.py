@@ -1,4 +1,4 @@
-"""The access log of an account: when it asks, and what it holds meanwhile."""
+"""Requests for the access log of an account: their times, and failures."""
 
 import gc
 
@@ -25,17 +25,17 @@ DAY = 24 * 3600
 
 DAYS = tries(12)
 STEP = 180
-"""Seconds between two requests of the days that are simulated."""
+"""Seconds between two requests of the simulated days."""
 
 
 async def fetch(path: str, _: float) -> Body:
-    """Asked by nobody."""
+    """Fail: no request is expected."""
     raise AssertionError(path)
 
 
 class AccessLogTests(SynchronousTestCase):
     def setUp(self) -> None:
-        """It is the time of the first row."""
+        """Start at the time of the first row."""
         self.clock = Clock()
         self.table = Table()
         self.registry = CollectorRegistry()
@@ -57,7 +57,6 @@ class AccessLogTests(SynchronousTestCase):
         return AccessLog(self.journal, telemetry, period=10.0, clock=self.clock)
 
     def fetch(self) -> None:
-        """One request."""
 
         async def fetch(path: str, _: float) -> Body:
             return Body(self.table.answer(path.partition("?")[2]))
@@ -66,7 +65,7 @@ class AccessLogTests(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(asked))
 
     def test_wanted(self) -> None:
-        """While behind it asks whenever it may; then again after a rest."""
+        """During a backlog a request is due at once, later after an interval."""
         for one in range(150):
             self.table.add(one)
         self.clock.advance(1000.0)
@@ -79,7 +78,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertTrue(self.log.wanted())
 
     def test_busy(self) -> None:
-        """Thirteen pages a minute cost at most twenty requests."""
+        """Thirteen pages a minute need at most twenty requests."""
         rows = requests = 0
         for second in range(1, 1801):
             while rows < 1281 * second / 60:
@@ -93,7 +92,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertLess(len(self.table.asked), 1800)
 
     def test_cannot_begin(self) -> None:
-        """Nothing is asked for while nobody can tell what was written."""
+        """No request is sent while the cursor cannot be read."""
 
         class Broken(ToNowhere[Position]):
             async def begin(self) -> Position:
@@ -103,7 +102,7 @@ class AccessLogTests(SynchronousTestCase):
         self.cannot_begin(Broken(Position), why)
 
     def test_defect(self) -> None:
-        """An error of ours while the files are opened is logged."""
+        """A bug during the opening of the files is logged."""
 
         class Defective(ToNowhere[Position]):
             async def begin(self) -> Position:
@@ -113,7 +112,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertEqual(1, len(self.flushLoggedErrors(KeyError)))
 
     def test_hung_disk(self) -> None:
-        """A disk that hangs is tried once, and costs seconds. Later, reading begins."""
+        """A hanging disk delays a request for seconds; the opening is not repeated."""
         answer: Deferred[None] = Deferred()
         tries = []
 
@@ -143,7 +142,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertEqual(why, str(error))
 
     def test_days(self) -> None:
-        """Days of steady rows leave no more behind than one of them does."""
+        """Days of steady rows use no more memory than one day."""
         objects, sizes = [], []
         for turn in range(1, DAYS * DAY // STEP + 1):
             for one in range(STEP // 12):

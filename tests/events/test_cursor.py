@@ -1,4 +1,4 @@
-"""Which events are new: each of them once, whatever order and whatever happens."""
+"""The new events of a list: each is written once, in any order, after any crash."""
 
 from itertools import chain
 from random import Random
@@ -22,12 +22,11 @@ NOTHING = Cursor()
 
 
 def choose(one: Cursor, listed: list[Event]) -> Told:
-    """What is chosen in the end."""
     return steps(one, Listing(listed))
 
 
 def after(numbers: range, era: int = 0) -> Cursor:
-    """A cursor with all of these written."""
+    """Return the cursor after some events were written."""
     return NOTHING.with_(keys(numbers, era))
 
 
@@ -37,14 +36,14 @@ def ids(chosen: Told) -> list[int]:
 
 class BatchTests(SynchronousTestCase):
     def test_count(self) -> None:
-        """At most a hundred events are written at once."""
+        """A batch has at most a hundred events."""
         found = [[e.id for e in batch] for batch in batches(events(range(1, 251)))]
         self.assertEqual([100, 100, 50], [len(one) for one in found])
         self.assertEqual(list(range(1, 251)), list(chain(*found)))
         self.assertEqual([], list(batches([])))
 
     def test_size(self) -> None:
-        """Long ones are fewer, and the longest one is alone."""
+        """A batch has fewer long events, and a very long event is alone."""
         sizes = [2_000_000, 400_000, 400_000, 400_000, 3_000_000]
         long = [Event(n, "", Raw(b"x" * size)) for n, size in enumerate(sizes)]
         found = [[e.id for e in batch] for batch in batches(long)]
@@ -53,47 +52,47 @@ class BatchTests(SynchronousTestCase):
 
 class NewTests(SynchronousTestCase):
     def test_first(self) -> None:
-        """At first all are new."""
+        """Without a cursor all events are new."""
         chosen = choose(NOTHING, events(range(50, 60)))
         self.assertEqual((list(range(50, 60)), ""), (ids(chosen), chosen.missed))
 
     def test_later(self) -> None:
-        """Then those that were not written."""
+        """Unwritten events are new."""
         chosen = choose(after(range(1, 8)), events(range(1, 11)))
         self.assertEqual(([8, 9, 10], ""), (ids(chosen), chosen.missed))
 
     def test_nothing(self) -> None:
-        """Nothing new, or nothing at all, is nothing to write."""
+        """A list without new events, or without events, has no new rows."""
         for numbers in (range(1, 8), range(0)):
             chosen = choose(after(range(1, 8)), events(numbers))
             self.assertEqual(([], ""), (ids(chosen), chosen.missed))
 
     def test_late(self) -> None:
-        """One that shows up after one with a higher id is new."""
+        """An event that appears after one with a higher id is new."""
         cursor = NOTHING.with_(keys([1, 2, 5]))
         self.assertEqual([3, 4], ids(choose(cursor, events(range(1, 6)))))
 
     def test_far_too_late(self) -> None:
-        """Below all ids that are remembered, everything counts as written."""
+        """Events below all ids of the cursor count as written."""
         cursor = after(range(5, 5 + REMEMBERED + 10))
         chosen = choose(cursor, events(range(1, 5 + REMEMBERED + 11)))
         self.assertEqual([5 + REMEMBERED + 10], ids(chosen))
 
     def test_others(self) -> None:
-        """Ids of other accounts, between ours, are no gap."""
+        """Ids of other accounts in between are not a gap."""
         chosen = choose(after(range(3, 1000, 7)), events(range(3, 2000, 7)))
         self.assertEqual(list(range(1004, 2000, 7)), ids(chosen))
         self.assertEqual("", chosen.missed)
 
     def test_all_newer(self) -> None:
-        """Where older ones were removed by the upstream, nothing is missing."""
+        """Nothing is missing if NetBird has deleted older events."""
         chosen = choose(after(range(1, 8)), events(range(20, 30)))
         self.assertEqual((list(range(20, 30)), ""), (ids(chosen), chosen.missed))
 
 
 class MissedTests(SynchronousTestCase):
     def test_gap(self) -> None:
-        """A full list of newer events is a gap, told once; all of them are written."""
+        """A full list of newer events is a gap, reported once; all are written."""
         listed = events(range(100, 100 + LISTED))
         chosen = choose(after(range(1, 8)), listed)
         self.assertEqual(LISTED, len(chosen.new))
@@ -102,7 +101,7 @@ class MissedTests(SynchronousTestCase):
         self.assertEqual((LISTED, ""), (len(again.new), again.missed))
 
     def test_restored(self) -> None:
-        """After a restored database what happened since then is new."""
+        """After a database was restored, events since then are new."""
         cursor = after(range(1, 51))
         listed = events(range(1, 31)) + events(range(31, 36), era=1)
         chosen = choose(cursor, listed)
@@ -114,7 +113,7 @@ class MissedTests(SynchronousTestCase):
         self.assertEqual((list(range(36, 60)), ""), (ids(more), more.missed))
 
     def test_restored_again(self) -> None:
-        """Each restored database replaces what is remembered of the one before."""
+        """Each restored database replaces the remembered ids of the one before."""
         cursor = after(range(1, 51))
         for era in (1, 2):
             before = cursor.recent
@@ -123,21 +122,21 @@ class MissedTests(SynchronousTestCase):
             cursor = chosen.cursor.with_(keys(range(1, 4), era))
 
     def test_restored_at_that_time(self) -> None:
-        """What is as old as the newest written event is not new."""
+        """An event as old as the newest written event is not new."""
         same = Event(31, timestamp(50), Raw(b"{}"))
         chosen = choose(after(range(1, 51)), [*events(range(1, 31)), same])
         self.assertIn("ids have started again", chosen.missed)
         self.assertEqual([], chosen.new)
 
     def test_restored_long_ago(self) -> None:
-        """Ids that have grown beyond ours are found by their timestamps."""
+        """A restart of ids is found by timestamps if they are above the written ids."""
         listed = events(range(1, 41)) + events(range(41, 90), era=1)
         chosen = choose(after(range(1, 51)), listed)
         self.assertEqual(list(range(41, 90)), ids(chosen))
         self.assertIn("ids have started again", chosen.missed)
 
     def test_restored_same_time(self) -> None:
-        """What is not later than all that was written before the restore is old."""
+        """Only events later than all events before the restore are new."""
         cursor = after(range(1, 51))
         [last] = events([50])
         same = Event(31, last.timestamp, last.raw)
@@ -145,7 +144,7 @@ class MissedTests(SynchronousTestCase):
         self.assertEqual([32], ids(choose(cursor, listed)))
 
     def test_restored_with_many(self) -> None:
-        """As many old events as are remembered hide all those before them."""
+        """As many old events as a cursor holds hide all earlier ones."""
         listed = events(range(1, REMEMBERED + 501))
         cursor = NOTHING.with_(keys(range(REMEMBERED + 501, REMEMBERED + 700)))
         chosen = choose(cursor, listed)
@@ -160,13 +159,13 @@ class MissedTests(SynchronousTestCase):
         self.assertEqual([1, 2, 3], ids(chosen))
 
     def test_between(self) -> None:
-        """A list around our ids without one of them is another database's."""
+        """A list around the written ids without any of them is of another database."""
         chosen = choose(after(range(50, 60)), events([1, 2, 99], era=1))
         self.assertEqual([1, 2, 99], ids(chosen))
         self.assertIn("ids have started again", chosen.missed)
 
     def test_replica(self) -> None:
-        """A list that is behind for once brings nothing twice."""
+        """A list that is behind once does not repeat events."""
         behind = choose(after(range(1, 51)), events(range(1, 41)))
         self.assertEqual([], behind.new)
         self.assertIn("the last listed id is 40", behind.missed)
@@ -176,7 +175,7 @@ class MissedTests(SynchronousTestCase):
 
 class CursorTests(SynchronousTestCase):
     def test_after_crash(self) -> None:
-        """What the file's end tells beyond the cursor was written."""
+        """The lines at the file's end beyond the cursor count as written."""
         cursor = after(range(1, 8))
         told = keys(range(5, 11))
         for tail in (told, keys(range(8, 11)), keys(range(1, 11))):
@@ -187,24 +186,24 @@ class CursorTests(SynchronousTestCase):
         self.assertEqual(cursor, cursor.after_crash([]))
 
     def test_without_cursor(self) -> None:
-        """The last lines of a long file tell that what is before them was written."""
+        """Without a cursor, events before the last lines count as written."""
         for before in (NOTHING, after(range(1, 8))):
             cursor = before.after_crash(keys(range(200, 301)))
             self.assertEqual([301], ids(choose(cursor, events(range(1, 302)))))
 
     def test_without_cursor_after_rotation(self) -> None:
-        """The few lines of a new file tell that what is before them was written."""
+        """Without a cursor, events before the lines of a new file count as written."""
         cursor = NOTHING.after_crash(keys(range(6, 20)))
         self.assertEqual([20, 21], ids(choose(cursor, events(range(1, 22)))))
 
     def test_late_event_without_cursor(self) -> None:
-        """A late event among the last lines makes no event new that is before them."""
+        """A late event among the last lines makes no earlier event new."""
         told = keys([*range(100, 149), 3, *range(149, 300)])
         cursor = NOTHING.after_crash(told)
         self.assertEqual([300], ids(choose(cursor, events(range(1, 301)))))
 
     def test_after_crash_in_a_new_era(self) -> None:
-        """Lines of before ids began again say nothing of those that come."""
+        """Lines from before a restart of ids do not hide later events."""
         old = events(range(1, 31))
         chosen = choose(after(range(1, 51)), old + events(range(31, 36), era=1))
         told = keys(range(40, 51)) + keys([31, 32], era=1)
@@ -213,7 +212,7 @@ class CursorTests(SynchronousTestCase):
         self.assertEqual(list(range(33, 60)), ids(choose(cursor, listed)))
 
     def test_file(self) -> None:
-        """A cursor is what its file says."""
+        """A cursor survives saving and loading."""
         for cursor in (NOTHING, after(range(1, 2000))):
             self.assertEqual(cursor, Cursor.loaded(cursor.dumped()))
         self.assertLess(len(after(range(1, 2000)).dumped()), 64_000)
@@ -222,14 +221,14 @@ class CursorTests(SynchronousTestCase):
                 Cursor.loaded(text)
 
     def test_moment(self) -> None:
-        """Times in any zone, or in none, are seconds; what is no time is 0."""
+        """Times in any zone, or in none, are read; other texts are 0."""
         self.assertEqual(START, moment("2026-11-21T21:00:00+02:00"))
         self.assertEqual(START, moment("2026-11-21T19:00:00"))
         for text in ("", "yesterday", "0001-01-01T00:00:00Z", "0000-12-31T19:00:00Z"):
             self.assertEqual(0.0, moment(text))
 
     def test_once_each(self) -> None:
-        """Late commits and crashes, by chance: each event is written once."""
+        """Each event is written once, with random late commits and crashes."""
         for seed in range(6):
             chance = Random(seed)
             committed: list[int] = []

@@ -1,4 +1,4 @@
-"""Lines on disk: what a crash, a full disk and a move leave behind."""
+"""Files of lines after a crash, a full disk and a move."""
 
 import errno
 import fcntl
@@ -33,11 +33,10 @@ LinesFile(Path(sys.argv[1]), AUDIT, "").append(b"")
 print("held", flush=True)
 sys.stdin.read()
 """
-"""A program that writes a file until its input ends."""
+"""A program that holds the lock of a file until its input ends."""
 
 
 def lines(numbers: Iterable[int], account: str = "") -> bytes:
-    """Of these."""
     return b"".join(line(event, account, NONE) for event in events(numbers))
 
 
@@ -52,14 +51,14 @@ class FileTestCase(SynchronousTestCase):
 
 class AppendTests(FileTestCase):
     def test_append(self) -> None:
-        """Lines are added to those that are there."""
+        """Lines are appended to existing lines."""
         self.path.write_bytes(lines([1]))
         self.file.append(lines([2]))
         self.file.append(lines([3, 4]))
         self.assertEqual(lines([1, 2, 3, 4]), self.path.read_bytes())
 
     def test_full(self) -> None:
-        """Where not all fit, none are written."""
+        """If not all lines fit, none is written."""
         self.file.append(lines([1]))
         with limited(len(lines([1, 2])) + 5), self.assertRaises(OSError):
             self.file.append(lines([2, 3]))
@@ -68,7 +67,7 @@ class AppendTests(FileTestCase):
         self.assertEqual(lines([1, 2]), self.path.read_bytes())
 
     def test_lost_cursor_after_rotation(self) -> None:
-        """What shows up late may stand in the moved file, between the last lines."""
+        """Late events among the last lines of the moved file are found."""
         Path(f"{self.path}.1").write_bytes(lines([1, 2, 3, 5, 7]))
         self.path.write_bytes(lines([4, 6, 8]))
         self.assertEqual({*range(1, 9)}, {*self.file.recovered(None).recent})
@@ -76,7 +75,7 @@ class AppendTests(FileTestCase):
         self.assertEqual(Cursor(), self.file.recovered(None))
 
     def test_moved(self) -> None:
-        """Where the file was moved or removed, a new one is begun."""
+        """After the file was moved or removed, a new one is created."""
         self.file.append(lines([1]))
         moved = self.path.rename(f"{self.path}.1")
         self.file.append(lines([2]))
@@ -86,14 +85,14 @@ class AppendTests(FileTestCase):
         self.assertEqual(lines([3]), self.path.read_bytes())
 
     def test_truncated(self) -> None:
-        """A file that was emptied in place is written from its beginning."""
+        """A truncated file is written from its beginning."""
         self.file.append(lines([1]))
         os.truncate(self.path, 0)
         self.file.append(lines([2]))
         self.assertEqual(lines([2]), self.path.read_bytes())
 
     def test_no_file(self) -> None:
-        """What is no file of lines is left alone."""
+        """A path that is not a regular file is refused."""
         os.mkfifo(self.path)
         with self.assertRaisesRegex(ValueError, "not a regular file"):
             self.file.append(b"x\n")
@@ -103,7 +102,7 @@ class AppendTests(FileTestCase):
             self.file.append(b"x\n")
 
     def test_other_process(self) -> None:
-        """While another process writes the file, we do not; after its end we do."""
+        """The file is refused while another process writes it."""
         self.file.append(lines([1]))
         self.file.close()
         command = [sys.executable, "-c", HOLDING, str(self.path)]
@@ -125,7 +124,7 @@ class AppendTests(FileTestCase):
         self.assertEqual(lines([1, 2]), self.path.read_bytes())
 
     def test_no_locks(self) -> None:
-        """On a file system without locks we write all the same."""
+        """A file system without locks is accepted."""
 
         def lockf(*_: int) -> None:
             raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -142,23 +141,23 @@ class RecoveryTests(FileTestCase):
         return self.file.recovered(self.cursor)
 
     def test_nothing(self) -> None:
-        """At first there is nothing."""
+        """A missing file gives the first cursor."""
         self.assertEqual(Cursor(), self.file.recovered(None))
 
     def test_in_time(self) -> None:
-        """Nothing is new where the cursor is of the last line."""
+        """A cursor of the last line is kept."""
         self.path.write_bytes(lines(range(1, 151)))
         self.assertEqual(self.cursor, self.recovered())
 
     def test_behind(self) -> None:
-        """A batch beyond the cursor is found, in part or as a whole."""
+        """A batch beyond the cursor is found, in part or whole."""
         for more in (1, BATCH // 2, BATCH):
             self.path.write_bytes(lines(range(1, 151 + more)))
             expected = self.cursor.with_(keys(range(151, 151 + more)))
             self.assertEqual(expected, self.recovered())
 
     def test_cut(self) -> None:
-        """A last line that is cut anywhere is removed."""
+        """An incomplete last line is removed."""
         whole = lines(range(1, 160))
         for cut in range(1, len(lines([159]))):
             self.path.write_bytes(whole[:-cut])
@@ -167,20 +166,20 @@ class RecoveryTests(FileTestCase):
             self.assertEqual(lines(range(1, 159)), self.path.read_bytes())
 
     def test_cut_first(self) -> None:
-        """The only line may be cut, too, and be longer than a block."""
+        """An incomplete only line is removed, even if it is longer than a block."""
         self.path.write_bytes(lines([1])[:-1] + b"x" * 200_000)
         self.assertEqual(Cursor(), self.file.recovered(None))
         self.assertEqual(b"", self.path.read_bytes())
 
     def test_not_ours(self) -> None:
-        """A last line without an end that is none of ours is left alone."""
+        """A file with an incomplete line of another program is refused."""
         self.path.write_bytes(lines([1]) + b"root:x:0:0")
         with self.assertRaisesRegex(ValueError, "the last line is incomplete"):
             self.recovered()
         self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
 
     def test_lost_cursor(self) -> None:
-        """Without a cursor, the last lines tell how far it went."""
+        """Without a cursor, the last lines are the written events."""
         self.path.write_bytes(lines(range(1, 500)))
         recovered = self.file.recovered(None)
         self.assertEqual(
@@ -188,9 +187,9 @@ class RecoveryTests(FileTestCase):
         )
 
     def test_lost_cursor_of_a_busy_log(self) -> None:
-        """Of the last half minute of the access log each row was written, though there
-        are more than are written at once, and some stand in the moved file. The same
-        holds for a cursor that is too old.
+        """All rows of the last half minute are found without a current cursor.
+
+        They are more than a batch, and some are in the moved file.
         """
         table = Table()
         for number in range(400):
@@ -208,7 +207,7 @@ class RecoveryTests(FileTestCase):
             self.assertEqual({row.id for row in rows}, known.keys())
 
     def test_moved(self) -> None:
-        """What a moved file has beyond the cursor was written."""
+        """Lines of a moved file beyond the cursor count as written."""
         self.path.write_bytes(lines(range(1, 161)))
         self.path.rename(f"{self.path}.1")
         Path(f"{self.path}.2").write_bytes(b"\x1f\x8b\n\n")
@@ -217,7 +216,7 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
 
     def test_moved_twice(self) -> None:
-        """What stands in a file that was moved later was written, too."""
+        """Lines of files that were moved later also count as written."""
         for time, (name, numbers) in enumerate(
             (("c", range(1, 101)), ("a", range(101, 151)), ("b", range(151, 161)))
         ):
@@ -229,7 +228,7 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(self.cursor.with_(keys(range(151, 170))), self.recovered())
 
     def test_other_account(self) -> None:
-        """The file of another account may have a name that begins with ours."""
+        """A file of another account with the same beginning of its name is ignored."""
         self.path.write_bytes(lines(range(1, 151)))
         moved = self.path.rename(f"{self.path}.1")
         os.utime(moved, (1, 1))
@@ -237,7 +236,7 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(self.cursor, self.recovered())
 
     def test_not_moved(self) -> None:
-        """What else there is with such a name is passed over, and not waited for."""
+        """Pipes, folders and links with such a name are ignored without blocking."""
         os.mkfifo(f"{self.path}.pipe")
         Path(f"{self.path}.d").mkdir()
         Path(f"{self.path}.link").symlink_to("nowhere")
@@ -245,7 +244,7 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(self.cursor, self.recovered())
 
     def test_heavy(self) -> None:
-        """Lines of megabytes are found again, as many as are written at once."""
+        """A batch of very long lines is found."""
         sent = json.loads(body(range(1, 120)))
         for one in sent:
             one["activity"] = "x" * 300_000
@@ -255,7 +254,7 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(dict(expected), self.file.recovered(None).recent)
 
     def test_moved_away(self) -> None:
-        """Where the moved file is gone, the cursor says what it knows."""
+        """Without the moved file, the cursor is kept."""
         Path(f"{self.path}.7").write_bytes(lines([999]))
         self.assertEqual(self.cursor, self.recovered())
 
@@ -264,7 +263,7 @@ class CursorFileTests(FileTestCase):
     cursor = Cursor().with_(keys(range(1, 151)))
 
     def test_saved(self) -> None:
-        """What was saved is loaded, and nothing else is left there."""
+        """A saved cursor is loaded, and no other file remains."""
         file = CursorFile(self.path, Cursor)
         self.assertIsNone(file.load())
         for last in (2, 3):
@@ -274,7 +273,7 @@ class CursorFileTests(FileTestCase):
         self.assertEqual([self.path], list(self.path.parent.iterdir()))
 
     def test_full(self) -> None:
-        """Where there is no room the old one stays."""
+        """A full disk keeps the old cursor."""
         file = CursorFile(self.path, Cursor)
         file.save(Cursor())
         with limited(200), self.assertRaises(OSError):
@@ -282,7 +281,7 @@ class CursorFileTests(FileTestCase):
         self.assertEqual(Cursor(), file.load())
 
     def test_damaged(self) -> None:
-        """What is no cursor is not taken for none."""
+        """A damaged cursor is an error."""
         for text in ("x", "", "[]", '{"recent": 3}', '{"last": [1]}', "x" * 9_000_000):
             self.path.write_text(text)
             with self.assertRaisesRegex(
@@ -291,7 +290,7 @@ class CursorFileTests(FileTestCase):
                 CursorFile(self.path, Cursor).load()
 
     def test_no_file(self) -> None:
-        """What could be read for ever, or waited for, is not."""
+        """A pipe or a device is refused without blocking."""
         os.mkfifo(self.path)
         endless = self.path.with_name("endless")
         endless.symlink_to("/dev/zero")
@@ -300,7 +299,7 @@ class CursorFileTests(FileTestCase):
                 CursorFile(path, Cursor).load()
 
     def test_in_the_way(self) -> None:
-        """What has the name of the next cursor is removed, and not followed."""
+        """A file with the temporary name is removed, and a link is not followed."""
         new = Path(f"{self.path}.new")
         other = self.path.with_name("other")
         other.write_text("precious")
@@ -311,7 +310,7 @@ class CursorFileTests(FileTestCase):
         self.assertEqual("precious", other.read_text())
 
     def test_largest(self) -> None:
-        """The longest cursor that there can be is read."""
+        """The longest possible cursor is loaded."""
         stamp = "\0" * 64
         numbers = range(10**19, 10**19 + 2 * REMEMBERED)
         for number in (0, REMEMBERED):

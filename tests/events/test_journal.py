@@ -1,4 +1,4 @@
-"""One list after the other: what is particular to each log, and standard output."""
+"""Claims about a single kind of log, and about standard output."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -25,7 +25,6 @@ class AuditTestCase(shared.JournalTestCase[Cursor, int]):
     kind = AUDIT
 
     def feed(self, journal: Journal[Cursor, int], numbers: Iterable[int]) -> None:
-        """A list of these."""
         journal.take(body(numbers))
 
     def number(self, id_: int) -> int:
@@ -40,7 +39,7 @@ class AuditTestCase(shared.JournalTestCase[Cursor, int]):
 
 class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
     def test_other_account(self) -> None:
-        """The cursor of another account is told of, and what is later is written."""
+        """A cursor of another account is reported, and later events are written."""
         self.journal().take(body(range(1, 51)))
         self.path.unlink()
         journal = self.journal()
@@ -49,7 +48,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.assertEqual(list(range(20, 90)), self.ids())
 
     def test_missed(self) -> None:
-        """A gap is said and counted once, though nothing can be written meanwhile."""
+        """A gap is logged and counted once, even if the file cannot be written."""
         journal = self.journal()
         journal.take(body(range(1, 6)))
         moved = self.path.rename(f"{self.path}.1")
@@ -64,7 +63,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.assertEqual(list(range(100, 100 + LISTED)), self.ids())
 
     def test_restored(self) -> None:
-        """After a restored database what is new is written, by this and the next."""
+        """After a database was restored, new events are written once."""
         restored = body(range(1, 31))[:-1].replace(b"[", b", ", 1) + b"]"
         restored = body(range(31, 36), era=1)[:-1] + restored
         journal = self.journal()
@@ -76,14 +75,14 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.assertEqual(1, self.telemetry.gaps)
 
     def test_bad_list(self) -> None:
-        """What is no list is the refresh's to tell; the next one is read."""
+        """An invalid list is not logged here, and the next list is written."""
         journal = self.journal()
         said = self.logged(journal, b"{", body([1]))
         self.assertEqual([f"audit events go to {self.path}"], said)
         self.assertEqual([1], self.ids())
 
     def test_too_long(self) -> None:
-        """An event of megabytes is written like all others."""
+        """A very long event is written."""
         long = b'{"id":"7","meta":{"name":"' + b"x" * 9_000_000 + b'"}},'
         said = self.logged(self.journal(), b"[" + long + body(range(1, 6))[1:])
         self.assertEqual([f"audit events go to {self.path}"], said)
@@ -91,7 +90,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.assertEqual((6, 0), (self.telemetry.lines, self.telemetry.gaps))
 
     def test_cannot_be_told(self) -> None:
-        """An event that makes no line is told of, and counted as lost."""
+        """An event without a line is logged, and counted as missed."""
 
         class ThirdUnreadable(AuditKind, frozen=True):
             def line(
@@ -107,7 +106,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.assertEqual((5, 1), (self.telemetry.lines, self.telemetry.gaps))
 
     def test_defect(self) -> None:
-        """A defect is told, and the next list is read."""
+        """A bug is logged, and the next list is written."""
         journal = self.journal()
         journal.take(None)  # type: ignore[arg-type]
         journal.take(body([1]))
@@ -118,10 +117,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests[Cursor, int]):
         self.assertEqual([1], self.ids())
 
     def test_one_at_a_time(self) -> None:
-        """While one list is written, the newest of the others waits; a stop waits.
-
-        A stop begins no further batch.
-        """
+        """Only the newest list waits; a stop waits for the work in progress."""
         waiting: list[Deferred[None]] = []
 
         async def thread(work: Callable[[], T]) -> T:
@@ -149,7 +145,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
     kind = ACCESS
 
     def feed(self, journal: Journal[Position, str], numbers: Iterable[int]) -> None:
-        """Pages of these, as long as it gets on with them."""
+        """Pass the pages of these rows, until the position stays the same."""
         table, before = Table(numbers), None
         while True:
             begun = Deferred.fromCoroutine(journal.begun())
@@ -163,7 +159,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         return number(id_)
 
     def test_bad_page(self) -> None:
-        """What is no page is the refresh's to tell; the next one is read."""
+        """An invalid page is not logged here, and the next page is written."""
         journal = self.journal()
         for bad in (b"{", b"[]", b'{"data":3}'):
             journal.take(bad)
@@ -171,7 +167,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual([1], self.ids())
 
     def test_unreadable(self) -> None:
-        """A row without an id, or without a time, is counted as lost."""
+        """A row without an id or a time is counted as missed."""
         journal = self.journal()
         table = Table([1])
         table.add(2, id="")
@@ -182,7 +178,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual(3, self.telemetry.gaps)
 
     def test_bad_rows(self) -> None:
-        """One row that cannot be read does not stop the others."""
+        """An unreadable row does not stop the others."""
         journal = self.journal()
         table = Table([1, 5])
         table.add(2, timestamp="yesterday")
@@ -202,7 +198,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         )
 
     def test_unreadable_once(self) -> None:
-        """An unreadable row counts once, also if other pages come in between."""
+        """An unreadable row is counted once, even with other pages in between."""
         journal = self.journal()
         pages = []
         for one in (1, 2):
@@ -222,7 +218,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual(UNREADABLE, self.telemetry.gaps)
 
     def test_only_undated(self) -> None:
-        """The exporter reads past a page without any time that can be read."""
+        """Reading continues after a page without readable times."""
         journal = self.journal()
         table = Table(range(1, 41))
         for one in range(100, 200):
@@ -234,7 +230,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual(list(range(1, 41)), self.ids())
 
     def test_counted(self) -> None:
-        """Rows of the last ten minutes are counted, each once, and all are written."""
+        """All rows are written; only rows of the last ten minutes are counted."""
         self.clock.advance(START / SECOND + 900.0 - shared.NOW + 700.0)
         journal = self.journal()
         self.feed(journal, range(600, 1500))
@@ -244,7 +240,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual(400, self.telemetry.old)
 
     def test_behind(self) -> None:
-        """It says whether there is more to ask for."""
+        """`behind` is true while more pages follow."""
         journal = self.journal()
         table = Table(range(1, 151))
         for behind in (True, False):
@@ -255,7 +251,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual([True, False], [lag > 0 for lag in self.telemetry.lags])
 
     def test_lag_without_room(self) -> None:
-        """While nothing can be written, the lag follows the oldest row that waits."""
+        """The lag is the age of the oldest unwritten row on a full disk."""
         journal = self.journal()
         self.feed(journal, range(1, 51))
         with self.room(0):
@@ -269,7 +265,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual(0.0, self.telemetry.lags[-1])
 
     def test_lag_of_each_failure(self) -> None:
-        """The lag of a failure without rows begins with it, not with former rows."""
+        """The lag of a failure without rows starts at the failure."""
         journal = self.journal()
         self.feed(journal, range(1, 51))
         (self.folder / "cursor.new").mkdir()
@@ -279,7 +275,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual(0.0, self.telemetry.lags[-1])
 
     def test_lag_without_folder(self) -> None:
-        """Where it cannot even begin, the lag grows from then on."""
+        """The lag grows from the first failed opening on."""
         self.folder.rmdir()
         journal = self.journal()
         for _ in range(3):
@@ -288,7 +284,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual([0.0, 30.0, 60.0], self.telemetry.lags)
 
     def test_other_page(self) -> None:
-        """A page that was asked for with another position is not taken for the next."""
+        """A page that was requested with an earlier position is dropped."""
         journal = self.journal()
         table = Table(range(1, 151))
         position = self.successResultOf(Deferred.fromCoroutine(journal.begun()))
@@ -298,7 +294,7 @@ class AccessFileTests(shared.FileTests[Position, str]):
         self.assertEqual(list(range(1, 101)), self.ids())
 
     def test_idle(self) -> None:
-        """While nothing happens the file of the position is written once an hour."""
+        """Without new rows the position is saved once an hour."""
         journal = self.journal()
         self.feed(journal, range(1, 51))
         changes = set()
@@ -335,7 +331,7 @@ class OutputTests(AuditTestCase):
         return [one[0] for one in found if one is not None]
 
     def test_reads(self) -> None:
-        """A slow reader gets all, once each, and so does the next process's."""
+        """A slow reader gets each line once, also from the next process."""
         for last in (1001, 1011):
             journal = self.journal(self.sink())
             journal.take(body(range(1, last)))
@@ -346,7 +342,7 @@ class OutputTests(AuditTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_stops_reading(self) -> None:
-        """A reader that stops is told of, and gets what it missed."""
+        """A stopped reader is logged, and later gets the lines it missed."""
         journal = self.journal(self.sink())
         with capturedLogs() as captured:
             for _ in range(2):
@@ -362,9 +358,9 @@ class OutputTests(AuditTestCase):
         self.assertEqual(list(range(1, 1001)), self.told())
 
     def test_reads_slowly(self) -> None:
-        """A reader that takes a pipe's content every nine seconds is no failure.
+        """A reader that empties the pipe every nine seconds is not a failure.
 
-        While nothing is new, the cursor's file stays as it is.
+        Without new events the cursor is not saved.
         """
         fcntl(self.reader, F_SETPIPE_SZ, MOST_AT_ONCE)
         journal = self.journal(self.sink())

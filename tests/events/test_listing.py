@@ -1,4 +1,4 @@
-"""A list of audit events, and what may be wrong with it."""
+"""The decoding of audit events and of pages of the access log."""
 
 import json
 
@@ -13,31 +13,31 @@ from tests.events import body, finish, listing
 
 class ListingTests(SynchronousTestCase):
     def test_order(self) -> None:
-        """Events come in the order of their ids, which are numbers."""
+        """Events are sorted by id, as numbers."""
         found = finish(body([9, 10, 1, 100]))
         self.assertEqual([1, 9, 10, 100], [event.id for event in found])
 
     def test_raw(self) -> None:
-        """Each is kept as it came."""
+        """Each event is kept as received."""
         sent = json.loads(recorded("events"))
         found = finish(recorded("events"))
         self.assertEqual(sent[::-1], [json.loads(bytes(e.raw)) for e in found])
 
     def test_left_out(self) -> None:
-        """What has no number for an id is left out, and so is a second of one id."""
+        """Events without a number as id, and duplicates, are left out."""
         ids = ["7", "x", "", "٣", "-1", "1" * 30, 5.5, -5, True, [6], None, "7"]
         found = finish(json.dumps([{"id": one} for one in ids] + [3]).encode())
         self.assertEqual([(7, "")], [(event.id, event.timestamp) for event in found])
 
     def test_unreadable(self) -> None:
-        """What cannot be told apart is counted."""
+        """An event without an id is counted as unreadable."""
         text = b",".join((body([9])[1:-1], b'{"id":"x"}', body(range(1, 9))[1:]))
         found = listing(b"[" + text)
         self.assertEqual(list(range(1, 10)), [event.id for event in found.rows])
         self.assertEqual(1, len(found.unreadable))
 
     def test_half_characters(self) -> None:
-        """The escape of a lone surrogate costs its character, not all events."""
+        """A lone surrogate is replaced; the event is kept."""
         sent = (
             rb'[{"id":"1"},{"id":"2","activity_code":"a\ud800","timestamp":"\udc00"}]'
         )
@@ -48,7 +48,7 @@ class ListingTests(SynchronousTestCase):
         self.assertIn("a\ufffd", line(two, "", frozenset()).decode())
 
     def test_strange(self) -> None:
-        """An id may be a number, and a timestamp anything: the event is one still."""
+        """An event with a number as id, or with any timestamp, is kept."""
         stamps = [None, 3, {"a": "b"}, "x" * 99, "y"]
         records = [{"id": n, "timestamp": s} for n, s in enumerate(stamps)]
         found = finish(json.dumps(records).encode())
@@ -58,23 +58,23 @@ class ListingTests(SynchronousTestCase):
             self.assertEqual((event.id, event.timestamp), key(text))
 
     def test_long(self) -> None:
-        """A long list is read in many steps."""
+        """A list of 10,000 events is decoded."""
         self.assertEqual(10_000, len(finish(body(range(1, 10_001)))))
 
     def test_nothing(self) -> None:
-        """No events are an empty list, or what Go writes for one."""
+        """An empty list and Go's `null` have no events."""
         for nothing in (b"[]", b"null"):
             self.assertEqual([], finish(nothing))
 
     def test_no_list(self) -> None:
-        """What is no list is a failure."""
+        """A body that is not a list is an UpstreamError."""
         with self.assertRaises(UpstreamError):
             finish(b'{"message": "no"}')
 
 
 class MoreTests(SynchronousTestCase):
     def test_more(self) -> None:
-        """How many rows are behind a page; without a total as many as there may be."""
+        """The rows on following pages are counted; without a total, the maximum."""
         page = b'{"data":[],"page":%d,"page_size":100,"total_pages":3%s}'
         for number, total, expected in (
             (1, b"", 200),

@@ -1,4 +1,4 @@
-"""Standard output whose reader is slow, or gone."""
+"""Standard output with a slow reader, or without one."""
 
 import os
 from pathlib import Path
@@ -25,14 +25,14 @@ class OutputTests(SynchronousTestCase):
             return b""
 
     def test_taken(self) -> None:
-        """What is read is taken."""
+        """All lines are accepted if the reader keeps up."""
         self.addCleanup(os.close, self.reader)
         self.assertEqual(10_000, self.output.write(LINE * 10))
         self.assertEqual(LINE * 10, self.read())
         self.assertTrue(self.output.flushed)
 
     def test_number(self) -> None:
-        """It is standard output where nothing else is said."""
+        """The default descriptor is standard output."""
         self.addCleanup(os.close, self.reader)
         before = os.dup(1)
         self.addCleanup(os.close, before)
@@ -44,7 +44,7 @@ class OutputTests(SynchronousTestCase):
         self.assertEqual(LINE, self.read())
 
     def test_slow(self) -> None:
-        """A full pipe takes no more, and we do not wait; nothing comes twice."""
+        """A write to a full pipe does not block, and no line is repeated."""
         self.addCleanup(os.close, self.reader)
         rest, got = LINE * 500, b""
         while rest:
@@ -57,7 +57,7 @@ class OutputTests(SynchronousTestCase):
         self.assertEqual(LINE * 500, got)
 
     def test_long_lines(self) -> None:
-        """A line that was begun is ended before the next one, whosever that is."""
+        """A line that was written in part is completed before the next line."""
         self.addCleanup(os.close, self.reader)
         long = b"y" * 99_999 + b"\n"
         self.assertEqual(100_000, self.output.write(long + LINE))
@@ -69,13 +69,13 @@ class OutputTests(SynchronousTestCase):
         self.assertEqual(long + LINE, got + self.read())
 
     def test_gone(self) -> None:
-        """Without a reader it is a failure."""
+        """A write without a reader fails."""
         os.close(self.reader)
         with self.assertRaises(BrokenPipeError):
             self.output.write(LINE)
 
     def test_full(self) -> None:
-        """A disk behind it that is full is a failure once it takes nothing more."""
+        """A write to a file on a full disk fails once no bytes are accepted."""
         os.close(self.reader)
         path = Path(self.mktemp())
         with path.open("wb") as file, limited(4500):
@@ -87,7 +87,7 @@ class OutputTests(SynchronousTestCase):
         self.assertEqual(LINE * 4 + LINE[:500], path.read_bytes())
 
     def test_nonblocking(self) -> None:
-        """It may be one that does not block."""
+        """A descriptor in nonblocking mode is accepted."""
         self.addCleanup(os.close, self.reader)
         os.set_blocking(self.writer, False)
         self.assertLess(self.output.write(LINE * 500), 500_000)

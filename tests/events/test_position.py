@@ -1,4 +1,4 @@
-"""Which rows of the access log are new: each of them once, whatever happens."""
+"""The new rows of the access log: each is read once."""
 
 from random import Random
 
@@ -28,7 +28,7 @@ class Reading:
         self.missed: list[str] = []
 
     def turn(self) -> Read:
-        """One request."""
+        """Send one request."""
         page = self.table.page(self.position.query)
         chosen = choose(self.position, page, self.now, skips=self.skips)
         self.got += [number(row.id) for row in chosen.new]
@@ -40,7 +40,7 @@ class Reading:
         return chosen
 
     def turns(self) -> int:
-        """Requests until it has caught up."""
+        """Send requests until no more rows follow; return their number."""
         for count in range(1, 2000):
             if not self.turn().lag:
                 return count
@@ -49,7 +49,7 @@ class Reading:
 
 class TimeTests(SynchronousTestCase):
     def test_nanoseconds(self) -> None:
-        """A time is read to the nanosecond, in any zone; what is none is 0."""
+        """A time in any zone is read to the nanosecond; other texts are 0."""
         self.assertEqual(1_795_287_600 * SECOND, START)
         for text, after in (
             ("2026-11-21T19:00:00.5Z", 500_000_000),
@@ -69,7 +69,7 @@ class TimeTests(SynchronousTestCase):
         self.assertEqual(0, nanoseconds("2026-13-21T19:00:00Z"))
 
     def test_written(self) -> None:
-        """It is written in UTC, with a Z, and read as the same."""
+        """A time is written in UTC with a Z, and read as the same time."""
         self.assertEqual("2026-11-21T19:00:00.000000007Z", written(START + 7))
         for time in (SECOND, START, START + 123_456_789):
             self.assertEqual(time, nanoseconds(written(time)))
@@ -77,7 +77,7 @@ class TimeTests(SynchronousTestCase):
 
 class PageTests(SynchronousTestCase):
     def test_first(self) -> None:
-        """At first all there is, oldest first; then what is new."""
+        """All rows are read at first, oldest first; then only new rows."""
         table = Table(range(1, 351))
         reading = Reading(table, START + 100_000 * SECOND)
         self.assertEqual(4, reading.turns())
@@ -88,7 +88,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(list(range(1, 352)), reading.got)
 
     def test_nothing(self) -> None:
-        """No rows cost one request, and so does nothing new."""
+        """Without new rows one request is sent."""
         table = Table()
         reading = Reading(table, START)
         self.assertEqual(1, reading.turns())
@@ -99,7 +99,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual((before, [1]), (reading.position, reading.got))
 
     def test_behind(self) -> None:
-        """While behind it begins with the newest row; at the end it looks back."""
+        """In a backlog reading starts at the newest row; at the end, further back."""
         table = Table(range(1, 251))
         reading = Reading(table, START + 3600 * SECOND)
         reading.turns()
@@ -111,13 +111,13 @@ class PageTests(SynchronousTestCase):
         )
 
     def test_lag(self) -> None:
-        """How old the newest row is, while there are more."""
+        """The lag is the age of the newest row while more pages follow."""
         reading = Reading(Table(range(1, 151)), START + 1000 * SECOND)
         self.assertEqual(900.0, reading.turn().lag)
         self.assertEqual(0.0, reading.turn().lag)
 
     def test_ties(self) -> None:
-        """More rows of one time than a page holds are all read."""
+        """More rows of the same time than a page holds are all read."""
         table = Table()
         for one in range(1, 451):
             table.add(one, START + (0 if one <= 350 else SECOND))
@@ -126,7 +126,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(list(range(1, 451)), reading.got)
 
     def test_border(self) -> None:
-        """Equal times on a page's border are read once each."""
+        """Rows of the same time on two pages are read once."""
         table = Table(range(1, 96))
         for one in range(96, 106):
             table.add(one, START + 96 * SECOND)
@@ -135,7 +135,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(list(range(1, 106)), reading.got)
 
     def test_late(self) -> None:
-        """A row that shows up 30 s late is found."""
+        """A row that appears 30 s late is read."""
         table = Table(range(1, 51))
         reading = Reading(table, START + 51 * SECOND)
         reading.turns()
@@ -145,7 +145,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual([*range(1, 51), 99], reading.got)
 
     def test_late_in_a_quiet_log(self) -> None:
-        """Where few rows come, one that shows up ten minutes late is found."""
+        """In a quiet log, a row that appears ten minutes late is read."""
         table = Table(range(0, 1200, 40))
         reading = Reading(table, START + 1200 * SECOND)
         reading.turns()
@@ -159,13 +159,13 @@ class PageTests(SynchronousTestCase):
         self.assertLessEqual(len(reading.position.known), 50)
 
     def test_late_behind(self) -> None:
-        """So it is where many young rows are on several pages, one request each."""
+        """Late rows are read if young rows fill several pages."""
         table = Table()
         for one in range(400):  # ten a second
             table.add(one, START + one * SECOND // 10)
         reading = Reading(table, START + 40 * SECOND)
         reading.turn()
-        for late in (990, 991):  # behind what is read, before what is not
+        for late in (990, 991):  # between the read and the unread rows
             table.add(late, START + (late - 985) * SECOND)
             reading.now += 2 * SECOND
             reading.turn()
@@ -174,7 +174,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual([*range(400), 990, 991], sorted(reading.got))
 
     def test_busy(self) -> None:
-        """More than a page in the last 30 s does not stop it."""
+        """More than a page of rows in 30 s does not stop the reading."""
         table = Table()
         reading = Reading(table, START)
         for turn in range(120):  # 150 rows a minute, for an hour
@@ -189,7 +189,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(list(range(120 * 75)), reading.got)
 
     def test_budget(self) -> None:
-        """Two requests a minute keep up with 190 rows, two minutes behind."""
+        """Two requests a minute keep up with 190 rows, at most two minutes late."""
         for rate, late in ((50, 5), (100, 70), (190, 130)):
             table, last = Table(), 0
             reading = Reading(table, START)
@@ -204,7 +204,7 @@ class PageTests(SynchronousTestCase):
             self.assertEqual(sorted(set(reading.got)), sorted(reading.got))
 
     def test_too_busy(self) -> None:
-        """Above the budget it falls behind, in order, with little to remember."""
+        """A log with too many rows is read later, in order, in bounded memory."""
         table = Table()
         reading = Reading(table, START)
         for turn in range(60):
@@ -221,7 +221,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(list(range(18_000)), reading.got)
 
     def test_ahead(self) -> None:
-        """A row of the future stops nothing, and is read when its time comes."""
+        """A row in the future is read when its time comes, and delays no other row."""
         table = Table(range(1, 151))
         for one in range(200, 350):
             table.add(one, START + AHEAD + one * 60 * SECOND)
@@ -237,7 +237,7 @@ class PageTests(SynchronousTestCase):
         self.assertEqual(list(range(200, 350)), reading.got[-150:])
 
     def test_ignored(self) -> None:
-        """Where the upstream ignores the time, nothing comes twice."""
+        """No row is repeated if the NetBird API ignores the start time."""
         table = Table(range(1, 351))
         reading = Reading(table, START + DAY)
         reading.turns()
@@ -257,7 +257,7 @@ class LostTests(SynchronousTestCase):
         return reading
 
     def test_retention(self) -> None:
-        """After days without it, rows that were deleted are told of, once."""
+        """Rows that were deleted unread are reported once."""
         reading = self.reading()
         reading.now += 10 * DAY
         reading.table.rows.clear()
@@ -271,7 +271,7 @@ class LostTests(SynchronousTestCase):
         self.assertEqual([*range(1, 51), 900], reading.got)
 
     def test_quiet(self) -> None:
-        """Where nothing came for days, and it was there, nothing is missing."""
+        """In a log that was quiet for days, no row is missing."""
         reading = self.reading()
         for _ in range(10 * 24):
             reading.now += DAY // 24
@@ -283,7 +283,7 @@ class LostTests(SynchronousTestCase):
         self.assertEqual(([], 900), (reading.missed, reading.got[-1]))
 
     def test_restored(self) -> None:
-        """A restored database is told of, once; what comes then is written."""
+        """A restored database is reported once, and later rows are read."""
         reading = self.reading()
         del reading.table.rows[10:]
         reading.now += 60 * SECOND
@@ -295,7 +295,7 @@ class LostTests(SynchronousTestCase):
         self.assertEqual([*range(1, 51), 900, 901], reading.got)
 
     def test_replica(self) -> None:
-        """A list that is behind for once brings nothing twice."""
+        """A list that is behind once does not repeat rows."""
         reading = self.reading()
         rows = list(reading.table.rows)
         del reading.table.rows[15:]
@@ -307,7 +307,7 @@ class LostTests(SynchronousTestCase):
         self.assertFalse(reading.position.gone)
 
     def test_older_first(self) -> None:
-        """A page that ends before what is known says nothing of it."""
+        """A page that ends before the known rows is not a loss."""
         reading = self.reading()
         for one in range(500, 700):
             reading.table.add(one, START + 20 * SECOND + one)
@@ -315,7 +315,7 @@ class LostTests(SynchronousTestCase):
         self.assertEqual(([], 250), (reading.missed, len(reading.got)))
 
     def test_only_older(self) -> None:
-        """Neither does one that is full of older rows, as others came late."""
+        """A page full of late older rows is not a loss."""
         reading = self.reading()
         known = reading.position.known
         newest = {id_: known[id_] for id_ in known if known[id_] == max(known.values())}
@@ -328,7 +328,7 @@ class LostTests(SynchronousTestCase):
 
 class SkipTests(SynchronousTestCase):
     def test_backlog(self) -> None:
-        """Without a file a backlog is passed over, and counted."""
+        """Without a file a backlog is skipped, and the skipped rows are counted."""
         table = Table(range(1, 1001))
         reading = Reading(table, START + COUNTED + 2000 * SECOND, skips=True)
         chosen = reading.turn()
@@ -339,7 +339,7 @@ class SkipTests(SynchronousTestCase):
         self.assertEqual([7000], reading.got)
 
     def test_each_row_once(self) -> None:
-        """What is passed over is exactly what was not read, on a last page, too."""
+        """Each row is either read or counted as skipped, also on the last page."""
         table = Table()
         for one in range(5000):
             table.add(one, START + one * SECOND // 1000)
@@ -351,7 +351,7 @@ class SkipTests(SynchronousTestCase):
         self.assertEqual(5000 - 1882, reading.turn().skipped)
 
     def test_in_time(self) -> None:
-        """What is not ten minutes old is read."""
+        """Rows of the last ten minutes are read."""
         reading = Reading(Table(range(1, 301)), START + COUNTED, skips=True)
         reading.turns()
         self.assertEqual(list(range(1, 301)), reading.got)
@@ -364,7 +364,7 @@ class PositionTests(SynchronousTestCase):
         return reading.position
 
     def test_after_crash(self) -> None:
-        """What the file's end tells beyond the position was written."""
+        """The lines at the file's end beyond the position count as written."""
         position = self.position(50)
         keys = [row.key for row in requests(range(1, 61))]
         self.assertEqual(position, position.after_crash(keys[:50]))
@@ -375,7 +375,7 @@ class PositionTests(SynchronousTestCase):
             self.assertLessEqual({id_ for id_, _ in keys[50:]}, after.known.keys())
 
     def test_without_position(self) -> None:
-        """The last lines tell that what is before them was written."""
+        """Without a position, rows before the last lines count as written."""
         table = Table(range(1, 70))
         for position in (Position(), self.position(5)):
             reading = Reading(table, START + 3600 * SECOND)
@@ -385,7 +385,7 @@ class PositionTests(SynchronousTestCase):
             self.assertEqual(list(range(61, 70)), reading.got)
 
     def test_file(self) -> None:
-        """A position is what its file says."""
+        """A position survives saving and loading."""
         for position in (Position(), self.position(350)):
             self.assertEqual(position, Position.loaded(position.dumped()))
         for text in (b"", b"[]", b'{"last": 3}', b"\xff"):
@@ -393,7 +393,7 @@ class PositionTests(SynchronousTestCase):
                 Position.loaded(text)
 
     def test_once_each(self) -> None:
-        """Ties, late rows, pauses and crashes, by chance: each row is read once."""
+        """Each row is read once, with random equal times, late rows and crashes."""
         for seed in range(6):
             chance = Random(seed)
             table, reading, serial = Table(), Reading(Table(), START), 0

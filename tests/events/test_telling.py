@@ -1,4 +1,4 @@
-"""The line of an event: what it holds, and what it must not."""
+"""The lines of rows: their fields, and personal data that they must not contain."""
 
 import json
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ PERSON = {"email": "human2@example.test", "username": "Human 2", "user_name": "H
 
 
 def event(code: str, meta: Mapping[str, object], **fields: object) -> dict[str, object]:
-    """As the upstream tells it."""
+    """Return an event as NetBird lists it."""
     return {
         "activity": "Something",
         "activity_code": code,
@@ -54,7 +54,7 @@ def event(code: str, meta: Mapping[str, object], **fields: object) -> dict[str, 
 def told(
     fields: object, personal: frozenset[str] = NONE, account: str = ""
 ) -> dict[str, object]:
-    """What a line says of it."""
+    """Return the fields of an event's line."""
     raw = msgspec.Raw(json.dumps(fields).encode())
     text = line(Event(915, "", raw), account, personal)
     found: dict[str, object] = json.loads(text)
@@ -62,7 +62,7 @@ def told(
 
 
 def request(fields: object, *kinds: str) -> dict[str, object]:
-    """What a line says of a row of the access log."""
+    """Return the fields of the line of an access log row."""
     raw = msgspec.Raw(json.dumps(fields).encode())
     text = request_line(Row("x", "", raw), "acme", frozenset(kinds))
     found: dict[str, object] = json.loads(text)
@@ -81,13 +81,13 @@ class RequestTests(SynchronousTestCase):
     )
 
     def test_whole(self) -> None:
-        """With the kind it is the row as it came, behind the account's name."""
+        """With `access_log` the line is the whole row after the account's name."""
         sent = {**self.sent, "of tomorrow": [{"a": 1}]}
         self.assertEqual({"account": "acme", **sent}, request(sent, "access_log"))
         self.assertEqual({"account": "acme", **sent}, request(sent, *PERSONAL))
 
     def test_public(self) -> None:
-        """Without it, nothing tells who that was, or what they wanted."""
+        """Without `access_log` the line has no user, address, path or host."""
         for kinds in ((), tuple(ALL - {"access_log"})):
             found = request(self.sent, *kinds)
             self.assertEqual(
@@ -96,7 +96,7 @@ class RequestTests(SynchronousTestCase):
             self.assertEqual({"crowdsec_verdict": "ban"}, found["metadata"])
 
     def test_unknown(self) -> None:
-        """What is not known counts as personal, at any depth."""
+        """Unknown values count as personal data, at any depth."""
         for hidden in (
             "Ann",
             ["Ann"],
@@ -108,7 +108,7 @@ class RequestTests(SynchronousTestCase):
             self.assertNotIn("Ann", json.dumps(request(sent)))
 
     def test_recorded(self) -> None:
-        """Of the rows of a real upstream nothing personal is told."""
+        """Lines of recorded rows contain no personal data."""
         for page in bodies(RECORDED.read_bytes()).values():
             for sent in json.loads(page)["data"]:
                 found = json.dumps(request(sent))
@@ -121,7 +121,7 @@ class RequestTests(SynchronousTestCase):
 
 class LineTests(SynchronousTestCase):
     def test_whole(self) -> None:
-        """Where all may be told, it is the event, behind the account's name."""
+        """With all kinds the line is the whole event after the account's name."""
         sent = event(
             "user.block", {**PERSON, "of tomorrow": "x"}, more=[1, {"a": None}]
         )
@@ -134,7 +134,7 @@ class LineTests(SynchronousTestCase):
             self.assertEqual({"account": "", **sent}, json.loads(text))
 
     def test_people(self) -> None:
-        """Names and addresses of people are left out, the rest stays."""
+        """Names and addresses of persons are left out."""
         found = told(event("user.block", {**PERSON, "name": "Ann", "role": "admin"}))
         self.assertEqual({"role": "admin"}, found["meta"])
         expected = event("user.block", {}).keys() - {
@@ -144,11 +144,11 @@ class LineTests(SynchronousTestCase):
         self.assertEqual(expected | {"account"}, found.keys())
 
     def test_places(self) -> None:
-        """Of a peer is told what its series tell: not where it is."""
+        """A peer's location is left out."""
         self.assertEqual(PEER, told(event("user.peer.delete", PEER | PLACE))["meta"])
 
     def test_addresses(self) -> None:
-        """An address is told where it is of NetBird's own network, or anyone's may."""
+        """Addresses of NetBird networks are kept, others only with `connection_ip`."""
         for address, own in (
             ("100.64.0.1", True),
             ("100.127.255.254", True),
@@ -167,7 +167,7 @@ class LineTests(SynchronousTestCase):
                 self.assertEqual({name: address}, allowed["meta"])
 
     def test_kinds(self) -> None:
-        """Each kind of personal data is told where it may be."""
+        """Each kind of personal data is kept if it is allowed."""
         sent = event("user.role.update", {**PERSON, **PLACE, "name": "Ann"})
         kinds = {
             "email": {"email"},
@@ -181,7 +181,7 @@ class LineTests(SynchronousTestCase):
             self.assertEqual(fields, found.keys(), kind)
 
     def test_names_of_things(self) -> None:
-        """The name of a group is no person's, that of a service user may be."""
+        """Names of groups are kept; names of service users and persons are left out."""
         for code, names in (
             ("group.update", ["name", "new_name", "old_name"]),
             ("service.create", ["name", "new_name", "old_name"]),
@@ -195,16 +195,14 @@ class LineTests(SynchronousTestCase):
             self.assertEqual(names, sorted(found), code)
 
     def test_unknown(self) -> None:
-        """What we do not know is not told, unless all may be."""
+        """Unknown fields are left out unless all kinds are allowed."""
         sent = event("group.add", {"nickname": "Ann"}, phone="555")
         found = told(sent, ALL - {"city"})
         self.assertEqual({}, found["meta"])
         self.assertNotIn("phone", found)
 
     def test_nested(self) -> None:
-        """What we know as a text is not told as a list or an object, at any depth,
-        unless all may be.
-        """
+        """Lists and objects in known fields are left out unless all are allowed."""
         ann: tuple[object, ...] = (
             "Ann",
             ["Ann"],
@@ -226,7 +224,7 @@ class LineTests(SynchronousTestCase):
         self.assertEqual({}, told(sent)["meta"])
 
     def test_deep(self) -> None:
-        """An event that is nested too deeply is no line, and no defect."""
+        """A deeply nested event has no line, and raises no error."""
         for depth in range(900, 1100):
             raw = b'{"id":"1","meta":{"a":' + b"[" * depth + b"]" * depth + b"}}"
             self.assertIn(
@@ -234,7 +232,7 @@ class LineTests(SynchronousTestCase):
             )
 
     def test_strange(self) -> None:
-        """Whatever a field holds, the line is one line, and its account is ours."""
+        """Line separators in fields are escaped, and the account cannot be forged."""
         sent = {**event("a\u2028b\x85\n", {}), "meta": None, "account": "forged"}
         found = told(sent, ALL, "acme")
         self.assertEqual("acme", found["account"])
@@ -245,13 +243,13 @@ class LineTests(SynchronousTestCase):
         self.assertEqual(1, len(text.splitlines()))
 
     def test_bytes(self) -> None:
-        """A byte that is not UTF-8 costs its character; no object, no line."""
+        """Invalid UTF-8 is replaced; a value that is not an object has no line."""
         bad = line(Event(1, "", msgspec.Raw(b'{"id":"1","activity":"a\xff"}')), "", ALL)
         self.assertEqual("a\N{REPLACEMENT CHARACTER}", json.loads(bad)["activity"])
         self.assertEqual(b"", line(Event(1, "", msgspec.Raw(b"3")), "", ALL))
 
     def test_numbers(self) -> None:
-        """Numbers stay as they are written; one that is none costs its field."""
+        """Numbers stay as written; a number out of range is left out."""
         for number in ("1.10", "-0.0", "1" * 30, "18446744073709551616", "1E+400"):
             raw = f'{{"id":"1","meta":{{"a":{number}}}}}'.encode()
             text = line(Event(1, "", msgspec.Raw(raw)), "", ALL)
@@ -262,7 +260,7 @@ class LineTests(SynchronousTestCase):
             self.assertEqual(b'{"account":"","id":"1"}\n', text)
 
     def test_key(self) -> None:
-        """A line tells which event it is of; what is no such line tells none."""
+        """The key of an event is read from its line; other lines have no key."""
         text = line(Event(1, "", msgspec.Raw(b'{"id":"7","timestamp":"x"}')), "", NONE)
         self.assertEqual((7, "x"), key(text))
         for other in (b"", b"{", b"[]", b'{"id":"x"}', b"{}", b"\0\0\0", b'{"id":"7"'):

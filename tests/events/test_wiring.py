@@ -1,4 +1,4 @@
-"""What the logs of an account are put together of."""
+"""The construction of an account's logs."""
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
@@ -18,7 +18,7 @@ from tests.events.shared import NOW
 
 class JournalsTests(SynchronousTestCase):
     def test_counted(self) -> None:
-        """Rows that are only counted are asked for from the start on."""
+        """Without a file, rows are requested from the start time on."""
         settings = read(
             {
                 "UPSTREAM_API_URL": "https://netbird.example",
@@ -28,7 +28,7 @@ class JournalsTests(SynchronousTestCase):
         )
         journals = Journals(
             MemoryReactorClock(),  # type: ignore[arg-type]
-            ThreadPool(),  # that never starts: no file is written
+            ThreadPool(),  # never starts: no file is written
             compute_at_once,
             lambda: NOW,
         )

@@ -1,4 +1,4 @@
-"""What is counted of the access log, and with which labels."""
+"""The metrics of the access log, and their labels."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,6 @@ PREFIX = "api_exporter_access_log_"
 
 
 def rows(service: str = "a", **fields: object) -> list[bytes]:
-    """One request."""
     return [json.dumps(row(1, START, service_id=service, **fields)).encode()]
 
 
@@ -34,7 +33,7 @@ class AccessLogTests(SynchronousTestCase):
         self.telemetry.took(rows(service, **fields), 0)
 
     def test_requests(self) -> None:
-        """Requests by protocol and class of status."""
+        """Requests are counted by protocol and class of status."""
         for status, code in (
             (101, "1xx"),
             (200, "2xx"),
@@ -56,14 +55,14 @@ class AccessLogTests(SynchronousTestCase):
             self.assertEqual(1, self.value("requests_total", "b", **labels))
 
     def test_bytes(self) -> None:
-        """Bytes in both directions; what is no number counts as none."""
+        """Bytes are counted in both directions; invalid values count as 0."""
         for upload, download in ((5, 7), ("x", None), (-1, 2**40)):
             self.count(bytes_upload=upload, bytes_download=download)
         self.assertEqual(5, self.value("bytes_total", direction="upload"))
         self.assertEqual(7 + 2**40, self.value("bytes_total", direction="download"))
 
     def test_durations(self) -> None:
-        """Durations of HTTP alone, a border belonging to its bucket."""
+        """Only HTTP has durations; a bucket includes its upper bound."""
         for milliseconds in (10, 11, 30_000, 30_001):
             self.count(duration_ms=milliseconds)
         self.count("b", protocol="tcp", duration_ms=9)
@@ -76,7 +75,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertIsNone(self.value(f"{name}_count", "b"))
 
     def test_denied(self) -> None:
-        """Why requests were refused."""
+        """Refused requests are counted by reason."""
         for status, method, reason in (
             (0, "ip_restricted", "ip_restricted"),
             (403, "country_restricted", "country_restricted"),
@@ -92,7 +91,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertIsNone(self.value("denied_total", "b", reason="authentication"))
 
     def test_services(self) -> None:
-        """At most fifty listed services have series of their own, then `other`."""
+        """At most fifty services have series of their own, the rest is `other`."""
         self.telemetry.listed({str(n): f"s{n}" for n in range(SERVICES + 5)})
         for number in range(SERVICES + 5):
             self.count(str(number))
@@ -103,7 +102,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertEqual(SERVICES + 1, len(family.samples))
 
     def test_changes(self) -> None:
-        """A service that is gone has no series, and a renamed one its new name."""
+        """A deleted service has no series, and a renamed one has its new name."""
         self.count("a")
         self.count("b")
         self.telemetry.listed(None)
@@ -117,7 +116,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertEqual(1, found)
 
     def test_state(self) -> None:
-        """Lines, gaps, lag and what is passed over."""
+        """Lines, gaps, lag and skipped rows have metrics."""
         self.telemetry.written(3)
         self.telemetry.missed()
         self.telemetry.writable(False)
@@ -132,7 +131,7 @@ class AccessLogTests(SynchronousTestCase):
             self.assertEqual(value, self.registry.get_sample_value(PREFIX + name))
 
     def test_without_file(self) -> None:
-        """Where no lines are written, none are counted."""
+        """Without a file there are no metrics of lines."""
         registry = CollectorRegistry()
         AccessLogTelemetry(registry, writes=False)
         names = {family.name for family in registry.collect()}
@@ -140,7 +139,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertIn(f"{PREFIX}lag_seconds", names)
 
     def test_personal(self) -> None:
-        """No label tells a path, a host, an address, a user or a place."""
+        """No label contains a path, host, address, user or place."""
         for page in RECORDED.glob("*.json"):
             rows = json.loads(page.read_bytes())["data"]
             self.telemetry.listed({one["service_id"]: "web" for one in rows})

@@ -1,4 +1,4 @@
-"""An account's own metrics: what is there from the start, what appears when."""
+"""The exporter's metrics of one account: their values and absence."""
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
@@ -16,7 +16,7 @@ DOWN = UpstreamError("timeout", "no answer")
 
 
 class Ours(RefreshLog):
-    """What an account records of its refreshes, at times that the test says."""
+    """The refresh log of an account, with times from the test."""
 
     def __init__(self) -> None:
         self._at = 0.0
@@ -30,7 +30,7 @@ class Ours(RefreshLog):
         super().__init__(lives=mine, telemetry=self.telemetry, world=world)
 
     def read(self, name: str, at: float = 1000, seconds: float = 0.4) -> None:
-        """A good refresh with five records and a rejected one."""
+        """Record a successful refresh with five records and a rejected one."""
         self._at = at
         body = LastBody(
             digest=(), records=5, rejected=1, complaints=(), recognized=NO_RECORDS
@@ -77,7 +77,7 @@ def failed(path: str, at: float) -> Attempt:
 
 class AccountTelemetryTests(SynchronousTestCase):
     def test_at_the_start(self) -> None:
-        """Counters start at 0 for all they know; gauges are absent until known."""
+        """Counters start at 0; gauges are absent until their value is known."""
         _, registry = telemetry()
         value = registry.get_sample_value
         for name in ("peers", "groups"):
@@ -98,7 +98,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         )
 
     def test_success(self) -> None:
-        """A good refresh shows in all gauges of its resource, and in `up` for peers."""
+        """A successful refresh sets all gauges of its resource, and `up` for peers."""
         ours, registry = telemetry()
         ours.read("peers", 1000.5, 0.4)
         value, labels = registry.get_sample_value, {"resource": "peers"}
@@ -116,7 +116,7 @@ class AccountTelemetryTests(SynchronousTestCase):
             self.assertEqual(expected, value(f"api_exporter_{name}", labels), name)
 
     def test_no_records(self) -> None:
-        """An empty network has 0 records, which is not the same as unknown."""
+        """An empty network has 0 records; the series is not absent."""
         ours, registry = telemetry()
         body = LastBody(
             digest=(), records=0, rejected=0, complaints=(), recognized=NO_RECORDS
@@ -146,7 +146,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(1000, value(success, labels))
 
     def test_failing_from_the_start(self) -> None:
-        """Peers that have never been read make `up` 0, not absent."""
+        """`up` is 0, not absent, if the peers were never read."""
         ours, registry = telemetry()
         ours.fails("peers", 1030, 30)
         self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
@@ -161,7 +161,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(0, value("api_exporter_refresh_failures_total", labels))
 
     def test_withdrawn(self) -> None:
-        """What has been withdrawn is not up, whatever its newest refresh was like."""
+        """A resource with expired metrics is not up until the next success."""
         ours, registry = telemetry()
         value = registry.get_sample_value
         for name in ("peers", "groups"):
@@ -174,7 +174,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(1, value("netbird_api_up"))
 
     def test_failed_attempt(self) -> None:
-        """A failed attempt for the peers is told at once, before its round ends."""
+        """A failed request for the peers sets `up` to 0 before the refresh ends."""
         ours, registry = telemetry()
         value = registry.get_sample_value
         ours.read("peers", 1000, 0.4)
@@ -192,13 +192,13 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(1, value("netbird_api_up"))
 
     def test_first_attempt_fails(self) -> None:
-        """The very first failed attempt makes `up` 0, not absent."""
+        """A failed first request sets `up` to 0."""
         ours, registry = telemetry()
         ours.try_(failed("api/peers", 1030))
         self.assertEqual(0, registry.get_sample_value("netbird_api_up"))
 
     def test_changed(self) -> None:
-        """Who wants to know is called whenever `up` changes, and at no other time."""
+        """`changed` is called exactly when `up` changes."""
         ours, registry = telemetry()
         seen: list[float | None] = []
         value = registry.get_sample_value
@@ -213,7 +213,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual([0, 1, 0], seen)
 
     def test_changed_once(self) -> None:
-        """Who is called sees all that has changed, however the first refresh ends."""
+        """`changed` is called after all values of the first refresh are set."""
         seen: list[str] = []
         for end in (
             lambda t: t.read("peers", 1, 1),
@@ -228,7 +228,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         )
 
     def test_budget(self) -> None:
-        """The budget is told once there is one."""
+        """The budget is absent while it is unknown."""
         name, known = "api_exporter_request_budget_per_minute", [None, 4.5]
         registry = CollectorRegistry()
         AccountTelemetry(
@@ -240,7 +240,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(4.5, registry.get_sample_value(name))
 
     def test_attempts(self) -> None:
-        """Every request on the wire is counted by its status, retries once more."""
+        """Each request is counted by its status; retries are also counted apart."""
         ours, registry = telemetry()
         ours.try_(attempt(None))
         self.assertIs(False, ours.telemetry.reachable)
@@ -256,7 +256,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(2, value(f"{seconds}_count"))
 
     def test_no_such_status(self) -> None:
-        """Numbers that are no status share one label, so that it has few values."""
+        """Invalid status codes share one label value."""
         ours, registry = telemetry()
         for status in (-1, 0, 99, 600, 10**9):
             ours.try_(attempt(status))
@@ -264,7 +264,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(5, registry.get_sample_value(requests, {"code": "other"}))
 
     def test_recent(self) -> None:
-        """The newest twenty requests are remembered, whatever became of them."""
+        """The newest twenty requests are stored."""
         ours, _ = telemetry()
         for number in range(1, 31):
             ours.try_(attempt(number=number))
@@ -273,7 +273,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         )
 
     def test_states(self) -> None:
-        """Every resource is in one of five states."""
+        """A resource has one of five states."""
         ours, _ = telemetry()
         ours.read("peers", 1000, 0.4)
         for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
@@ -285,7 +285,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual("unsupported", ours.freshness["groups"].state(9000))
 
     def test_failing_since(self) -> None:
-        """The first of the failures in a row is the one that counts."""
+        """`failing_since` is the time of the first failure in a row."""
         ours, _ = telemetry()
         for at in (0, 30, 60):
             ours.fails("peers", at, 30)
@@ -296,7 +296,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(120, ours.freshness["peers"].failing_since)
 
     def test_summary(self) -> None:
-        """Our state fits into one line."""
+        """The summary is one line."""
         ours, _ = telemetry()
         self.assertEqual("peers starting", ours.telemetry.summary(1000))
         ours.read("peers", 1000, 0.44)

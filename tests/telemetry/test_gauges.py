@@ -1,4 +1,4 @@
-"""The ends of certificates as metrics."""
+"""The expiry times of certificates as metrics."""
 
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
@@ -10,7 +10,7 @@ NAME = "api_exporter_{}_certificate_expiration_timestamp_seconds"
 
 class CertificateEndsTests(SynchronousTestCase):
     def test_absent(self) -> None:
-        """What is not known is not told."""
+        """An unknown expiry time has no series."""
         known: dict[str, float] = {}
         registry = CollectorRegistry()
         certificate_ends(

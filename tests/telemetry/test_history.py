@@ -1,4 +1,4 @@
-"""The counts of the last hours: one a step, bounded, with gaps where none is known."""
+"""The counts of the last hours: one per step, bounded, with gaps."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,37 +29,37 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual(5, count.peers)
 
     def test_step(self) -> None:
-        """Of each minute the newest count is kept."""
+        """The newest count of each minute is kept."""
         history = observed(0, 30, 60, 90, 120)
         self.assertEqual([[30, 90, 120]], times(history, 120))
 
     def test_long_period(self) -> None:
-        """Rare refreshes are no gaps."""
+        """A long interval between refreshes is not a gap."""
         history = observed(0, 600, 1200, period=600)
         self.assertEqual([[0, 600, 1200]], times(history, 1200))
 
     def test_gap(self) -> None:
-        """Where peers were not read for a while nothing connects the counts."""
+        """Counts before and after a pause are separate runs."""
         history = observed(0, 60, 600, 660)
         self.assertEqual([[0, 60], [600, 660]], times(history, 660))
 
     def test_forgotten(self) -> None:
-        """What is older than the span is not told any more."""
+        """Counts older than the span are not returned."""
         history = observed(0, 60)
         self.assertEqual([[60]], times(history, SPAN + 30))
         self.assertEqual([], times(history, SPAN + 61))
 
     def test_clock_set_back(self) -> None:
-        """What a clock that was ahead has told is forgotten once it is set right."""
+        """Counts in the future are deleted after the clock was set back."""
         history = observed(0, 60, 7200, 90)
         self.assertEqual([[0, 90]], times(history, 90))
 
     def test_future(self) -> None:
-        """What is ahead of now is not told."""
+        """Counts in the future are not returned."""
         self.assertEqual([], times(observed(7200), 60))
 
     def test_not_kept(self) -> None:
-        """What is older than is told is not kept either, wherever one looks from."""
+        """Counts older than the span are deleted."""
         history = observed(*range(0, int(2 * SPAN) + 1, 60))
         self.assertEqual([], times(history, SPAN - 60))
 
@@ -68,7 +68,7 @@ class HistoryTests(SynchronousTestCase):
         st.floats(min_value=1, max_value=1e5),
     )
     def test_bounded(self, at: list[float], period: float) -> None:
-        """Whatever comes in whatever order, counts ascend and are no more than fit."""
+        """Counts in any order are sorted, and their number is bounded."""
         history = observed(*at, period=period)
         kept = [count for run in times(history, SPAN) for count in run]
         self.assertEqual(sorted(set(kept)), kept)

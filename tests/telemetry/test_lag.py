@@ -1,4 +1,4 @@
-"""How late the event loop is, measured with a clock of our own."""
+"""The lag of the event loop, measured with a test clock."""
 
 import random
 
@@ -10,7 +10,7 @@ from api_exporter.telemetry.process import INTERVAL, LagMeter
 
 class LagMeterTests(SynchronousTestCase):
     def test_lag(self) -> None:
-        """What a timer is late by is reported, once a second."""
+        """The delay of a timer is reported once a second."""
         clock, seen = Clock(), list[float]()
         meter = LagMeter(clock, seen.append)
         meter.startService()
@@ -22,7 +22,7 @@ class LagMeterTests(SynchronousTestCase):
         self.assertEqual([], clock.getDelayedCalls())
 
     def test_short_stalls(self) -> None:
-        """Stalls shorter than the interval are met in proportion to their length."""
+        """Stalls shorter than the interval are seen in proportion to their length."""
         clock, chance, seen = Clock(), random.Random(1), list[float]()
         meter = LagMeter(clock, seen.append)
         meter.startService()
@@ -36,14 +36,14 @@ class LagMeterTests(SynchronousTestCase):
 
     @staticmethod
     def _live(clock: Clock, seconds: float, *, at_once: bool) -> None:
-        """Let time pass, timers on time, or all of it in one stall."""
+        """Advance the clock, with timers on time or in one stall."""
         end = clock.seconds() + seconds
         while not at_once and clock.calls and clock.calls[0].getTime() < end:
             clock.advance(clock.calls[0].getTime() - clock.seconds())
         clock.advance(end - clock.seconds())
 
     def test_never_started(self) -> None:
-        """Stopping what never ran does nothing."""
+        """A stop without a start does nothing."""
         clock = Clock()
         LagMeter(clock, lambda _: None).stopService()
         self.assertEqual([], clock.getDelayedCalls())

@@ -1,4 +1,4 @@
-"""Log lines that tell of which account they are."""
+"""Log lines with the name of their account."""
 
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
@@ -11,7 +11,7 @@ LOG = Logger("api_exporter.refresh")
 
 class LogTests(SynchronousTestCase):
     def test_account(self) -> None:
-        """A line of an account carries its name; of the only one it does not."""
+        """A line contains the account's name, unless it is the only one."""
         book = logbook(self)
         log_of("acme", LOG).warn("cannot {what}", what="read", reason="auth")
         log_of("", LOG).warn("cannot {what}", what="read", reason="auth")
@@ -24,12 +24,12 @@ class LogTests(SynchronousTestCase):
         )
 
     def test_namespace(self) -> None:
-        """Whoever logs keeps its own name, which JSON lines tell."""
+        """The logger keeps its namespace, which JSON lines contain."""
         for account in ("", "acme"):
             self.assertEqual("api_exporter.refresh", log_of(account, LOG).namespace)
 
     def test_failure(self) -> None:
-        """A traceback is an account's, too."""
+        """A traceback contains the account's name."""
         book = logbook(self)
         try:
             raise ValueError

@@ -1,4 +1,4 @@
-"""What is told of the process."""
+"""The metrics of the process."""
 
 from prometheus_client import CollectorRegistry
 from twisted.python.threadpool import ThreadPool
@@ -26,13 +26,13 @@ class ProcessTelemetryTests(SynchronousTestCase):
         self.assertEqual(7, value("api_exporter_log_lines_dropped_total"))
 
     def test_build(self) -> None:
-        """The running build is told in full, unknown parts as empty labels."""
+        """The build has all labels, empty if unknown."""
         lines = text(self.registry, in_openmetrics=False).decode().splitlines()
         [line] = [x for x in lines if x.startswith("api_exporter_build_info")]
         self.assertRegex(line, r'built="",commit="abc",python=.*,version="1.2.3"} 1.0$')
 
     def test_threads(self) -> None:
-        """The pool is looked at whenever somebody asks."""
+        """Threads are counted at each scrape."""
         value = self.registry.get_sample_value
         self.assertEqual(0, value("api_exporter_reactor_threads"))
         self.threads.start()

@@ -1,4 +1,4 @@
-"""Our own metrics as text: both registries, in both formats."""
+"""The exporter's own metrics as text: both registries, in both formats."""
 
 from prometheus_client import CollectorRegistry, exposition
 from prometheus_client.openmetrics import exposition as open_exposition
@@ -15,7 +15,7 @@ from tests.parts import process_telemetry
 
 
 def registries() -> tuple[CollectorRegistry, ...]:
-    """Of an account whose peers have been read, and of the process."""
+    """Return the registries of an account with read peers, and of the process."""
     freshness = dict.fromkeys(BY_NAME, Freshness(period=30.0))
     freshness["peers"] = freshness["peers"].succeeded(
         records=5, rejected=1, seconds=0.4, at=1000.5
@@ -28,7 +28,7 @@ def registries() -> tuple[CollectorRegistry, ...]:
 
 
 def texts() -> list[str]:
-    """Text format and OpenMetrics."""
+    """Return the text format and OpenMetrics."""
     return [text(*registries(), in_openmetrics=om).decode() for om in (False, True)]
 
 
@@ -45,7 +45,7 @@ class TextTests(SynchronousTestCase):
         self.assertTrue(open_.endswith("# EOF\n"))
 
     def test_both_registries(self) -> None:
-        """What belongs to the account comes first, what belongs to the process last."""
+        """Metrics of the account come before metrics of the process."""
         for page in texts():
             self.assertLess(
                 page.index("netbird_api_up 1"),
@@ -53,9 +53,9 @@ class TextTests(SynchronousTestCase):
             )
 
     def test_library(self) -> None:
-        """Both formats are those of prometheus_client, to which a unit is an option."""
+        """Both formats equal those of prometheus_client, except for units."""
         own, process = registries()
-        for registry, kept in ((own, ""), (process, "#")):  # the process goes on
+        for registry, kept in ((own, ""), (process, "#")):  # values change
 
             def lines(page: bytes, kept: str = kept) -> list[str]:
                 every = (x for x in page.decode().splitlines() if x.startswith(kept))
@@ -74,7 +74,7 @@ class TextTests(SynchronousTestCase):
             self.assertIn(r'version="1.2 \"\\n\""', page)
 
     def test_units(self) -> None:
-        """In OpenMetrics a family that is measured in seconds or bytes says so."""
+        """OpenMetrics families in seconds or bytes have a unit."""
         _, page = texts()
         families = list(openmetrics.text_string_to_metric_families(page))
         for unit in ("seconds", "bytes"):
